@@ -33,8 +33,8 @@ from paretone.setting.profile import Profile
 from paretone.studies import definition, results, samples
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.searched_grid import PlacedGrid
 from paretone.techniques.searched_grid import command as grid_command
-from paretone.techniques.searched_grid.grid import PlacedGrid
 from paretone.techniques.token_groups import command as groups_command
 from paretone.techniques.token_groups.groups import SPACES, Groups
 from paretone.training.manifest import read_manifest

@@ -51,8 +51,6 @@ LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.js
 
 @dataclass(frozen=True)
 class LanguageExport:
-    """Weights to export, and the folder to write to."""
-
     model: str
     kind: str
     """One of :data:`KINDS`."""
@@ -116,8 +114,11 @@ class HuggingFaceSource:
         return contents | self.companion_files()
 
     def companion_files(self) -> dict[str, bytes]:
-        """Files next to the weights, by name."""
-        return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
+        return {
+            name: plain_file(path) if path.suffix == SUFFIX else _read(path)
+            for name in self.companions
+            if (path := self.root / name).is_file()
+        }
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,6 @@ def _checkpoint(
 
 
 def read_config(path: Path) -> dict:
-    """A model's ``config.json``. Raises :class:`CheckpointError`."""
     try:
         return parsed_json(_read(path))
     except ValueError as error:
@@ -271,11 +271,6 @@ def _read(path: Path) -> bytes:
         return read_bytes(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
-
-
-def _companion(path: Path) -> bytes:
-    """A file that is exported as it is, or as it was before it was packed."""
-    return plain_file(path) if path.suffix == SUFFIX else _read(path)
 
 
 def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

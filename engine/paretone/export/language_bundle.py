@@ -57,8 +57,6 @@ CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
 
 @dataclass(frozen=True)
 class CausalModel:
-    """A language model, complete."""
-
     config: Mapping[str, Any]
     """Content of ``config.json``."""
     tensors: Mapping[str, Tensor] = field(repr=False)
@@ -138,8 +136,6 @@ SENTENCE = "The birch canoe slid on the smooth planks."
 
 @dataclass(frozen=True)
 class LanguageBundle:
-    """All of it."""
-
     model: CausalModel
     draft: CausalModel | None
     """Its assistant, if the target takes one and the profile has one."""
@@ -155,7 +151,6 @@ class LanguageBundle:
 
     @property
     def ids(self) -> OfficialIds:
-        """The vocabulary."""
         return self.model.ids
 
     def prompts_file(self, options: Values) -> bytes:

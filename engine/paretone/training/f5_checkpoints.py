@@ -128,7 +128,6 @@ def _example(reading: Reading) -> Example:
 def recorded_examples(
     manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
 ) -> Examples:
-    """The recordings of a manifest."""
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
     read = features.reader(checkpoint)

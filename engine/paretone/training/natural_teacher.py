@@ -67,7 +67,6 @@ class NaturalTeacher:
         return self._voice.phonemize(text)
 
     def speak(self, text: str, delivery: Manner = Manner()) -> list[SpokenSentence]:
-        """The sentences of ``text``, delivered so."""
         noise = SeededNoise(delivery.seed)
         return [self._spoken(self._voice.ids(sentence), delivery, noise) for sentence in self.phonemes(text)]
 

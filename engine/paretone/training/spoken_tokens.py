@@ -1,7 +1,7 @@
 """Speech tokens to train language models on, with the phones that sound in them, and batches of them.
 
 They come from recordings through a speech tokenizer, from a corpus of natural speech, or are the model's own speech
-(:mod:`paretone.training.self_generated`). All of them fit into memory and into one file.
+(:mod:`paretone.training.teachers`). All of them fit into memory and into one file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class SpokenTokens:
 
 
 def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
-    """Put them into one file."""
     voices = sorted({one.voice for one in utterances})
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
@@ -134,7 +133,6 @@ class TokenBatch:
     """(B, T) bool: everything but the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
-        """This batch on ``device``."""
         return moved(self, device)
 
     @property

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models.base import SpeechModel
 from paretone.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow

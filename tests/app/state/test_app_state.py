@@ -17,7 +17,7 @@ from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, Take
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import resolving
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.export import ProfileExport
 from paretone_app.state.app_state import AppState

@@ -33,7 +33,7 @@ from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.networks.causal import CausalConfig
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-from paretone.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
+from paretone.techniques.speculative import SETTINGS_FILE as SETTINGS
 from tests.engine.export.small_exports import Follower, with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student

@@ -107,13 +107,10 @@ def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> li
     return [recipe.step(number, number / 100)["loss"] for number in range(first, first + steps)]
 
 
-def test_the_published_draft_has_the_ends_of_the_target() -> None:
+def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     assert retained_layers(24, 2, 6) == (0, 1, 18, 19, 20, 21, 22, 23)
     assert retained_layers(3, 2, 6) == (0, 1, 2)
     assert retained_layers(12, 2, 0) == (0, 1)
-
-
-def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     recipe = draft_recipe(teacher, data)
     before = {name: value.clone() for name, value in recipe.model.state_dict().items()}
     validated = recipe.validate()

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from paretone.models.base import Utterance, Voice
 from paretone.models.own_voices import shown_name
 from paretone.techniques.ditreducio import UNITS
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport
 from paretone_app.numbers import counted, fixed, general, percent
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import set_look

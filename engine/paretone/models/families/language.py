@@ -55,8 +55,7 @@ from paretone.models.files.language_weights import find_language_weights, places
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
-from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
-from paretone.sampling.runaway import RunawayGuard, guarded
+from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan

@@ -21,8 +21,6 @@ from paretone.wording import listed
 
 @dataclass(frozen=True)
 class AverageVelocityWeights:
-    """Weights of one model."""
-
     path: Path
     source: Path
     """Folder of the model that they were trained from."""
@@ -49,7 +47,6 @@ class AverageVelocityWeights:
 
     @property
     def name(self) -> str:
-        """Name of the exported file."""
         return f"model_average_velocity_{self.path.name}"
 
     def contents(self) -> dict[str, Content]:

@@ -63,8 +63,6 @@ DEFINITION = (
 
 @dataclass(frozen=True)
 class Contender:
-    """One technique at one share of computed operations."""
-
     technique: str
     target: float
     knob: str

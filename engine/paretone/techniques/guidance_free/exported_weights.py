@@ -28,8 +28,6 @@ REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
 
 @dataclass(frozen=True)
 class GuidanceFreeWeights:
-    """CFG-free weights of one model."""
-
     path: Path
     metadata: Mapping[str, str]
     tensors: Mapping[str, Tensor] = field(repr=False)
@@ -72,7 +70,6 @@ class GuidanceFreeWeights:
 
     @property
     def name(self) -> str:
-        """Name of the exported file."""
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, Content]:

@@ -40,8 +40,6 @@ SMALL_LM = CausalConfig(
 
 @dataclass(frozen=True)
 class LmOptions(TokenOptions):
-    """What a run of this recipe can change."""
-
     positions: int = 2_800
     matrix_rate: float | None = 0.02
     other_rate: float = 1.5e-3

@@ -49,8 +49,6 @@ LEAST, EXTENT = 0.03, 1.07
 
 @dataclass(frozen=True)
 class CanvasOptions:
-    """Options for drawing canvases."""
-
     text_dropped: float = 0.12
     """Share of the items without text and prompt, for guidance."""
     begun: float = 0.3
@@ -80,7 +78,6 @@ class Canvases:
         return positions(self.text.shape[1]).to(self.text.device)
 
     def to(self, device: torch.device) -> Canvases:
-        """The same on ``device``."""
         return moved(self, device)
 
 
@@ -171,8 +168,6 @@ CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 
 @dataclass(frozen=True)
 class OmniOptions(BundledOptions):
-    """What a run of this recipe can change."""
-
     frames: int = 1_200
     joined_share: float = 0.7
     average_decay: float = 0.998

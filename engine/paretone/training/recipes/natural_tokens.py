@@ -39,8 +39,7 @@ from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import begin_blocks
-from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
@@ -112,8 +111,6 @@ CODEC = ResidualCodecConfig(bands=LATENT)
 
 @dataclass(frozen=True)
 class NaturalTokenOptions(LearningOptions):
-    """What a run of these recipes can change."""
-
     frames: int = 96
     """Latent frames of one training excerpt, a multiple of the stride."""
     batch: int = 24
@@ -179,8 +176,8 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         options, codec = self.options, self.model.codec
         said, phones = self._batch()
-        strength = torch.rand((len(said), 1, 1), generator=self._generator) * options.largest_noise
-        noise = strength * torch.randn(said.shape, generator=self._generator)
+        strength = torch.rand((len(said), 1, 1), generator=self.generator) * options.largest_noise
+        noise = strength * torch.randn(said.shape, generator=self.generator)
         wanted = said.to(self.device)
         with options.autocast(self.device):
             numbers, further = self.rounded(codec.latents(wanted + noise.to(self.device)))
@@ -206,7 +203,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
-        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         said, phones = zip(*excerpts, strict=True)
         return torch.stack(said), torch.stack(phones)
 
@@ -288,7 +285,7 @@ class NaturalCodec(NaturalTokens[ResidualCodec]):
         torch.manual_seed(options.seed)
         super().__init__(corpus, device, options, ResidualCodec(architecture), architecture.numbers)
         codebooks = self.model.codec.quantiser.codebooks
-        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self._generator)
+        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self.generator)
 
     def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         numbers, commitment = self._codebooks.rounded(latents)

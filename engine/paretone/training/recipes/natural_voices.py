@@ -32,8 +32,6 @@ SPEAKER = "hibari-tts"
 
 @dataclass(frozen=True)
 class NamedVoice:
-    """A voice that ships."""
-
     name: str
     title: str
     pitch: float
@@ -67,7 +65,6 @@ def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write them; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_voices", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:

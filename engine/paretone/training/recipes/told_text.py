@@ -150,7 +150,6 @@ class _Follower(StudyFollower):
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
-    """Print the table; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.told_text", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="export of voice-f5")
     parser.add_argument("--work", type=Path, required=True, help="folder for the studies, their speech and reports")

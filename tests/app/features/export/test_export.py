@@ -20,7 +20,7 @@ from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.session.commands import ExportProfile
 from paretone.session.events import TakeReady
 from paretone.setting.profile import Profile
-from paretone.techniques.guidance_free.exports import SAFETENSORS
+from paretone.techniques.guidance_free import SAFETENSORS
 from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome

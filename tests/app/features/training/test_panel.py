@@ -17,14 +17,13 @@ from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import NO_VALUES, Values, defaults
 from paretone.techniques import average_velocity, guidance_free
-from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
-from paretone.techniques.average_velocity.training_form import FORM
+from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
+from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
+from paretone.techniques.spade import FORM as STUDENT
 from paretone.techniques.spade import StudentRequest
-from paretone.techniques.spade.training_form import FORM as STUDENT
+from paretone.techniques.speculative import FORM as DRAFT
 from paretone.techniques.speculative import DraftRequest
-from paretone.techniques.speculative.training_form import FORM as DRAFT
 from paretone.training import session
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress

@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models.base import Utterance, Voice
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.record import Sentence
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport, TransferRequest
+from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport, TransferRequest
 from paretone_app.features.transfer.panel import COMBINATIONS, TransferActions, TransferPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind

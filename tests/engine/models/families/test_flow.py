@@ -26,7 +26,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech

@@ -117,8 +117,8 @@ def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypa
 
 
 def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.sampling.runaway.REPEATED_SECONDS", 0.4)
-    monkeypatch.setattr("paretone.sampling.runaway.LONGEST_PERIOD_SECONDS", 0.3)
+    monkeypatch.setattr("paretone.sampling.autoregressive.REPEATED_SECONDS", 0.4)
+    monkeypatch.setattr("paretone.sampling.autoregressive.LONGEST_PERIOD_SECONDS", 0.3)
     # Nothing but the likeliest token soon goes in a circle.
     synthesis = spoken(model, setting(temperature=0.0, speed=0.7), LONG)
     assert any("repeated itself" in note for note in synthesis.notes)

@@ -33,8 +33,7 @@ from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
-from paretone.techniques.average_velocity.fine_tuning import fine_tune
-from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions, fine_tune
 from paretone.techniques.average_velocity.subjects import Subject, state_at
 from paretone.training.processes import join_processes
 from paretone.training.session import Intervals

@@ -13,8 +13,8 @@ from paretone.models.files.checkpoints import metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, plain_names
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
-from paretone.techniques.average_velocity.f5 import OBJECTIVE
-from paretone.techniques.average_velocity.fine_tuning import fine_tune
+from paretone.techniques.average_velocity.recipe import fine_tune
+from paretone.techniques.average_velocity.subjects import OBJECTIVE
 from paretone.training import own_speech
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.flow_matching import draw_problem

@@ -25,7 +25,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import AverageVelocityRequest
-from paretone.techniques.average_velocity.fine_tuning import fine_tune
+from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.training import own_speech
 from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release

@@ -13,11 +13,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.evaluations import Evaluations
+from paretone.sampling.flow import relative_change
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
+from paretone.techniques.error_curve.measuring import ChangeMeter
 from paretone.techniques.first_block.cache import FirstBlockCache
-from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
+from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, STEPS, begun, states
 from tests.workload import workload
 
 
@@ -130,3 +132,22 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
         assert ratio == pytest.approx(operations / everything, rel=2e-3)
         assert ratio <= 1
     assert ratio < 1, "the last threshold leaves something out"
+
+
+def test_the_meter_measures_what_modules_return() -> None:
+    run, meter = begun(), ChangeMeter(DIT)
+    outputs: list[dict[tuple[str, int], Tensor]] = []
+    for step, state in enumerate(states()):
+        seen: dict[tuple[str, int], Tensor] = {}
+        plain = DIT.velocity(
+            state, step, run, probe=lambda layer, name, value, to=seen: to.update({(name, layer): value})
+        )
+        assert torch.equal(meter.velocities(state, step, run), plain)
+        outputs.append(seen)
+    for kind in ("attention", "feed_forward"):
+        assert meter.changes[kind][0] == float("inf")
+        for step in range(1, STEPS):
+            each = [relative_change(outputs[step - 1][kind, one], outputs[step][kind, one]) for one in range(LAYERS)]
+            assert meter.changes[kind][step] == pytest.approx(sum(each) / LAYERS)
+    meter.velocities(states()[0], 3, begun(guided=False))
+    assert meter.changes["attention"][-1] == float("inf")

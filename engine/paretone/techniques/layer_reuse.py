@@ -34,19 +34,16 @@ NOTE = "The middle layers were not computed at every step, which is an unpublish
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """Keep the middle layers' change of the rows between steps."""
     layers = reused(context.info, knobs) if context.loaded else range(0)
-    run = Part.of("paretone.techniques.layer_reuse.run:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
+    run = Part.of("paretone.models.kernels.kept_prefix:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
     return replace(plan, run=run).noted(NOTE)
 
 
 def idle(knobs: Values, plan: MaskedPlan) -> str:
-    """Why every step was computed whole."""
     return "no step lay between two that are computed whole; take more steps"
 
 
 def describe(knobs: Values) -> str:
-    """Computed layers and steps, in words."""
     ends = int(knobs["ends"])
     outer = "the first and the last layer" if ends == 1 else f"the first and the last {ends} layers"
     return f"{outer} at every step, those between at the first and every {ordinal(knobs['every'])} of a canvas or block"
