@@ -27,11 +27,6 @@ from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
 
 
-@pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
-    return Presenter(tmp_path / "calibrations")
-
-
 def test_nothing_can_be_done_before_the_model_is_loaded(tmp_path: Path, qtbot: QtBot) -> None:
     state = AppState(Jobs(lambda command: None))
     assert "not loaded" in state.availability.why_not_synthesise()

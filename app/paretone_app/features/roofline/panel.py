@@ -1,7 +1,7 @@
 """Roofline: the measured time of every component against the least that this machine needs for it.
 
-A is the model without techniques, B with those in use. The panel is given its actions and knows neither the
-application's state nor the engine."""
+A is the model without techniques, B with those in use.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised."""
 
 from __future__ import annotations
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QApplication, QBoxLayout, QFormLayout, QGridLayout, QLayout, QWidget
+from pytestqt.qtbot import QtBot
 
 import paretone_app
 from paretone_app.shell.colours import DARK, LIGHT, Colours
 from paretone_app.shell.theme import GRID, HEADING, TYPE_SCALE, WEIGHTS, style_sheet, text_font
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import layouts
+from tests.app.shell.fitting import faults, fill, unreadable
 
 _OURS = (layouts.VBoxLayout, layouts.HBoxLayout, layouts.GridLayout, layouts.FormLayout)
 
@@ -96,3 +101,42 @@ def test_the_style_sheet_is_on_the_scale_and_the_grid(colours: Colours, qapp: QA
         int(px) for one in re.findall(r"padding(?:-\w+)?: ([^;]+);", sheet) for px in re.findall(r"(\d+)px", one)
     }
     assert paddings <= set(GRID)
+
+
+def test_every_panel_fits_small_and_usual_screens(window: MainWindow, qtbot: QtBot) -> None:
+    fill(window, lambda: qtbot.wait(1))
+    # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.
+    for width, height, as_new in (
+        (1024, 768, True),
+        (1440, 900, True),
+        (1024, 768, False),
+        (1440, 900, False),
+        (1024, 768, False),
+    ):
+        window.resize(width, height)
+        if as_new:
+            window.workspaces.default_layout()
+        for _ in range(10):
+            QApplication.processEvents()
+        assert faults(window) == [], (width, height, as_new)
+        assert unreadable(window) == [], (width, height, as_new)
+
+
+@pytest.mark.parametrize("letters", ["1.15", pytest.param("1", marks=pytest.mark.slow)])
+def test_every_panel_fits_a_scaled_screen(tmp_path: Path, letters: str) -> None:
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": "1.5"}
+    command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path), "1920", "1080", letters]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "scale", ["1.5", pytest.param("1.25", marks=pytest.mark.slow), pytest.param("2", marks=pytest.mark.slow)]
+)
+def test_every_workspace_fits_a_small_screen(tmp_path: Path, scale: str) -> None:
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}
+    command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == ""
