@@ -318,9 +318,9 @@ class Doing:
             editing.set_option("steps", self._draw.choice(STEPS))
 
     async def _accelerated(self) -> None:
-        """Two takes with the techniques whose turn it is, each alone and with one knob changed; in the second round, the
-        last of the warm-up, one with each technique and each of its choices. Those that would have to be prepared are
-        passed over."""
+        """Two takes with the techniques whose turn it is, each alone and with one knob changed. In the second round,
+        the last of the warm-up, a take with each technique and each of its choices. Those that would have to be
+        prepared are passed over."""
         everything, made = self._rounds == 1, 0
         for technique in self._all_techniques() if everything else self._next_techniques(6):
             if made == 2 and not everything:
