@@ -21,7 +21,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import SECOND

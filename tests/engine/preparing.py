@@ -6,7 +6,7 @@ from paretone.models.base import Utterance
 from paretone.session.commands import Prepare
 from paretone.setting.setting import Setting
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.requests import CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio.record import CalibrationRequest, TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 
 

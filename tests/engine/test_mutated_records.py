@@ -17,13 +17,13 @@ from paretone.measure.roofline import ceilings
 from paretone.models import load_model
 from paretone.models.files.layer_importance import FILE as IMPORTANCE
 from paretone.models.files.layer_importance import read_record
-from paretone.models.shipped_voices import PLACE, read_voice
+from paretone.models.voices import PLACE, read_voice
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.profile import Profile
+from paretone.techniques import weight_only as weights_record
 from paretone.techniques.searched_grid.searching import Journal
-from paretone.techniques.weight_only import record as weights_record
-from paretone.techniques.weight_only.record import Measured
+from paretone.techniques.weight_only import Measured
 from paretone.training.features import PhoneReader, prepare
 from paretone.training.manifest import read_manifest
 from paretone.training.session import LOG, Budget, Intervals, TrainingSession, read_log

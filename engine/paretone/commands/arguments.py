@@ -17,9 +17,9 @@ from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
-from paretone.models.base import LANGUAGE, SpeechModel, Voice
+from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.files.releases import RELEASES
-from paretone.models.shipped_voices import shipped_names
+from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
@@ -244,6 +244,15 @@ def texts(options: argparse.Namespace) -> tuple[str, ...]:
 def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
     """The texts of :func:`add_utterances`; none if none is given."""
     return tuple(options.text or ()) if options.text_file is None else typed_lines(options.text_file)
+
+
+def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
+    """Every text and every voice of :func:`add_utterances` at least once, in turn; without texts, as many ``sentences``
+    of the catalogue."""
+    texts = several_texts(options) or catalogue.sentences()[:sentences]
+    voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
+    turns = range(max(len(texts), len(voices)))
+    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 def typed_lines(file: str) -> tuple[str, ...]:

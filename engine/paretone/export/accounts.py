@@ -31,8 +31,6 @@ GUIDANCE_EVERY = "the unconditional branch at every n-th step"
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that is honoured or dropped."""
-
     what: str
     """Option, technique or knob, as the window calls it."""
     value: str
@@ -41,7 +39,6 @@ class Line:
 
     @property
     def subject(self) -> str:
-        """What is honoured or dropped, with its value."""
         return f"{self.what} {self.value}" if self.value else self.what
 
 
@@ -60,8 +57,6 @@ class Carried:
 
 @dataclass(frozen=True)
 class Account:
-    """What an export does with a profile."""
-
     honours: tuple[Line, ...] = ()
     drops: tuple[Line, ...] = ()
     why_not: str = ""
@@ -155,7 +150,6 @@ SEED = "seed"
 
 
 def value_text(knob: Knob, value: object) -> str:
-    """A knob's value in words, with its unit."""
     if isinstance(knob, Switch):
         return "on" if value else "off"
     if isinstance(knob, Choice) and knob.titles:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretone.export.accounts import Account, Line
+from paretone.export.accounts import Account
 from paretone.export.targets import Order
+from paretone.models.base import OfficialIds, OfficialPrompt
 from paretone.models.catalogue import entry
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.setting.knobs import Values
 
 
@@ -32,32 +32,25 @@ def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") ->
 
 
 def lists(account: Account) -> str:
-    """What is honoured and what is dropped, as two lists in Markdown."""
-    return "\n".join(
-        f"## {title}\n\n{_items(lines)}"
-        for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops))
-    )
+    found = []
+    for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops)):
+        items = "".join(f"* {line.subject}: {line.how}\n" for line in lines)
+        found.append(f"## {title}\n\n" + (items or "Nothing.\n"))
+    return "\n".join(found)
 
 
 def block(language: str, text: str) -> str:
-    """A block of code in Markdown."""
     return f"```{language}\n{text.strip()}\n```\n"
 
 
 def json_file(data: Mapping[str, object]) -> bytes:
-    """The content of a JSON file."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _items(lines: tuple[Line, ...]) -> str:
-    return "".join(f"* {line.subject}: {line.how}\n" for line in lines) or "Nothing.\n"
 
 
 _FOLDER = Path(__file__).parent / "copied"
 
 
 def copied(name: str) -> bytes:
-    """The module of :mod:`paretone.export.copied` called ``name``."""
     return (_FOLDER / f"{name}.py").read_bytes()
 
 
@@ -69,7 +62,6 @@ SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
 
 
 def sampling_of(options: Values) -> dict[str, Any]:
-    """Those of ``options`` that say how tokens are drawn."""
     return {name: options[name] for name in SAMPLING if name in options}
 
 

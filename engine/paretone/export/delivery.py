@@ -127,8 +127,6 @@ def _unreadable(source: Path, error: OSError) -> PlainError:
 
 
 class _Delivery:
-    """Files that are on their way into ``folder``."""
-
     def __init__(self, folder: Path, contents: Mapping[str, Content], progress: Callable[[int, int], None]) -> None:
         self._folder = folder
         self._contents = contents

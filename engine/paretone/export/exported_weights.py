@@ -23,8 +23,6 @@ from paretone.models.files.checkpoints import is_packed_file, plain_file
 
 
 class ExportedWeights(Protocol):
-    """Weights that are exported with a profile, or alone."""
-
     @property
     def tensors(self) -> Mapping[str, Tensor]:
         """By official names."""

@@ -7,7 +7,7 @@ Written by the package ``gguf`` (extra ``gguf``). Vectors are float32; matrices 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,6 @@ PIECES = {"llama": "llama-bpe", "qwen2": "qwen2"}
 
 @dataclass(frozen=True)
 class GgufVocabulary:
-    """A vocabulary of byte pairs and added tokens."""
-
     tokens: tuple[str, ...] = field(repr=False)
     """By id."""
     kinds: tuple[int, ...] = field(repr=False)
@@ -99,7 +97,6 @@ def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str) -> Mad
 
 
 def architecture(model: CausalModel) -> str:
-    """Its architecture, as llama.cpp calls it."""
     return str(model.config["model_type"])
 
 
@@ -159,13 +156,10 @@ def _describe(writer: gguf.GGUFWriter, model: CausalModel, vocabulary: GgufVocab
     writer.add_add_bos_token(False)
     if vocabulary.begin is not None:
         writer.add_bos_token_id(vocabulary.begin)
-    _stops(writer, ids.stops)
-
-
-def _stops(writer: gguf.GGUFWriter, stops: Sequence[int]) -> None:
-    """All of ``stops`` end a text; llama.cpp knows three by name."""
-    named = (writer.add_eos_token_id, writer.add_eot_token_id, writer.add_eom_token_id)
-    for add, stop in zip(named, stops, strict=False):
+    # All of them end a text; llama.cpp knows three by name.
+    for add, stop in zip(
+        (writer.add_eos_token_id, writer.add_eot_token_id, writer.add_eom_token_id), ids.stops, strict=False
+    ):
         add(stop)
 
 
@@ -178,7 +172,6 @@ def _array(value: Tensor) -> tuple[np.ndarray, Any]:
 
 
 def _gguf() -> Any:
-    """The package. Raises :class:`ProfileError` if it is not installed."""
     try:
         import gguf
     except ImportError:

@@ -28,10 +28,9 @@ from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.files.bundled import SUFFIX
-from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
-from paretone.models.files.language_weights import find_language_weights, places
+from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned, require_layers
-from paretone.models.files.shards import Shards
+from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer
@@ -51,8 +50,6 @@ LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.js
 
 @dataclass(frozen=True)
 class LanguageExport:
-    """Weights to export, and the folder to write to."""
-
     model: str
     kind: str
     """One of :data:`KINDS`."""
@@ -116,8 +113,11 @@ class HuggingFaceSource:
         return contents | self.companion_files()
 
     def companion_files(self) -> dict[str, bytes]:
-        """Files next to the weights, by name."""
-        return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
+        return {
+            name: plain_file(path) if path.suffix == SUFFIX else _read(path)
+            for name in self.companions
+            if (path := self.root / name).is_file()
+        }
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,6 @@ def _checkpoint(
 
 
 def read_config(path: Path) -> dict:
-    """A model's ``config.json``. Raises :class:`CheckpointError`."""
     try:
         return parsed_json(_read(path))
     except ValueError as error:
@@ -271,11 +270,6 @@ def _read(path: Path) -> bytes:
         return read_bytes(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
-
-
-def _companion(path: Path) -> bytes:
-    """A file that is exported as it is, or as it was before it was packed."""
-    return plain_file(path) if path.suffix == SUFFIX else _read(path)
 
 
 def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

@@ -35,7 +35,7 @@ from paretone.export.language import (
 )
 from paretone.export.targets import Order
 from paretone.models import load_model
-from paretone.models.base import DraftWeights, StudentWeights, Voice
+from paretone.models.base import DraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
@@ -43,7 +43,6 @@ from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.language_model import MARKS, TEXT, CosyNames
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.files.layer_importance import pruned
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
@@ -57,8 +56,6 @@ CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
 
 @dataclass(frozen=True)
 class CausalModel:
-    """A language model, complete."""
-
     config: Mapping[str, Any]
     """Content of ``config.json``."""
     tensors: Mapping[str, Tensor] = field(repr=False)
@@ -138,8 +135,6 @@ SENTENCE = "The birch canoe slid on the smooth planks."
 
 @dataclass(frozen=True)
 class LanguageBundle:
-    """All of it."""
-
     model: CausalModel
     draft: CausalModel | None
     """Its assistant, if the target takes one and the profile has one."""
@@ -155,7 +150,6 @@ class LanguageBundle:
 
     @property
     def ids(self) -> OfficialIds:
-        """The vocabulary."""
         return self.model.ids
 
     def prompts_file(self, options: Values) -> bytes:

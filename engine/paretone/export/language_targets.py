@@ -46,7 +46,6 @@ def why_not_counted(profile: Profile, program: str) -> str:
 
 
 def drafts(profile: Profile) -> bool:
-    """Whether the profile uses a draft."""
     return any(technique(one.technique).slot == "draft" for one in profile.setting.techniques)
 
 
@@ -67,7 +66,6 @@ def is_repetition_aware(options: Values) -> bool:
 
 
 def is_greedy(options: Values) -> bool:
-    """Whether the most likely token is always taken."""
     return options.get("temperature", 1.0) == 0
 
 
@@ -119,5 +117,4 @@ _HOW = {
 
 
 def given_draft(account: Account) -> Mapping[str, Any] | None:
-    """The draft's settings, if one is carried."""
     return account.given.get("draft")

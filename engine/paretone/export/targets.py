@@ -53,8 +53,6 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Order:
-    """An export that is to be written."""
-
     profile: Profile
     account: Account
     model_folder: str
@@ -63,14 +61,11 @@ class Order:
 
     @property
     def checkpoint_folder(self) -> Path:
-        """Where the checkpoint that the profile is for should be."""
         return checkpoint_folder(self.profile, self.model_folder)
 
 
 @dataclass(frozen=True)
 class Target:
-    """One form."""
-
     name: str
     title: str
     summary: str
@@ -102,7 +97,6 @@ def exporting() -> Iterator[tuple[Technique, ModuleType]]:
 
 
 def targets() -> tuple[Target, ...]:
-    """All of them."""
     found = {one.name: one for one in (import_module(f"paretone.export.programs.{name}").TARGET for name in PROGRAMS)}
     for owner, module in exporting():
         brought = getattr(module, "TARGETS", ())
@@ -157,7 +151,6 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
 
 
 def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, Carried]]:
-    """The techniques of a profile, each with what it brings."""
     modules = {one.name: module for one, module in exporting()}
     artefacts = {one.fingerprint: one for one in profile.artefacts}
     for one in profile.setting.techniques:
@@ -233,7 +226,7 @@ def _guided_weights(profile: Profile, place: Path) -> bool:
     if entry(profile.setting.model).kind != F5:
         return False
     from paretone.models.f5.checkpoint import find_checkpoint
-    from paretone.models.files.weight_sets import trained_guidance
+    from paretone.models.files.trained_weights import trained_guidance
 
     try:
         return trained_guidance(find_checkpoint(place)) is not None

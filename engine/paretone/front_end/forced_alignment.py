@@ -51,7 +51,6 @@ class FoundWord:
 
 
 def installed() -> bool:
-    """Whether pocketsphinx is."""
     return sys.modules.get("pocketsphinx", False) is not None and find_spec("pocketsphinx") is not None
 
 

@@ -67,8 +67,6 @@ class _Block(ConvNeXtBlock):
 
 
 class LengthNetwork(nn.Module):
-    """Symbols to lengths."""
-
     def __init__(self, symbols: int) -> None:
         super().__init__()
         self.emb = nn.Embedding(symbols, WIDTH)
@@ -88,8 +86,6 @@ class LengthNetwork(nn.Module):
 
 
 class SymbolLengths:
-    """Lengths of the symbols of sentences."""
-
     def __init__(self, network: LengthNetwork, symbols: Sequence[str]) -> None:
         """``symbols`` in the order of the network's embedding."""
         self._network = network

@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 
 def bundled(name: str) -> Path:
-    """A file that is bundled."""
     return resource("lexicon", "natural", name)
 
 
 def unreadable(path: Path, error: Exception) -> CheckpointError:
-    """A sentence for a file that cannot be read."""
     return CheckpointError(
         f"The file {path} of the text front end cannot be read ({type(error).__name__}: {error}); "
         "install Paretone again."
@@ -66,7 +64,6 @@ def stressed(phonemes: str) -> bool:
 
 
 def unstressed(phonemes: str) -> str:
-    """Without any stress."""
     return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
 
 
@@ -108,8 +105,6 @@ _DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
 
 
 class Form(ABC):
-    """An ending."""
-
     stresses = False
     """Whether a stem that has no stress gets some."""
 

@@ -89,8 +89,6 @@ MOST_PARTS = 32
 
 @dataclass(frozen=True)
 class ReadWord:
-    """A word of a sentence."""
-
     text: str
     phonemes: str
     listed: bool
@@ -99,8 +97,6 @@ class ReadWord:
 
 @dataclass(frozen=True)
 class ReadSentence:
-    """A sentence as it will be spoken."""
-
     phonemes: str
     """Sounds with stress marks, punctuation, and blanks between words."""
     words: tuple[ReadWord, ...]
@@ -136,14 +132,11 @@ class _Word:
 
 
 class SentenceReader:
-    """Reads sentences."""
-
     def __init__(self, lexicon: Lexicon, tagger: Tagger, unknown: Callable[[str], str]) -> None:
         """``unknown`` gives phonemes of words that the dictionary lacks."""
         self._lexicon, self._tagger, self._unknown = lexicon, tagger, unknown
 
     def __call__(self, text: str) -> ReadSentence:
-        """The phonemes of a sentence in plain words."""
         words = self._words(tokens(text))
         context = Context()
         for word in reversed(words):

@@ -52,8 +52,6 @@ LEAD, TAIL = 8, 12
 
 @dataclass(frozen=True)
 class Prosody:
-    """How a sentence is spoken."""
-
     tempo: float = 1.0
     """Twice as fast at 2."""
     emphasis: float | None = None
@@ -135,8 +133,6 @@ class NaturalPiece:
 
 
 class NaturalReader:
-    """Reads English."""
-
     def __init__(self, phonemise: NaturalPhonemiser | None = None, lengths: SymbolLengths | None = None) -> None:
         self._phonemise = phonemise or NaturalPhonemiser()
         self._lengths = lengths or default_lengths()

@@ -123,7 +123,6 @@ def _other_language(text: str) -> str:
 
 
 def script_of(letter: str) -> str:
-    """Script of a letter, as Unicode names it: ``LATIN``, ``CJK``."""
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 

@@ -58,7 +58,6 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a sentence."""
     found: list[Token] = []
     quoted = False
     for chunk in text.split():
@@ -134,8 +133,6 @@ _BEFORE, _AFTER = ("-START2-", "-START-"), ("-END-", "-END2-")
 
 
 class Tagger:
-    """The trained tagger."""
-
     def __init__(
         self,
         tags: Sequence[str],

@@ -46,8 +46,6 @@ class _Network(nn.Module):
 
 
 class UnknownWords:
-    """Pronounces words from their spelling."""
-
     def __init__(self, network: nn.Module, letters: list[str], phonemes: list[str]) -> None:
         self._network = network
         self._letters = {letter: number for number, letter in enumerate(letters, 1)}

@@ -278,7 +278,6 @@ _ENDINGS = (
 
 
 def _numerals() -> list[str]:
-    """From I to XXXIX."""
     ones = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
     return [tens + one for tens in ("", "X", "XX", "XXX") for one in ones][1:]
 
@@ -422,7 +421,6 @@ _DOTTED_LAST = re.compile(r"(?<![\w.'])((?:[A-Za-z]\.)+)([”\"')]*)$")
 
 
 def write_out(text: str) -> Normalised:
-    """``text``, one sentence or more, in words."""
     plain, dropped = fold_characters(unicodedata.normalize("NFC", text))
     plain = re.sub(rf"\S{{{LONGEST_WORD}}}", r"\g<0> ", re.sub(r"\s+", " ", plain).strip())
     for pattern, words in _FIRST:

@@ -113,7 +113,6 @@ class BranchGuidance:
         return known.rate * elapsed < self._saturation.threshold
 
     def _observe(self, key: Key, difference: Tensor, branches: dict[int, Tensor], evaluation: int) -> None:
-        """Record a computed effect."""
         if self._saturation is None:
             return
         if self._saturation.reuse:

@@ -127,7 +127,6 @@ class Prefixes:
         self._beginnings: list[_Beginning] = []
 
     def __len__(self) -> int:
-        """Number of cached prefixes."""
         return len(self._beginnings)
 
     def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:
@@ -141,14 +140,11 @@ class Prefixes:
         return False
 
     def remember(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> None:
-        """Cache this prefix."""
         self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.kept()))
         del self._beginnings[:-MOST_KEPT]
 
 
 class CausalReader(Protocol):
-    """A causal transformer with a cache."""
-
     def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
         """(batch, n, hidden) after what ``cache`` holds to hidden states after the final norm, of the same shape."""
 
@@ -158,7 +154,7 @@ class CausalReader(Protocol):
 
 class TokenScorer(Protocol):
     """A language model for the decoding loops: it reads tokens, and scores the next. Ids are local: codes from 0 on,
-    then the ids that end speech. :class:`paretone.models.families.token_model.TokenModel` is one."""
+    then the ids that end speech. :class:`paretone.models.families.language_network.TokenModel` is one."""
 
     @property
     def transformer(self) -> CausalReader: ...

@@ -55,7 +55,6 @@ class CalibrationTarget:
 
     @property
     def steps(self) -> int:
-        """Number of steps."""
         return len(self.times) - 1
 
 

@@ -46,8 +46,6 @@ class Guide(Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules for choosing and committing codes."""
-
     guidance: float = 2.0
     """Strength g: log-probabilities are c + g (c − u), normalised again."""
     shift: float = 0.1
@@ -60,8 +58,6 @@ class Rules:
 
 
 class Predictor(Protocol):
-    """Scores the codes of a canvas."""
-
     normalised: bool
     """Whether its scores are log-probabilities already."""
 
@@ -160,12 +156,10 @@ class Canvas:
 
     @property
     def codebooks(self) -> int:
-        """Number of codebooks."""
         return len(self.codes)
 
     @property
     def frames(self) -> int:
-        """Number of frames."""
         return self.codes.shape[1]
 
 

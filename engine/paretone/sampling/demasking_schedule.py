@@ -100,7 +100,6 @@ class Block:
 
     @property
     def frames(self) -> int:
-        """Its number of frames."""
         return self.end - self.start
 
 

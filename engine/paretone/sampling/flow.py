@@ -191,8 +191,6 @@ class Evaluator(Protocol):
 
 
 class Whole:
-    """Computes everything."""
-
     def __init__(self, backbone: Evaluated) -> None:
         self._backbone = backbone
 
@@ -204,8 +202,6 @@ class Whole:
 
 
 class Planned:
-    """Evaluates by a plan."""
-
     def __init__(self, backbone: Evaluated, plan: SkipPlan, layers: int) -> None:
         self._backbone, self._plan = backbone, plan
         self._memory = [LayerMemory() for _ in range(layers)]

@@ -40,8 +40,6 @@ _MOVES = 4
 
 @dataclass(frozen=True)
 class Trial:
-    """One grid that was tried."""
-
     pass_number: int
     """From 1; 0: one of those to start from."""
     moved: int

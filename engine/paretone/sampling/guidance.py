@@ -123,8 +123,6 @@ def most_branches(strengths: Sequence[Strength]) -> int:
 
 
 class Guidance(Protocol):
-    """Guidance of a model by its sampler options."""
-
     def strengths(self, options: Values) -> tuple[Strength, ...]:
         """The strength of each of :data:`BRANCHES` over the next; models of the flow family only."""
 
@@ -149,7 +147,6 @@ class StrengthGuidance:
         return 2 if is_guided(options["guidance"]) else 1
 
     def off(self, options: Values) -> Values:
-        """A strength of 0."""
         return options.replace(guidance=0.0)
 
 
@@ -169,5 +166,4 @@ class TwoWeightGuidance:
         return len(needed_branches(options["intelligibility"], options["similarity"]))
 
     def off(self, options: Values) -> Values:
-        """Both weights 1."""
         return options.replace(intelligibility=1.0, similarity=1.0)

@@ -84,5 +84,4 @@ def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:
 
 
 def evaluations(options: Mapping[str, Any]) -> int:
-    """Number of evaluations under the sampler ``options``."""
     return options["steps"] * (2 if options.get("solver") == "midpoint" else 1)

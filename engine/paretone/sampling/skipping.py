@@ -33,8 +33,6 @@ class ModulePlan:
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """Plan of both modules of a layer at one step."""
-
     attention: ModulePlan = ModulePlan()
     feed_forward: ModulePlan = ModulePlan()
 
@@ -57,7 +55,6 @@ class ModuleMemory:
     change: Tensor | None = None
 
     def keep(self, output: Tensor, with_change: bool) -> None:
-        """Keep a new output."""
         self.change = output - self.kept if with_change else None
         self.output = output
 
@@ -80,8 +77,6 @@ class ModuleMemory:
 
 @dataclass
 class LayerMemory:
-    """Stored values of one layer between steps."""
-
     attention: ModuleMemory = field(default_factory=ModuleMemory)
     feed_forward: ModuleMemory = field(default_factory=ModuleMemory)
 
@@ -119,7 +114,6 @@ class SkipPlan:
         return plan
 
     def at(self, step: int) -> tuple[LayerPlan, ...]:
-        """Plans of all layers at ``step``."""
         return self._module_plans[step]
 
     def operations(self, step: int, counts: OperationCounts) -> float:

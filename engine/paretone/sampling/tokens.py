@@ -21,8 +21,6 @@ from torch import Tensor
 
 
 class TokenSampler(Protocol):
-    """A rule for sampling tokens."""
-
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         """Logits (n, ids), −∞ where an id may not come, to the probabilities (n, ids) of what comes.
 

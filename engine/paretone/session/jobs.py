@@ -21,7 +21,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
-from paretone.models.files.downloads import download
+from paretone.models.files.releases import download
 from paretone.observer import StepReport
 from paretone.session.commands import (
     DownloadModel,

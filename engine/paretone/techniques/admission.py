@@ -25,7 +25,7 @@ from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
-from paretone.setting.plan import attempted, described, kind_of
+from paretone.setting.plan import attempted, described, imported, kind_of
 from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
 
@@ -57,7 +57,6 @@ def fault(found: object, value: str) -> str:
 
 
 def _faults(one: Technique) -> Iterator[str]:
-    """Everything that is wrong; each check may rely on those before it."""
     for field in ("title", "summary"):
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():
@@ -322,9 +321,8 @@ def _imported(name: str) -> Any:
 
 
 def _fault_of_command(found: Any, called: str) -> str:
-    from paretone.commands.command import Command
-
-    if isinstance(found, Command):  # With the names that a module has.
+    # By name: commands and forms import the registry.
+    if isinstance(found, imported("paretone.commands.command:Command")):  # With the names that a module has.
         found = SimpleNamespace(NAME=found.name, SUMMARY=found.summary, declare=found.declare, run=found.run)
     for field in ("NAME", "SUMMARY"):
         if not isinstance(getattr(found, field, None), str):
@@ -367,9 +365,7 @@ def _fault_of_view(found: Any, called: str) -> str:
 
 
 def _fault_of_form(found: Any, one: Technique) -> str:
-    from paretone.training.forms import Figure, TrainingForm
-
-    if not isinstance(found, TrainingForm):
+    if not isinstance(found, imported("paretone.training.forms:TrainingForm")):
         return f"it must be a TrainingForm, not {kind_of(found)}"
     if found.name != one.name:
         return f"its name must be that of the technique, {one.name!r}, not {shown(found.name)}"
@@ -380,7 +376,9 @@ def _fault_of_form(found: Any, one: Technique) -> str:
         return f"its families must be a tuple of {', '.join(FAMILIES)}"
     if not isinstance(found.knobs, tuple) or not all(isinstance(each, Knob) for each in found.knobs):
         return f"its knobs must be a tuple of knobs, not {kind_of(found.knobs)}"
-    if not 1 <= len(found.found) <= 3 or not all(isinstance(each, Figure) for each in found.found):
+    if not 1 <= len(found.found) <= 3 or not all(
+        isinstance(each, imported("paretone.training.forms:Figure")) for each in found.found
+    ):
         return "its found must be one to three Figures"
     return next(filter(None, map(_fault_of_knob, found.knobs)), "")
 

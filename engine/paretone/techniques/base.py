@@ -70,8 +70,6 @@ def fault_of_slot(name: str) -> str:
 
 @dataclass(frozen=True)
 class Paper:
-    """Publication of a technique."""
-
     title: str
     reference: str
 

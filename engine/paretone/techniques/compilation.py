@@ -45,7 +45,6 @@ def little(info: ModelInfo) -> str:
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
-    """Forwards are compiled."""
     require_whole(context, plan, "only whole ones are compiled")
     if plan.precision == "int8":
         raise Conflict("Integer products cannot be compiled; choose another precision, or do without.", "precision")
@@ -53,7 +52,6 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def describe(knobs: Values) -> str:
-    """The compilation, in words."""
     return f"evaluations compiled, mode {knobs['mode']}"
 
 

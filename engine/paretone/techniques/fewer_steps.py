@@ -16,19 +16,16 @@ FEWEST_ADVISED = 16
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """The knobs take the place of the options of the same names."""
     plan = replace(plan, options=plan.options.replace(**knobs))
     return plan.noted(*remarks(knobs), *no_fewer(plan))
 
 
 def describe(knobs: Values) -> str:
-    """The steps in force."""
     steps = knobs["steps"]
     return f"{steps} step{'' if steps == 1 else 's'}, schedule {knobs['shift']:g}"
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:
-    """Remark on few steps."""
     if knobs["steps"] >= FEWEST_ADVISED:
         return ()
     return (

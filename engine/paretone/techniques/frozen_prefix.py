@@ -21,18 +21,15 @@ NOTE = "Text and reference were not computed at every step, which is an unpublis
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """Keep the rows before the canvas between steps."""
     run = Part.of("paretone.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
     return replace(plan, run=run).noted(NOTE)
 
 
 def idle(knobs: Values, plan: MaskedPlan) -> str:
-    """Why every step was computed whole."""
     return "no step lay between two that are computed whole; take more steps"
 
 
 def describe(knobs: Values) -> str:
-    """Computed steps, in words."""
     return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
 
 

@@ -18,18 +18,15 @@ NAME = "graphs"
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
-    """Forwards are recorded."""
     require_whole(context, plan, "graphs record whole ones")
     return replace(plan, launching=replace(plan.launching, graphs=graphing(knobs)))
 
 
 def graphing(knobs: Values) -> Graphing:
-    """Description of the knobs."""
     return Graphing(int(knobs["bucket"]), int(knobs["most"]), int(knobs["share"]) / 100)
 
 
 def describe(knobs: Values) -> str:
-    """Recorded graphs, in words."""
     plan = graphing(knobs)
     lengths = "every length" if plan.bucket == 1 else f"lengths rounded up to {plan.bucket}"
     return f"one graph for {lengths}, at most {plan.most} kept, in {percent(plan.share)} of the memory"

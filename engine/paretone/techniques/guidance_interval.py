@@ -24,7 +24,6 @@ NAME = "guidance_interval"
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
-    """The schedule of guidance ends early."""
     if context.info.guidance.branches(plan.options) == 1:
         weights = context.title_in("weights")
         raise Conflict(
@@ -38,7 +37,6 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def describe(knobs: Values) -> str:
-    """Description of the guided steps."""
     steps = knobs["steps"]
     return (
         f"all branches at the first {steps} steps, one afterwards"
@@ -48,7 +46,6 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    """Remark if it saves nothing."""
     if knobs["steps"] < options["steps"]:
         return ()
     return (

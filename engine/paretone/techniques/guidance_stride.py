@@ -25,7 +25,6 @@ REUSE, LEAVE_OUT = "reuse", "leave_out"
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """The schedule of guidance leaves steps out."""
     if not plan.options["guidance"]:
         raise SettingError("Guidance is off; set a strength, or do without this technique.")
     schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
@@ -33,12 +32,10 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
 
 
 def idle(knobs: Values, plan: MaskedPlan) -> str:
-    """Why every step was guided."""
     return "canvases and blocks had one step each, which is guided; take more steps"
 
 
 def describe(knobs: Values) -> str:
-    """Which steps are guided."""
     between = "its last effect reused in between" if knobs["between"] == REUSE else "none in between"
     return f"both branches at every {ordinal(knobs['every'])} step, {between}"
 

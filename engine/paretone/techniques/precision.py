@@ -38,7 +38,6 @@ def little(info: ModelInfo) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Description of the precision."""
     precision = knobs["precision"]
     if precision == "float32":
         return "everything in float32"

@@ -46,8 +46,6 @@ _WHERE_ELSE = (
 
 @dataclass
 class Registry:
-    """The techniques found, and what went wrong."""
-
     techniques: tuple[Technique, ...] = ()
     """In the order in which lists show them."""
     problems: list[str] = field(default_factory=list)
@@ -59,7 +57,6 @@ class Registry:
     """The plug-in of each technique that is not ours, by name, such as ``the plug-in 'a' of plugin-a 2.0``."""
 
     def leave_out(self, sentence: str, *names: str) -> None:
-        """Note that a plug-in was left out."""
         self.problems.append(sentence)
         self.left_out.append((sentence, names))
 

@@ -154,7 +154,6 @@ def known(model: str) -> ModelInfo:
 
 
 def _begin(info: ModelInfo, setting: Setting) -> Any:
-    """The plan without techniques."""
     require_family(info, setting)
     options = checked(info.knobs, setting.options, info.title)
     plan = PLANS[info.family](

@@ -23,7 +23,6 @@ REUSE, END = "reuse", "end"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """The schedule of guidance watches for saturation."""
     info = context.info
     if plan.guidance.branches(info.guidance.branches(plan.options)) == 1:
         weights = context.title_in("weights")
@@ -54,7 +53,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every branch was computed."""
     return (
         f"at none of {plan.evaluations} evaluations was the effect of guidance within the threshold of "
         f"{knobs['threshold']:g}; raise it, or take more steps"
@@ -62,7 +60,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """When branches are skipped, and what then takes their place."""
     if knobs["then"] == END:
         return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
     again = f", {knobs['again'] - 1} times at most" if knobs["again"] else ""

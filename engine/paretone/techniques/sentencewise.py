@@ -17,7 +17,6 @@ NAME = "sentencewise"
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """The option is switched on."""
     return replace(plan, options=plan.options.replace(by_sentence=True))
 
 

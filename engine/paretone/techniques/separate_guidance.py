@@ -19,7 +19,6 @@ from paretone.techniques.base import Conflict, Context, Paper, Technique
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """The schedule of guidance has the strengths."""
     info = context.info
     if not isinstance(info.guidance, StrengthGuidance):
         raise SettingError(
@@ -59,13 +58,11 @@ def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:
-    """Remark where it is plain guidance."""
     voice, text = strengths_of(knobs)
     return ("Equal strengths for text and voice are plain guidance of that strength.",) if voice == text else ()
 
 
 def describe(knobs: Values) -> str:
-    """Both strengths, with their times where these are not the whole."""
     return ", ".join(_described(name, knobs) for name in ("text", "voice"))
 
 

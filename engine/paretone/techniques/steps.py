@@ -16,13 +16,11 @@ from paretone.techniques.base import Context, Paper, Technique, no_fewer
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """The knobs take the place of the options of the same names."""
     plan = replace(plan, options=plan.options.replace(**knobs))
     return plan.noted(*remarks(plan.options, knobs), *no_fewer(plan))
 
 
 def describe(knobs: Values) -> str:
-    """The grid in force."""
     steps, sway = knobs["steps"], knobs["sway"]
     if effective_spacing(steps, knobs["spacing"]) == "epss":
         grid = f"at {' '.join(map(str, EPSS[steps]))} of 32 (EPSS)"

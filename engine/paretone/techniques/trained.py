@@ -41,7 +41,8 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
         error.command = "paretone train --help"
         raise error
     typed = Path(entry.artefact)
-    found = [one for one in there if _is_called(Path(one.path), typed)]
+    named = [(one, Path(one.path)) for one in there]
+    found = [one for one, path in named if str(typed) in (path.name, path.stem) or typed.resolve() == path.resolve()]
     if not found and len(entry.artefact) >= TELLING:
         found = [one for one in there if one.fingerprint.startswith(entry.artefact.lower())]
     if len({one.fingerprint for one in found}) != 1:
@@ -58,7 +59,3 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
         listed = " and ".join(f"{name}={value}" for name, value in against.items())
         raise SettingError(f"{Path(one.path).stem} does not fit {listed}; omit that, or name other weights.")
     return replace(entry, knobs=knobs, artefact=one.fingerprint)
-
-
-def _is_called(path: Path, typed: Path) -> bool:
-    return str(typed) in (path.name, path.stem) or typed.resolve() == path.resolve()

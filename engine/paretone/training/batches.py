@@ -22,7 +22,6 @@ def draw_state(draw: random.Random) -> list[Any]:
 
 
 def restore_draw(draw: random.Random, state: Sequence[Any]) -> None:
-    """Continue from :func:`draw_state`."""
     version, internal, gauss = state
     draw.setstate((version, tuple(internal), gauss))
 

@@ -55,8 +55,6 @@ class Example:
 
 @dataclass(frozen=True)
 class Examples:
-    """What a model is fine-tuned on."""
-
     training: tuple[Example, ...]
     held_out: tuple[Example, ...]
 

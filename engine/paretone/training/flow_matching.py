@@ -82,14 +82,11 @@ class SpeechBatch:
 
     @property
     def mask(self) -> Tensor:
-        """(B, frames) true within the items."""
         return torch.arange(self.mel.shape[1], device=self.mel.device)[None] < self.lengths[:, None]
 
 
 @dataclass(frozen=True)
 class FlowMatchingOptions:
-    """Options for drawing spans, times and dropped conditions."""
-
     shortest_span: float = 0.7
     """The masked span is between this share of an item and all of it."""
     whole_second_clip: float = 0.6
@@ -249,14 +246,11 @@ class LatentBatch:
 
     @property
     def mask(self) -> Tensor:
-        """(B, n) true within the items."""
         return _positions(self) < self.lengths[:, None]
 
 
 @dataclass(frozen=True)
 class LatentFlowOptions:
-    """Options for drawing prompts, times and branches."""
-
     unprompted: float = 0.5
     """Share of single clips without any prompt; the others have their own beginning for one."""
     longest_beginning: float = 0.5
@@ -291,7 +285,6 @@ class LatentProblem:
 
     @property
     def span(self) -> Tensor:
-        """(B, n) true where the model is scored."""
         return self.mask & ~self.prompt
 
     def to(self, device: torch.device) -> LatentProblem:

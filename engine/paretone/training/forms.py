@@ -175,7 +175,6 @@ def method_knob(methods: Sequence[tuple[str, str, str]]) -> Choice:
 
 
 def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
-    """The knob called ``name``."""
     return next(one for one in knobs if one.name == name)
 
 
@@ -231,7 +230,6 @@ TOKEN_FIGURES = (
 
 
 def lasting(minutes: float) -> str:
-    """``minutes`` in words."""
     return counted(round(minutes), "minute", "minutes") if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 

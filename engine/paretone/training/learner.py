@@ -34,8 +34,6 @@ def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, f
 
 @dataclass(frozen=True, kw_only=True)
 class Rated:
-    """Options common to all recipes."""
-
     rate_scale: float = 1.0
     """All learning rates, times the usual ones: a run whose loss was not finite resumes with less."""
 
@@ -91,11 +89,9 @@ class LearningOptions(Rated):
 
     @property
     def rates(self) -> Rates:
-        """Learning rates of both optimisers."""
         return Rates(self.matrix_rate, self.other_rate)
 
     def autocast(self, device: torch.device) -> torch.autocast:
-        """The precision of passes on ``device``."""
         return torch.autocast(device.type, torch.bfloat16, enabled=self.half_precision)
 
 
@@ -122,7 +118,6 @@ class Learner(Generic[Model]):
 
     @classmethod
     def by(cls, model: Model, layers: LayerMatrices, options: LearningOptions) -> Learner[Model]:
-        """The learner that ``options`` ask for."""
         return cls(model, layers, options.rates, options.average_decay, half_precision=options.half_precision)
 
     def start(self, scale: float) -> None:
@@ -147,11 +142,9 @@ class Learner(Generic[Model]):
         loss.backward()
 
     def _shortened(self) -> Tensor:
-        """Shorten the gradient to :data:`GRADIENT_NORM`; its length before."""
         return nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
@@ -168,8 +161,6 @@ class Learner(Generic[Model]):
 
 
 class Scheduled(Protocol):
-    """Interface of options that give learning rates over time."""
-
     @property
     def warm_up(self) -> int: ...
 
@@ -196,7 +187,6 @@ class LearningRecipe(ABC, Generic[Options, Network]):
 
     @property
     def steps(self) -> int:
-        """Steps made so far."""
         return self._learner.steps
 
     @abstractmethod

@@ -43,8 +43,7 @@ from paretone.models.minis.natural_decoder import (
 )
 from paretone.reading import parsed_json, read_text
 from paretone.training.batches import Corpus
-from paretone.training.everyday import corpus_sentences
-from paretone.training.sentences import PROMPT
+from paretone.training.sentences import PROMPT, corpus_sentences
 
 NATURAL_CORPUS = "voice-corpus"
 """Folder, next to work folders, that holds it."""
@@ -73,7 +72,6 @@ class CorpusOptions:
 
     @property
     def utterances(self) -> int:
-        """All of them."""
         return self.voices * self.sentences + self.held_out_voices * self.held_out_sentences
 
 
@@ -129,14 +127,11 @@ class NaturalClip:
 
     @property
     def frames(self) -> int:
-        """Mel frames."""
         return len(self.mel)
 
 
 @dataclass(frozen=True)
 class PlannedSentence:
-    """What is to be spoken."""
-
     voice: str
     text: str
     delivery: Manner

@@ -96,8 +96,6 @@ MATRICES, OTHERS = "matrices", "others"
 
 @dataclass(frozen=True)
 class Rates:
-    """Learning rates."""
-
     matrices: float | None
     """Muon's learning rate; ``None``: AdamW moves everything."""
     others: float

@@ -27,10 +27,9 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training.everyday import corpus_sentences
 from paretone.training.processes import Processes
 from paretone.training.requests import FineTuningRequest, Follower
-from paretone.training.sentences import PROMPT
+from paretone.training.sentences import PROMPT, corpus_sentences
 
 PORTION = 8
 """Pieces of work in a file."""
@@ -43,8 +42,6 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Reading:
-    """One clip."""
-
     voice: str
     arrays: Arrays = field(repr=False)
 

@@ -65,7 +65,6 @@ class CompanionRequest(TrainingRequest):
 
     @property
     def token_options(self) -> dict[str, Any]:
-        """Options of all trainings on tokens, by name."""
         manner = {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
         return {"positions": self.positions, "seed": self.seed, **manner}
 

@@ -66,7 +66,6 @@ def is_kept(target: Path, work: Path) -> bool:
 
 
 def log_of(target: Path) -> Path:
-    """The log next to trained weights."""
     return target.with_suffix("." + LOG)
 
 
@@ -100,7 +99,6 @@ def _numbered(target: Path) -> Iterator[Path]:
 
 
 def use_threads(request: TrainingRequest) -> None:
-    """Set the thread count to that of ``request``."""
     torch.set_num_threads(request.threads or device.thread_count())
 
 

@@ -4,6 +4,9 @@ Everything is drawn from one seeded generator, so the same seed gives the same s
 the sentences come from the grammar, one third is random dictionary words between function words, which brings in
 sequences of phones that everyday sentences never have. Words and rules are in ``resources/sentences``. No sentence
 shares a run of :data:`SHARED_RUN` words with a sentence that is used for testing.
+
+A second grammar, and the lines of ``resources/sentences/everyday.txt``, are what people have read aloud: news,
+messages, questions, dialogue, lists, numbers, dates and prices. Figures are in digits, as people type them.
 """
 
 from __future__ import annotations
@@ -43,7 +46,6 @@ class Grammar:
 
 
 def even(forms: Iterable[str]) -> Forms:
-    """Forms of equal weight."""
     return tuple((1, form) for form in forms)
 
 
@@ -117,3 +119,42 @@ def runs(sentence: str) -> list[tuple[str, ...]]:
     """Every :data:`SHARED_RUN` consecutive words of a sentence."""
     words = normalised_words(sentence)
     return [words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)]
+
+
+SHORTEST_EVERYDAY, LONGEST_EVERYDAY = 4, 150
+"""Length limits of an everyday sentence in characters: up to some ten seconds."""
+TEMPLATE_SHARE = 0.3
+"""Share of a corpus that is drawn from the grammar of :mod:`paretone.training.sentences`."""
+
+
+def written_sentences() -> tuple[str, ...]:
+    return tuple(resource("sentences", "everyday.txt").read_text(encoding="utf-8").splitlines())
+
+
+def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
+    """``count`` different sentences of the grammar; none shares a run of words with a sentence of ``excluded``, as in
+    :func:`paretone.training.sentences.training_sentences`."""
+    draw = random.Random(seed)
+    forbidden = {run for sentence in excluded for run in runs(sentence)}
+    found: dict[str, None] = {}
+    while len(found) < count:
+        sentence = finished(grammar("grammar", "everyday").expand("everyday", draw))
+        if SHORTEST_EVERYDAY <= len(sentence) <= LONGEST_EVERYDAY and forbidden.isdisjoint(runs(sentence)):
+            found[sentence] = None
+    return list(found)
+
+
+def corpus_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
+    """``count`` different sentences for a corpus, shuffled: those that were written, a share of
+    :data:`TEMPLATE_SHARE` from the grammar of :mod:`paretone.training.sentences`, and everyday ones.
+
+    None shares a run of words with a sentence of ``excluded``.
+    """
+    unwanted = list(excluded)
+    forbidden = {run for sentence in unwanted for run in runs(sentence)}
+    written = [one for one in written_sentences() if forbidden.isdisjoint(runs(one))][:count]
+    template = min(round(TEMPLATE_SHARE * count), count - len(written))
+    everyday = count - len(written) - template
+    sentences = [*written, *training_sentences(template, seed, unwanted), *everyday_sentences(everyday, seed, unwanted)]
+    random.Random(seed).shuffle(sentences)
+    return sentences

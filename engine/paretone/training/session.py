@@ -73,8 +73,6 @@ def require_finite(value: float, what: str, number: int) -> float:
 
 
 class StopRequest(threading.Event):
-    """Set by the signal ``number``."""
-
     number = 0
 
 
@@ -132,8 +130,6 @@ class Budget:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of logging, validation and checkpoints."""
-
     log_steps: int = 25
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
@@ -372,7 +368,11 @@ class TrainingSession:
             )
 
     def _header(self) -> dict[str, Any]:
-        return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
+        device = self.recipe.device
+        cuda = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+        name = cuda or platform.processor() or platform.machine()
+        machine = f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
+        return {"recipe": self.recipe.name, "machine": machine, **self.recipe.describe()}
 
     def _count_time(self) -> None:
         now = self._clock()
@@ -411,7 +411,6 @@ class TrainingSession:
             raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        """Notify the callback."""
         share = self.budget.progress(self.seconds, self.number)
         left = None
         if self._began is not None:
@@ -487,8 +486,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: inner if key == "seconds" else _rounded(inner) for key, inner in value.items()}
     return value
-
-
-def _machine(device: torch.device) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"

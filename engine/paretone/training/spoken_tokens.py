@@ -1,7 +1,7 @@
 """Speech tokens to train language models on, with the phones that sound in them, and batches of them.
 
 They come from recordings through a speech tokenizer, from a corpus of natural speech, or are the model's own speech
-(:mod:`paretone.training.self_generated`). All of them fit into memory and into one file.
+(:mod:`paretone.training.teachers`). All of them fit into memory and into one file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.families.training_layout import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
-from paretone.models.minis.quantisers import token_phones
-from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
 from paretone.training import features
 from paretone.training.batches import Corpus, QueuedClip, moved
 from paretone.training.manifest import read_manifest
@@ -54,7 +53,6 @@ class SpokenTokens:
 
 
 def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
-    """Put them into one file."""
     voices = sorted({one.voice for one in utterances})
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
@@ -134,7 +132,6 @@ class TokenBatch:
     """(B, T) bool: everything but the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
-        """This batch on ``device``."""
         return moved(self, device)
 
     @property

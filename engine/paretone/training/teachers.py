@@ -1,4 +1,9 @@
-"""Models of the catalogue as what drafts and students of them learn from: LM mini, CosyVoice 2 and LLaSA."""
+"""Models of the catalogue as what drafts and students of them learn from: LM mini, CosyVoice 2 and LLaSA.
+
+Without a corpus they learn from what LM mini spoke itself: many sentences at a time, by the sampler that will be used,
+in the voices that will be used. Kept is what ended by itself with as many tokens as it has phones, so that phones and
+tokens are paired as in a recording.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +25,124 @@ from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
 from paretone.models.cosyvoice2.text import normalised, read_text
 from paretone.models.families.training_layout import HuggingFaceNames, TrainingRow
 from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
 from paretone.models.llasa.tokenizer import rendered, training_row
 from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
-from paretone.models.load_request import LoadRequest
-from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder, LmMiniParts, read_parts
+from paretone.models.loading import LoadRequest
+from paretone.models.minis.lm_mini import (
+    SHORTEST,
+    SPARE,
+    TOKENIZER,
+    Layout,
+    LmMiniFolder,
+    LmMiniFrontEnd,
+    LmMiniParts,
+    positions,
+    read_parts,
+)
+from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
-from paretone.sampling.tokens import Nucleus, RepetitionAware
-from paretone.training.everyday import corpus_sentences
+from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler
 from paretone.training.natural_corpus import open_corpus
 from paretone.training.requests import Follower
-from paretone.training.self_generated import TOGETHER, speak_tokens
+from paretone.training.sentences import corpus_sentences
 from paretone.training.spoken_tokens import SpokenTokens, TokenBatch, collate, record_tokens, said_tokens
 from paretone.training.teacher import OfficialTeacher, Teacher, Utterances
 from paretone.training.token_recipe import TokenNetwork
+
+TOGETHER = 48
+"""Sentences that are spoken in one pass."""
+Progress = Callable[[int, int], None]
+
+
+def speak_tokens(
+    network: TokenNetwork,
+    layout: Layout,
+    front_end: LmMiniFrontEnd,
+    voices: Sequence[Voice],
+    sentences: Sequence[str],
+    sampler: TokenSampler,
+    seed: int = 0,
+    progress: Progress = lambda done, total: None,
+) -> tuple[SpokenTokens, ...]:
+    """Let ``network`` speak its share of ``sentences`` in each of ``voices``, in the order of the sentences.
+
+    ``progress`` is called with spoken and total sentences, of those that are being spoken their share, before every
+    token, and may raise to cancel. The pace of each sentence is drawn from ``seed`` and its number.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    texts: list[tuple[int, Voice, np.ndarray]] = []
+    for number, sentence in enumerate(sentences):
+        voice = voices[number % len(voices)]
+        passages = front_end.passages(sentence, 1.0, seed=seed + number)
+        texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
+    transformer = FusedTransformer.of(network.transformer)
+    found: dict[int, SpokenTokens] = {}
+    done = 0
+    for voice in voices:
+        own = sorted(
+            ((len(phones), number, phones) for number, who, phones in texts if who is voice), key=lambda one: one[:2]
+        )
+        prompt = front_end.prompt(voice)
+        for start in range(0, len(own), TOGETHER):
+            batch = own[start : start + TOGETHER]
+            texts_of = [phones for _, _, phones in batch]
+
+            def begin(share: float, done: int = done, batch: int = len(batch)) -> None:
+                progress(done + int(share * batch), len(texts))
+
+            spoken = _spoken(network, transformer, layout, prompt, texts_of, sampler, generator, begin)
+            for (length, number, phones), codes in zip(batch, spoken, strict=True):
+                if codes is not None and len(codes) == length:
+                    found[number] = SpokenTokens(voice.id, phones.astype(np.int16), np.array(codes, np.int16))
+            done += len(batch)
+    progress(done, len(texts))
+    return tuple(found[number] for number in sorted(found))
+
+
+@torch.inference_mode()
+def _spoken(
+    network: TokenNetwork,
+    transformer: FusedTransformer,
+    layout: Layout,
+    prompt: MiniPrompt,
+    texts: Sequence[np.ndarray],
+    sampler: TokenSampler,
+    generator: torch.Generator,
+    begin: Callable[[float], None],
+) -> list[list[int] | None]:
+    """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are filled up with ends. ``begin``
+    gets before every token what share of the most that there may be is done."""
+    lengths = torch.tensor([len(phones) for phones in texts])
+    text = len(prompt.phones) + int(lengths.max()) + 1
+    ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)
+    ids[:, : len(prompt.phones)] = torch.from_numpy(prompt.phones)
+    for row, phones in enumerate(texts):
+        ids[row, len(prompt.phones) : len(prompt.phones) + len(phones)] = torch.from_numpy(phones)
+    ids[:, text] = layout.start_of_speech
+    ids[:, text + 1 :] = torch.tensor(prompt.codes) + layout.first_code
+    most = int(lengths.max()) + SPARE
+    cache = transformer.cache(ids.shape[1] + most, len(texts))
+    places = positions(text, len(prompt.codes))
+    hidden = transformer(network.embedding(ids), cache, places)[:, -1]
+    codes: list[list[int]] = [[] for _ in texts]
+    ended = torch.zeros(len(texts), dtype=torch.bool)
+    for step in range(most):
+        begin(step / most)
+        logits = network.head(hidden)
+        logits[step < SHORTEST * lengths, layout.codes :] = -torch.inf
+        drawn = torch.multinomial(sampler.probabilities(logits, ()), 1, generator=generator)[:, 0]
+        ended |= drawn >= layout.codes
+        if ended.all():
+            break
+        for row in (~ended).nonzero()[:, 0].tolist():
+            codes[row].append(int(drawn[row]))
+        following = drawn.clamp(max=layout.codes - 1) + layout.first_code
+        place = torch.tensor([len(prompt.codes) + 1 + step])
+        hidden = transformer(network.embedding(following)[:, None], cache, place)[:, -1]
+    return [spoken if over else None for spoken, over in zip(codes, ended.tolist(), strict=True)]
 
 
 class CosyTeacher(OfficialTeacher):

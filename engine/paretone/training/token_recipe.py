@@ -138,8 +138,6 @@ LAYER_MATRICES = LayerMatrices("layers.")
 
 @dataclass(frozen=True)
 class TokenOptions(LearningOptions):
-    """Options of a run."""
-
     positions: int = 1_600
     """Positions of one step: text, speech and padding."""
     matrix_rate: float | None = 0.01
@@ -152,8 +150,6 @@ class TokenOptions(LearningOptions):
 
 @dataclass(frozen=True)
 class TokenData:
-    """Utterances to learn from and to validate on."""
-
     training: tuple[SpokenTokens, ...]
     held_out: tuple[SpokenTokens, ...]
     origin: str = ""
@@ -192,11 +188,9 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
         raise NotImplementedError
 
     def metadata_after(self, seconds: float) -> dict[str, str]:
-        """Metadata of the result's file, after this number of seconds of the budget."""
         raise NotImplementedError
 
     def summary(self, validation: Mapping[str, float]) -> str:
-        """Result, as a sentence."""
         raise NotImplementedError
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
@@ -264,7 +258,6 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
 
     @property
     def file_name(self) -> str:
-        """File name of the result."""
         raise NotImplementedError
 
 

@@ -27,13 +27,13 @@ from paretone.models import catalogue
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import LanguageModel, official_shapes
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.language_weights import find_language_weights
 from paretone.models.files.layer_importance import pruned
+from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.networks.causal import CausalConfig
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-from paretone.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
+from paretone.techniques.speculative import SETTINGS_FILE as SETTINGS
 from tests.engine.export.small_exports import Follower, with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from paretone.errors import AudioError
+from paretone.errors import AudioError, CheckpointError
 from paretone.front_end.alignment import ALIGNER_PHONES, FORCED, MEAN_LENGTHS, align_phones
-from paretone.front_end.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
+from paretone.front_end.phones import (
+    BLANK,
+    CONSONANTS,
+    EDGE,
+    PHONES,
+    VOWELS,
+    PhoneVocabulary,
+    respaced,
+    timed_phones,
+    words,
+)
 from paretone.front_end.reading import NaturalReader
 from paretone.models.catalogue import voice
 
@@ -63,3 +74,71 @@ def test_what_cannot_be_of_a_transcript_is_said(reader: NaturalReader) -> None:
         align_phones(noise, 8000, MONOTONE)
     with pytest.raises(AudioError, match="silent"):
         reader.heard(np.zeros(8000, np.float32), 8000, "Go now.")
+
+
+SYMBOLS = tuple("^həlˈO wˌɜɹld.^")
+LENGTHS = (4, 2, 2, 2, 1, 5, 2, 1, 2, 4, 0, 3, 2, 6, 3)
+
+
+def test_a_stress_mark_and_its_vowel_are_one_phone_as_long_as_both():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    assert [name for name, _, _ in phones] == [EDGE, "h", "ə", "l", "ˈO", BLANK, "w", "ˌɜ", "l", "d", ".", EDGE]
+    assert phones[4] == ("ˈO", 0.125, 0.2)
+    assert phones[-1][2] == pytest.approx(sum(LENGTHS) * 0.0125)
+    assert all(end == start for (_, _, end), (_, start, _) in pairwise(phones))
+
+
+def test_every_phone_has_one_name_and_a_place_in_a_file_of_lines():
+    assert len(set(PHONES)) == len(PHONES)
+    assert "\n".join(PHONES).split() == list(PHONES)
+
+
+def test_words_end_at_blanks_punctuation_and_edges():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    assert ["".join(phones[place][0] for place in word) for word in words(phones)] == ["həlˈO", "wˌɜld"]
+
+
+def test_other_lengths_inside_of_words_leave_the_words_where_they_are():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    spaced = respaced(phones, np.ones_like)
+    assert [name for name, _, _ in spaced] == [name for name, _, _ in phones]
+    for word in words(phones):
+        assert spaced[word[0]][1] == pytest.approx(phones[word[0]][1])
+        assert spaced[word[-1]][2] == pytest.approx(phones[word[-1]][2])
+        lengths = [spaced[place][2] - spaced[place][1] for place in word]
+        assert lengths == pytest.approx([lengths[0]] * len(word))
+    assert spaced[5] == phones[5]
+    same = respaced(phones, lambda lengths: lengths)
+    assert [time for _, *times in same for time in times] == pytest.approx(
+        [time for _, *times in phones for time in times]
+    )
+
+
+def test_a_list_of_phones_gives_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "vocab.txt"
+    path.write_text("".join(f"{phone}\n" for phone in PHONES), encoding="utf-8")
+    vocabulary = PhoneVocabulary.load(path)
+    assert vocabulary.phones == PHONES
+    assert vocabulary.ids(PHONES[3:6]).tolist() == [3, 4, 5]
+    with pytest.raises(CheckpointError, match="lacks 'qq'"):
+        vocabulary.ids(["qq"])
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem"),
+    [
+        ("^ k qq", "'qq' is not a phone"),
+        ("k t", r"'\^' is missing"),
+        ("^ k k", "listed twice"),
+        ("pau aa b", "made with an earlier version of Paretone"),
+    ],
+)
+def test_a_list_that_cannot_be_used_is_refused(tmp_path: Path, listed: str, problem: str) -> None:
+    (tmp_path / "vocab.txt").write_text(listed, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=problem):
+        PhoneVocabulary.load(tmp_path / "vocab.txt")
+
+
+def test_a_missing_list_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        PhoneVocabulary.load(tmp_path / "vocab.txt")

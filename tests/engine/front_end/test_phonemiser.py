@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from paretone.errors import CheckpointError
+from paretone.front_end import lengths, tagger, unknown_words
+from paretone.front_end.lengths import SymbolLengths, default_lengths
+from paretone.front_end.lexicon import SEPARATOR, Context, Lexicon, bundled, default_lexicon
 from paretone.front_end.phonemiser import NaturalPhonemiser, familiar
-from paretone.front_end.tagger import tokens
+from paretone.front_end.phones import EDGE
+from paretone.front_end.tagger import Tagger, default_tagger, tokens
+from paretone.front_end.unknown_words import UnknownWords, default_unknown_words
+from paretone.training.sentences import written_sentences
+from tests.engine.front_end.references import Reference, error_rate, errors, references
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +113,147 @@ def test_signs_without_a_sound_are_no_words():
 
 def test_nothing_is_no_token():
     assert tokens("   ") == []
+
+
+def test_parts_of_speech_follow_from_the_sentence():
+    said = default_tagger()("They record a new record , and I read it .".split())
+    assert said == ["PRP", "VBP", "DT", "JJ", "NN", ",", "CC", "PRP", "VBP", "PRP", "."]
+
+
+def test_unknown_words_are_read_by_their_letters():
+    read = default_unknown_words()
+    assert read("zorblax") == "zˈɔɹblæks"
+    assert read("漢1") == ""
+    assert read("a" * 100) == read("a" * 24)
+
+
+def test_lengths_are_plausible_and_depend_on_the_place_in_the_sentence():
+    units = default_lengths().units((EDGE, *"ɡˈO ɡˈO ɡˈO.", EDGE))
+    assert units.shape == (14,) and units.dtype == np.float32
+    assert 12 < units.sum() < 80
+    assert units[11] > units[3]  # The last word is longer.
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(Tagger, tagger.FILE), (UnknownWords, unknown_words.FILE), (SymbolLengths, lengths.FILE)],
+)
+def test_damaged_files_are_named(tmp_path: Path, kind: type[Tagger], name: str) -> None:
+    path = tmp_path / name
+    shutil.copy(bundled(name), path)
+    kind.load(path)
+    path.write_bytes(path.read_bytes()[:1000])
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match="install Paretone again"):
+            kind.load(path)
+        path.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, str]:
+    read = NaturalPhonemiser().as_the_teacher
+    return {one.text: " ".join(sentence.phonemes for sentence in read(one.text)) for one in references()}
+
+
+def test_there_are_500_sentences_of_all_kinds():
+    kinds = Counter(one.kind for one in references())
+    assert len({one.text for one in references()}) == len(references()) == 500
+    assert min(kinds.values()) >= 12 and set(kinds) == set(
+        "news dialogue questions list number date time currency unit abbreviation url initials roman name unknown "
+        "homograph punctuation conversation story technical".split()
+    )
+    assert not {one.text for one in references()} & set(written_sentences())
+
+
+def test_errors_against_the_teacher_are_few_even_where_it_is_wrong(found: dict[str, str]) -> None:
+    assert error_rate([(found[one.text], one.teacher) for one in references()]) < 0.015
+
+
+def test_where_the_teacher_reads_rightly_hardly_anything_differs(found: dict[str, str]) -> None:
+    right = [one for one in references() if not one.wrong]
+    assert len(right) > 430
+    assert error_rate([(found[one.text], one.teacher) for one in right]) < 0.002
+
+
+def test_where_the_teacher_reads_wrongly_the_right_reading_is_kept(found: dict[str, str]) -> None:
+    wrong = [one for one in references() if one.wrong]
+    assert all(one.right != one.teacher for one in wrong)
+    assert [one.text for one in wrong if found[one.text] != one.right] == []
+
+
+def test_errors_are_counted_in_phones():
+    assert errors("abcd", "abd") == errors("abd", "axbd") == errors("abd", "abx") == 1
+    assert error_rate([("ɡˈO", "ɡˌO"), ("nˈW.", "nˈW.")]) == pytest.approx(1 / 5)
+    assert Reference("kind", "text", "a", "a").wrong == ""
+
+
+VOWEL, CONSONANT, PAUSE = Context(True), Context(False), Context(None)
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "phonemes"),
+    [
+        ("house", "NN", "hˈWs"),
+        ("House", "NNP", "hˈWs"),
+        ("walks", "VBZ", "wˈɔks"),
+        ("wishes", "VBZ", "wˈɪʃᵻz"),
+        ("boys'", "NNS", "bˈYz"),
+        ("GPU", "NN", "ʤˌipˌijˈu"),
+        ("U.S.", "NNP", "jˌuˈɛs"),
+        ("NASA", "NNP", "nˈæsə"),
+        ("café", "NN", "kæfˈA"),
+        ("cafés", "NNS", "kæfˈAz"),
+    ],
+)
+def test_listed_words_their_forms_and_letters(word: str, tag: str, phonemes: str) -> None:
+    assert default_lexicon().pronounce(word, tag, CONSONANT) == phonemes
+
+
+@pytest.mark.parametrize(
+    ("word", "readings"),
+    [
+        ("read", {"VB": "ɹˈid", "VBD": "ɹˈɛd"}),
+        ("live", {"VBP": "lˈɪv", "JJ": "lˈIv"}),
+        ("record", {"NN": "ɹˈɛkəɹd", "VB": "ɹəkˈɔɹd"}),
+        ("close", {"VB": "klˈOz", "JJ": "klˈOs"}),
+    ],
+)
+def test_the_part_of_speech_decides(word: str, readings: dict[str, str]) -> None:
+    assert {tag: default_lexicon().pronounce(word, tag, CONSONANT) for tag in readings} == readings
+
+
+def test_small_words_depend_on_what_comes_next():
+    say = default_lexicon().pronounce
+    assert [say("the", "DT", context) for context in (VOWEL, CONSONANT)] == ["ði", "ðə"]
+    assert [say("to", "TO", context) for context in (VOWEL, CONSONANT)] == ["tʊ", "tə"]
+    assert [say("in", "IN", context) for context in (CONSONANT, PAUSE)] == ["ɪn", "ˈɪn"]
+    assert [say("A", tag, CONSONANT) for tag in ("DT", "NN")] == ["ɐ", "ˈA"]
+    assert [say("used", "VBD", Context(False, to)) for to in (True, False)] == ["jˈust", "jˈuzd"]
+
+
+def test_what_is_not_known_has_no_pronunciation():
+    assert default_lexicon().pronounce("zorblax", "NN") is None
+    assert default_lexicon().spelled("1") is None
+
+
+def test_a_word_in_either_case_is_looked_up(tmp_path: Path):
+    path = tmp_path / "words.gz"
+    path.write_bytes(gzip.compress(f"Paris\tpˈɛɹəs\nrow\tDEFAULT=ɹˈO\tNOUN=ɹˈW\n{SEPARATOR}\nodd\tˈɑd".encode()))
+    lexicon = Lexicon.load(path)
+    assert [lexicon.pronounce(word, "NN") for word in ("paris", "Paris", "row", "odd")] == [
+        "pˈɛɹəs",
+        "pˈɛɹəs",
+        "ɹˈW",
+        "ˈɑd",
+    ]
+    for content in (b"no archive", gzip.compress(b"one part")):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="install Paretone again"):
+            Lexicon.load(path)
+
+
+def test_its_words_are_sorted_and_each_is_listed() -> None:
+    lexicon = default_lexicon()
+    words = lexicon.words()
+    assert len(words) > 150_000 and words == sorted(set(words))
+    assert all(word in lexicon for word in words[::997])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError, TextError
-from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
+from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from paretone.front_end.phones import EDGE, PHONES, PhoneVocabulary, labels, words
-from paretone.front_end.reading import NaturalReader
+from paretone.front_end.reading import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, NaturalReader, Prosody, word_at
 
 SENTENCE = "Rice is often served in round bowls."
 
@@ -92,3 +92,90 @@ def test_noise_of_thousands_of_characters_is_cut_into_short_pieces(reader: Natur
     for text in ("a" * 900, "@" * 500, "x.y." * 100):
         pieces, _ = reader.pieces(text)
         assert max(piece.seconds for piece in pieces) < PIECE_SECONDS + 1
+
+
+PLAIN_SENTENCE = "ɡˈO ðˈɛɹ, nˈW."
+
+
+def _units(symbols: object) -> np.ndarray:
+    return np.full(len(PLAIN_SENTENCE) + 2, 4.0, np.float32)
+
+
+def test_lengths_are_divided_by_tempo_and_speed_and_the_silence_at_the_ends_is_short():
+    usual, fast = (Prosody(tempo).spoken(PLAIN_SENTENCE, _units, speed) for tempo, speed in ((1.0, 1.0), (1.25, 1.6)))
+    assert usual[0] == (EDGE, 0.0, LEAD * 0.0125)
+    assert usual[-1][2] - usual[-1][1] == pytest.approx(min(TAIL, 8) * 0.0125)
+    assert usual[1][2] - usual[1][1] == pytest.approx(0.1)
+    assert fast[-1][2] == pytest.approx(usual[-1][2] / 2)
+
+
+def test_an_emphasised_word_is_longer_and_nothing_else():
+    usual, other = (
+        Prosody().spoken(PLAIN_SENTENCE, _units, 1.0),
+        Prosody(1.0, 0.5, 1.0).spoken(PLAIN_SENTENCE, _units, 1.0),
+    )
+    lengths = [[end - start for _, start, end in phones] for phones in (usual, other)]
+    longer = np.flatnonzero(~np.isclose(*lengths))
+    assert "".join(usual[place][0] for place in longer) == "ðˈɛɹ"
+    inside = [sum(one[place] for place in longer) for one in lengths]
+    assert inside[1] / inside[0] == pytest.approx(1 + LONGER, rel=0.03)
+
+
+def test_words_are_found_by_their_share():
+    symbols = (EDGE, *PLAIN_SENTENCE, EDGE)
+    found = ["".join(symbols[place] for place in word_at(symbols, share)) for share in (0.0, 0.4, 0.99)]
+    assert found == ["ɡˈO", "ðˈɛɹ", "nˈW"]
+    assert not len(word_at((EDGE, ".", EDGE), 0.5))
+
+
+def test_paces_are_drawn_as_the_training_speech_has_them():
+    drawn = [Prosody.drawn(seed, 0) for seed in range(400)]
+    assert Prosody.drawn(-1) == Prosody.drawn(-1)
+    assert drawn[7] == Prosody.drawn(7, 0) != Prosody.drawn(7, 1)
+    assert TEMPOS[0] <= min(one.tempo for one in drawn) and max(one.tempo for one in drawn) <= TEMPOS[1]
+    assert np.mean([one.emphasis is not None for one in drawn]) == pytest.approx(EMPHASISED, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One. Two? Three!", ["One.", "Two?", "Three!"]),
+        ("Dr. Lee met J. K. Rowling. They spoke.", ["Dr. Lee met J. K. Rowling.", "They spoke."]),
+        ("It cost 3.50 dollars. OK.", ["It cost 3.50 dollars.", "OK."]),
+        ("“Go!” she said. He went.", ["“Go!” she said.", "He went."]),
+        ("Title\n\nBody text", ["Title", "Body text"]),
+        ("no end", ["no end"]),
+        ("  ", []),
+    ],
+)
+def test_sentences(text: str, parts: list[str]) -> None:
+    assert sentences(text) == parts
+
+
+def letters(text: str) -> float:
+    """A stand-in for duration: one second a letter."""
+    return float(sum(character.isalnum() for character in text))
+
+
+def test_short_sentences_share_a_chunk() -> None:
+    assert chunks("Aa bb. Cc dd. Ee ff.", letters, budget=8) == ["Aa bb. Cc dd.", "Ee ff."]
+
+
+def test_a_long_sentence_is_cut_at_commas_then_at_words() -> None:
+    assert chunks("Aaa bbb, ccc ddd.", letters, budget=6) == ["Aaa bbb,", "ccc ddd."]
+    assert chunks("aaa bbb ccc ddd", letters, budget=6) == ["aaa", "bbb ccc", "ddd"] or all(
+        letters(part) <= 6 for part in chunks("aaa bbb ccc ddd", letters, budget=6)
+    )
+
+
+def test_the_first_chunk_is_shorter_but_never_cut_inside_a_clause() -> None:
+    assert chunks("Aaa bbb, ccc. Ddd eee.", letters, budget=20, first_budget=7) == ["Aaa bbb,", "ccc. Ddd eee."]
+    assert chunks("Aaa bbb ccc. Ddd eee.", letters, budget=20, first_budget=4) == ["Aaa bbb ccc.", "Ddd eee."]
+
+
+@pytest.mark.parametrize("unit", ["word ", "x", "One, two. ", "aaaa-bbbb", "1234567890 "])
+def test_nothing_is_lost_and_every_chunk_keeps_to_the_budget(unit: str) -> None:
+    text = (unit * 4000)[:20_000]
+    cut = chunks(text, letters, budget=120, first_budget=40)
+    assert "".join("".join(cut).split()) == "".join(text.split())
+    assert all(0 < letters(chunk) <= 120 for chunk in cut)

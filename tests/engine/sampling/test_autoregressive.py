@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 
 from paretone.errors import Cancelled
-from paretone.models.families.token_model import TokenModel
-from paretone.sampling.autoregressive import Cycle, Reader, Request, decode, places
+from paretone.models.families.language_network import TokenModel
+from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
 from paretone.sampling.cache import MOST_KEPT, Prefixes
-from paretone.sampling.runaway import RunawayGuard, guarded
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
 
@@ -55,17 +54,9 @@ def test_a_stop_ends_it_and_is_no_token() -> None:
     assert [cycle.stopped for cycle in cycles] == [False] * 4 + [True]
     assert cycles[-1].tokens == ()
     assert all(0 <= token < model.codes for token in tokens_of(cycles))
-
-
-def test_a_stop_at_once_leaves_nothing() -> None:
-    model = small_model(stop_score=ALWAYS)
     (only,) = decode(model, request_of(model), Greedy(), Uniforms(0))
     assert only.stopped and only.tokens == () and only.outcome == "decoded"
-
-
-def test_fewer_stop_ids_can_be_masked() -> None:
-    """The official CosyVoice masks the first alone: another ends speech before the least length."""
-    model = small_model(stop_score=ALWAYS)
+    # The official CosyVoice masks the first alone: another ends speech before the least length.
     cycles = list(decode(model, request_of(model, minimum=4, masked_stops=1), Greedy(), Uniforms(0)))
     assert len(cycles) == 1 and cycles[0].stopped
 
@@ -94,10 +85,12 @@ def test_seeds_repeat() -> None:
     assert first == again != other
 
 
-def test_a_prompt_of_one_element() -> None:
+def test_a_prompt_of_one_element_is_read_and_inference_mode_does_not_leak() -> None:
     model = small_model(stop_score=NEVER)
     request = Request(model.embed([[2]]), torch.tensor([0]), 1, 0, 3)
     assert len(tokens_of(list(decode(model, request, Greedy(), Uniforms(0))))) == 3
+    for _ in decode(model, request_of(model, maximum=2), Greedy(), Uniforms(0)):
+        assert not torch.is_inference_mode_enabled()
 
 
 def test_it_can_be_stopped_between_tokens() -> None:
@@ -111,12 +104,6 @@ def test_it_can_be_stopped_between_tokens() -> None:
     with pytest.raises(Cancelled):
         found.extend(decode(model, request_of(model), Greedy(), Uniforms(0), check))
     assert next(calls) == 4
-
-
-def test_inference_mode_does_not_leak_to_the_caller() -> None:
-    model = small_model(stop_score=NEVER)
-    for _ in decode(model, request_of(model, maximum=2), Greedy(), Uniforms(0)):
-        assert not torch.is_inference_mode_enabled()
 
 
 # --- Common beginnings ------------------------------------------------------------------------------------------------
@@ -144,7 +131,7 @@ def filled(model: TokenModel, request: Request) -> torch.Tensor:
     return reader.cache.kept()
 
 
-def test_what_is_remembered_is_bit_for_bit_what_is_read(model: TokenModel) -> None:
+def test_what_is_remembered_is_what_is_read(model: TokenModel) -> None:
     request = request_in(model, VOICE, [5, 2, 6])
     anew = filled(model, request)
     assert len(model.prefixes) == 1
@@ -196,9 +183,6 @@ def test_models_that_learn_remember_nothing() -> None:
     assert plain.prefixes is None
     request = request_in(plain, VOICE, [5])
     assert said(plain, request) == said(plain, replace(request, shared=0))
-
-
-def test_nothing_is_remembered_of_nothing() -> None:
     assert not len(Prefixes())
 
 
@@ -241,13 +225,10 @@ def test_what_may_not_come_never_does(sampler: TokenSampler) -> None:
     assert found.isfinite().all()
 
 
-def test_greedy_takes_the_first_of_equals() -> None:
+def test_greedy_and_cut_distributions() -> None:
     logits = torch.zeros(1, IDS)
     logits[0, [4, 9]] = 3.0
     assert Greedy().probabilities(logits, []).nonzero().tolist() == [[0, 4]]
-
-
-def test_top_k_and_top_p_cut_after_the_temperature() -> None:
     logits = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
     found = Nucleus(top_k=3).probabilities(logits, [])
     assert (found > 0).sum() == 3
@@ -260,25 +241,19 @@ def test_top_k_and_top_p_cut_after_the_temperature() -> None:
     torch.testing.assert_close(found[0], torch.tensor([1.0, 0, 0, 0]))
 
 
-def test_a_repeated_id_that_is_certain_comes_again() -> None:
+def test_what_repeats_is_replaced_unless_it_is_certain() -> None:
     logits = torch.full((1, IDS), -math.inf)
     logits[0, 3] = 0.0
     for variant in ("2026", "2025"):
         found = RepetitionAware(variant).probabilities(logits, [3])
         assert found[0, 3] == 1 and found.sum() == 1
-
-
-def test_a_nearly_certain_id_is_replaced_by_the_others() -> None:
-    """If one id has all but 10⁻⁷, the others' shares are still exact."""
+    # If one id has all but 10⁻⁷, the others' shares are still exact.
     logits = torch.zeros(1, IDS)
     logits[0, 3] = 20.0
     found = RepetitionAware().probabilities(logits, [3])
     others = torch.full((IDS,), 1 / (IDS - 1))
     others[3] = 0.0
     torch.testing.assert_close(found[0], others)
-
-
-def test_what_leaves_the_window_counts_no_longer() -> None:
     logits, sampler = scores(1), RepetitionAware(window=3, threshold=0.3)
     likeliest, *others = logits[0].topk(IDS).indices.tolist()
     assert sampler.probabilities(logits, [likeliest, *others[-2:]])[0, likeliest] == 0
@@ -292,10 +267,7 @@ def test_draws_follow_the_probabilities() -> None:
     assert drawn == [1, 1, 3, 3, 4, 4]
     # They need not add up to one.
     assert [draw(3 * probabilities, uniform) for uniform in (0.4999, 0.5, 1 - 2.0**-24)] == [1, 3, 4]
-
-
-def test_the_last_uniform_draws_an_id_that_is_possible() -> None:
-    """Rounding never leads beyond the last one."""
+    # Rounding never leads beyond the last one.
     for seed in range(200):
         probabilities = scores(1, seed)[0].softmax(-1) * (0.5 + seed / 100)
         probabilities[-3:] = 0.0
@@ -333,13 +305,10 @@ def test_repetition_is_noticed_after_three_seconds(period: int) -> None:
     assert "repeated itself" in str(found) and "5.4 s" in str(found)
 
 
-def test_silence_of_two_seconds_is_none() -> None:
+def test_pauses_and_refrains_are_no_repetition() -> None:
     guard = RunawayGuard(RATE, expected=150)
     assert guard.observe([*speech(50), *[7] * 50, *speech(50)]) is None
-
-
-def test_a_refrain_is_none() -> None:
-    """A second that comes twice, and a stretch longer than a second, are no run-away."""
+    # A second that comes twice, and a stretch longer than a second, are no run-away.
     guard = RunawayGuard(RATE)
     assert guard.observe([*speech(25), *speech(25), *range(300, 330), *speech(90), *speech(90)]) is None
 
@@ -350,9 +319,6 @@ def test_far_too_long_speech_is_noticed() -> None:
     found = guard.observe(speech(400)[300:])
     assert found.kind == "length" and found.seconds == pytest.approx(301 / RATE)
     assert guard.observe([1, 1, 1]) == found
-
-
-def test_short_texts_may_take_two_seconds_more() -> None:
     guard = RunawayGuard(RATE, expected=2)
     assert guard.observe(speech(52)) is None
     assert guard.observe([5]).kind == "length"
@@ -372,10 +338,6 @@ def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
     tokens = [token for cycle in guarded(decoding(), guard) for token in cycle.tokens]
     assert len(tokens) == 75 and closed == [True]
     assert guard.found.kind == "repetition"
-
-
-def test_a_decoding_that_ends_is_left_alone() -> None:
     cycles = [Cycle((1, 2)), Cycle((), stopped=True)]
-    guard = RunawayGuard(RATE)
     assert list(guarded(iter(cycles), guard)) == cycles
     assert guard.found is None

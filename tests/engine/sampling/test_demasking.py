@@ -44,12 +44,28 @@ def filled(block: Block, rules: Rules = Rules(), frames: int = 12, seed: int = 0
     return canvas, scorer
 
 
-def test_each_step_commits_as_many_codes_as_the_schedule_says() -> None:
+def test_steps_commit_what_the_schedule_says_and_nothing_else_changes() -> None:
     canvas, _ = filled(Block(0, 12, 5))
     counts = [int((canvas.order == step).sum()) for step in range(5)]
     assert tuple(counts) == commit_counts(36, 5, 0.1)
     assert (canvas.codes < MASK).all()
     assert ((canvas.probability > 0) & (canvas.probability < 1)).all()
+    canvas, scorer = filled(Block(4, 9, 3))
+    assert set(scorer.asked) == {(4, 9, Guide.BOTH)}
+    outside = [*range(4), *range(9, 12)]
+    assert (canvas.codes[:, outside] == MASK).all()
+    assert (canvas.order[:, outside] == -1).all()
+    assert (canvas.codes[:, 4:9] < MASK).all()
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    before = canvas.codes.clone()
+    for _ in demask(scorer, canvas, Block(0, 12, 6), Rules(), SeededCanvasNoise(0, CPU)):
+        known = before != MASK
+        assert torch.equal(canvas.codes[known], before[known])
+        before = canvas.codes.clone()
+    canvas, scorer = filled(Block(0, 1, 32), frames=1)
+    assert sum(commit_counts(3, 32, 0.1)) == 3
+    assert len(scorer.asked) == 3
+    assert (canvas.order >= 0).all()
 
 
 def test_a_schedule_decides_how_many_codes_a_step_commits() -> None:
@@ -124,41 +140,13 @@ def test_a_schedule_ends_where_time_ends() -> None:
     assert [int((canvas.order == step).sum()) for step in steps] == [1, 1, 1, 1, 32]
 
 
-def test_nothing_beyond_the_block_is_touched() -> None:
-    canvas, scorer = filled(Block(4, 9, 3))
-    assert set(scorer.asked) == {(4, 9, Guide.BOTH)}
-    outside = [*range(4), *range(9, 12)]
-    assert (canvas.codes[:, outside] == MASK).all()
-    assert (canvas.order[:, outside] == -1).all()
-    assert (canvas.codes[:, 4:9] < MASK).all()
-
-
-def test_what_is_committed_stays() -> None:
-    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
-    before = canvas.codes.clone()
-    for _ in demask(scorer, canvas, Block(0, 12, 6), Rules(), SeededCanvasNoise(0, CPU)):
-        known = before != MASK
-        assert torch.equal(canvas.codes[known], before[known])
-        before = canvas.codes.clone()
-
-
-def test_steps_that_would_commit_nothing_are_left_out() -> None:
-    canvas, scorer = filled(Block(0, 1, 32), frames=1)
-    assert sum(commit_counts(3, 32, 0.1)) == 3
-    assert len(scorer.asked) == 3
-    assert (canvas.order >= 0).all()
-
-
-def test_without_temperature_chance_has_no_say() -> None:
+def test_penalty_and_temperature_decide_what_comes_first() -> None:
     rules = Rules(position_temperature=0.0)
     first, second = (filled(Block(0, 12, 4), rules, seed=seed)[0] for seed in (1, 2))
     assert torch.equal(first.order, second.order)
     first, second = (filled(Block(0, 12, 4), seed=seed)[0] for seed in (1, 2))
     assert not torch.equal(first.order, second.order)
     assert torch.equal(first.codes, second.codes)
-
-
-def test_a_penalty_puts_first_codebooks_first() -> None:
     canvas, _ = filled(Block(0, 12, 6), Rules(layer_penalty=100.0))
     for number in range(2):
         assert canvas.order[number].max() <= canvas.order[number + 1].min()

@@ -106,14 +106,11 @@ def test_strengths_end_and_begin_with_time() -> None:
     assert most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
 
 
-def test_neighbours_of_equal_strength_are_one_effect() -> None:
+def test_strengths_are_effects() -> None:
     assert effects(whole(2.0, 2.0), 0.0) == (Effect(0, 2, 2.0),)
     assert effects(whole(2.0, 1.0), 0.0) == (Effect(0, 1, 2.0), Effect(1, 2, 1.0))
     assert effects(whole(0.0, 1.0), 0.0) == (Effect(1, 2, 1.0),)
     assert branches_of(effects(whole(0.0, 1.0), 0.0)) == (0, 1, 2)
-
-
-def test_models_give_their_strengths() -> None:
     assert StrengthGuidance().strengths(Values(guidance=2.0)) == whole(2.0, 2.0)
     assert StrengthGuidance().strengths(Values(guidance=1e-6)) == whole(0.0, 0.0)
     assert TwoWeightGuidance().strengths(Values(similarity=3.0, intelligibility=1.5)) == whole(2.0, 0.5)
@@ -258,13 +255,19 @@ def test_a_step_ends_as_noisy_as_its_time_demands(overshoot: float) -> None:
         assert math.hypot(scale * (1 - target), strength) == pytest.approx(1 - end, abs=1e-7), "the noise in it"
 
 
-def test_the_last_step_adds_no_noise() -> None:
+def test_a_step_is_the_same_every_time_and_the_last_adds_no_noise() -> None:
     times = sampling_grid(8, "uniform", -1.0)
     noise = OvershootNoise.draw(SHAPE, 8, seed=1)
     loud = noise.steps.clone()
     loud[-1] *= 1e6
     results = [overshoot_steps(times, one)(noise.initial, noise.initial, 7) for one in (noise.steps, loud)]
     assert torch.equal(*results)
+    times, noise = sampling_grid(8, "uniform", -1.0), OvershootNoise.draw(SHAPE, 8, seed=1)
+    follow = overshoot_steps(times, noise.steps)
+    state = noise.initial.clone()
+    first, second = (follow(state, state, 3) for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(state, noise.initial), "and leaves the state alone"
 
 
 def test_a_straight_path_arrives_whatever_the_noise() -> None:
@@ -278,7 +281,7 @@ def test_a_straight_path_arrives_whatever_the_noise() -> None:
         assert torch.allclose(found, goal, atol=1e-5)
 
 
-def test_one_seed_is_one_noise() -> None:
+def test_noise_is_that_of_its_seed_whatever_the_number_of_steps() -> None:
     noise, again, other = (OvershootNoise.draw(SHAPE, 4, seed) for seed in (7, 7, 8))
     assert torch.equal(noise.initial, again.initial)
     assert torch.equal(noise.steps, again.steps)
@@ -286,18 +289,6 @@ def test_one_seed_is_one_noise() -> None:
     drawn = torch.stack([noise.initial, *noise.steps])
     assert drawn.shape == (5, *SHAPE)
     assert drawn.flatten(1).unique(dim=0).shape[0] == 5, "no noise is used twice"
-
-
-def test_runs_of_different_lengths_begin_alike() -> None:
     short, long = (OvershootNoise.draw(SHAPE, steps, seed=7) for steps in (4, 32))
     assert torch.equal(short.initial, long.initial)
     assert torch.equal(short.steps, long.steps[:4])
-
-
-def test_a_step_is_the_same_every_time() -> None:
-    times, noise = sampling_grid(8, "uniform", -1.0), OvershootNoise.draw(SHAPE, 8, seed=1)
-    follow = overshoot_steps(times, noise.steps)
-    state = noise.initial.clone()
-    first, second = (follow(state, state, 3) for _ in range(2))
-    assert torch.equal(first, second)
-    assert torch.equal(state, noise.initial), "and leaves the state alone"

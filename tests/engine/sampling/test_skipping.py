@@ -121,7 +121,7 @@ def rows(tokens: int, seed: int) -> torch.Tensor:
     return torch.randn(2, 3, tokens, 4, generator=torch.Generator().manual_seed(seed))
 
 
-def test_what_was_written_comes_back_in_order() -> None:
+def test_a_cache_gives_back_what_was_written() -> None:
     cache = KeyValueCache(2, 3, 10, 4, batch=2)
     for layer in range(2):
         keys, values = cache.extend(layer, rows(4, layer), -rows(4, layer))
@@ -130,9 +130,6 @@ def test_what_was_written_comes_back_in_order() -> None:
     keys, _ = cache.extend(1, rows(2, 7), rows(2, 8))
     assert torch.equal(keys, torch.cat([rows(4, 1), rows(2, 7)], dim=2))
     assert cache.length == 4
-
-
-def test_taking_back_moves_no_memory() -> None:
     cache = KeyValueCache(1, 3, 10, 4, batch=2)
     keys, _ = cache.extend(0, rows(6, 0), rows(6, 1))
     cache.advance(6)
@@ -141,9 +138,6 @@ def test_taking_back_moves_no_memory() -> None:
     assert again.data_ptr() == keys.data_ptr()
     assert torch.equal(again, torch.cat([rows(6, 0)[:, :, :2], rows(1, 2)], dim=2))
     assert torch.equal(values, torch.cat([rows(6, 1)[:, :, :2], rows(1, 3)], dim=2))
-
-
-def test_windows_write_what_extending_returns() -> None:
     cache = KeyValueCache(2, 3, 10, 4, batch=2)
     for layer in range(2):
         cache.extend(layer, rows(4, layer), -rows(4, layer))

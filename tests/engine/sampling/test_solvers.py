@@ -166,14 +166,11 @@ def test_storks_weights_are_those_of_an_order_of_two(stages: int) -> None:
     assert gegenbauer_weights(stages)[:2] == (pytest.approx(1.0), pytest.approx(0.5))
 
 
-def test_stork_with_one_derivative_is_adams_bashforth() -> None:
+def test_stork_with_one_or_two_derivatives() -> None:
     velocities = [torch.tensor([2.0]), torch.tensor([5.0])]
     pair = [one([0.0, 0.4], velocities, 0.6) for one in (stork, adams_bashforth)]
     assert torch.allclose(*pair)
-
-
-def test_stork_takes_the_derivatives_of_the_parabola() -> None:
-    """v = 1 + 2t + 3t² at uneven times: at 0.5 its derivatives are 5 and 6."""
+    # v = 1 + 2t + 3t² at uneven times: at 0.5 its derivatives are 5 and 6.
     times = [0.1, 0.2, 0.5]
     velocities = [torch.tensor([1 + 2 * time + 3 * time**2], dtype=torch.float64) for time in times]
     _, first, second = gegenbauer_weights(STAGES)
@@ -246,12 +243,9 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
                 assert torch.allclose(hidden, full), f"step {step}"
 
 
-def test_reuse_keeps_no_more_than_before() -> None:
+def test_what_a_change_is_counted_from_is_kept() -> None:
     for plan in (layers[0] for layers in map(skip_plan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
         assert not plan.attention.keep_change and plan.attention.extrapolation_factor == 0
-
-
-def test_what_a_change_is_counted_from_is_kept() -> None:
     plan = skip_plan(table(N, N, N, T, N))
     assert [plan.at(step)[0].attention.keep_output for step in range(5)] == [False, True, True, False, False]
     assert [plan.at(step)[0].attention.keep_change for step in range(5)] == [False, False, True, False, False]
@@ -283,15 +277,11 @@ def test_it_finds_a_better_grid_than_even_steps(method: str, steps: int) -> None
 
 
 @pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
-def test_one_free_time_is_placed_where_it_is_best(method: str) -> None:
+def test_it_finds_a_better_grid_than_its_start(method: str) -> None:
     best = min((euler_error((0.0, time, 1.0)), time) for time in np.linspace(0.01, 0.99, 981).tolist())
     found = search(method, euler_error, [uniform(2)], passes=8)
     assert found.value[0] == pytest.approx(best[0][0], rel=0.05)
-
-
-@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
-def test_it_is_never_worse_than_its_start(method: str) -> None:
-    """Whatever the objective: here noise over the times, and one that is no number but at the start."""
+    # Whatever the objective: here noise over the times, and one that is no number but at the start.
     for seed in range(4):
 
         def noise(times: Times, seed: int = seed) -> Value:
@@ -301,19 +291,6 @@ def test_it_is_never_worse_than_its_start(method: str) -> None:
     start = uniform(4)
     found = search(method, lambda times: (0.0 if times == start else math.nan,), [start], passes=2)
     assert found.times == start and found.value == (0.0,)
-
-
-def test_the_best_of_several_starts_is_taken() -> None:
-    bent = rounded((1 - np.cos(np.pi / 2 * uniform_times(4))).tolist())
-    tried: list[Trial] = []
-    search(OPTIMAL, euler_error, [uniform(4), bent], 1, tried.append)
-    assert [one.times for one in tried[:2]] == [uniform(4), bent]
-    assert [one.best for one in tried[:2]] == [True, euler_error(bent) < euler_error(uniform(4))]
-    assert all(one.pass_number == 1 and one.moved for one in tried[2:])
-
-
-@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
-def test_no_grid_is_tried_twice_and_all_rise(method: str) -> None:
     tried: list[Trial] = []
     search(method, euler_error, [uniform(5)], 3, tried.append)
     assert len({one.times for one in tried}) == len(tried)
@@ -322,7 +299,13 @@ def test_no_grid_is_tried_twice_and_all_rise(method: str) -> None:
     assert bests == sorted(bests, reverse=True)
 
 
-def test_o3s_takes_no_more_trials_than_foreseen() -> None:
+def test_the_best_of_several_starts_is_taken_in_no_more_trials_than_foreseen() -> None:
+    bent = rounded((1 - np.cos(np.pi / 2 * uniform_times(4))).tolist())
+    tried: list[Trial] = []
+    search(OPTIMAL, euler_error, [uniform(4), bent], 1, tried.append)
+    assert [one.times for one in tried[:2]] == [uniform(4), bent]
+    assert [one.best for one in tried[:2]] == [True, euler_error(bent) < euler_error(uniform(4))]
+    assert all(one.pass_number == 1 and one.moved for one in tried[2:])
     tried: list[Trial] = []
     search(OPTIMAL, euler_error, [uniform(6)], 2, tried.append)
     assert 40 < len(tried) - 1 <= most_trials(OPTIMAL, 6, 2)

@@ -11,12 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request, within_length
-from paretone.sampling.group_verification import TokenGroups, by_group
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
-from paretone.sampling.verification import Rule, Verification, by_block, by_token, residual
+from paretone.sampling.verification import Rule, TokenGroups, Verification, by_block, by_group, by_token, residual
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, pair, places_of
 
@@ -121,6 +120,9 @@ def test_of_a_block_a_token_stays_for_those_after_it() -> None:
     checks = torch.tensor([[0.25, 0.5, 0.25], [0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])
     for rule, accepted in ((by_token(0.0, IDS), 0), (by_block, 2)):
         assert rule([0, 0], proposals, checks, iter([NO, YES]).__next__).accepted == accepted
+    q = torch.tensor([0.25, 0.75])
+    assert torch.equal(residual(q, q), q)
+    assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
 
 
 @RULES
@@ -131,20 +133,10 @@ def test_an_equal_draft_stays(rule: Rule) -> None:
     verdict = rule(drafted, proposals, checks, lambda: 1 - 2**-24)
     assert (verdict.accepted, verdict.acceptance) == (1, (1.0,))
     assert torch.equal(verdict.rest, q[drafted])
-
-
-@RULES
-def test_nothing_drafted(rule: Rule) -> None:
     q = torch.tensor([[0.25, 0.75]])
     verdict = rule((), [], q, iter(()).__next__)
     assert (verdict.accepted, verdict.acceptance) == (0, ())
     assert torch.equal(verdict.rest, q[0])
-
-
-def test_nothing_left_to_fill_from_falls_back_to_the_target() -> None:
-    q = torch.tensor([0.25, 0.75])
-    assert torch.equal(residual(q, q), q)
-    assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
 
 
 # --- Groups -----------------------------------------------------------------------------------------------------------
@@ -247,23 +239,17 @@ def test_groups_of_one_are_the_rule_by_token(within: bool) -> None:
         assert one == pytest.approx(two, abs=1e-6) and one == pytest.approx(q.tolist(), abs=1e-6)
 
 
-def test_within_keeps_what_the_target_would_draw() -> None:
+def test_groups_hold_different_ids_and_nothing_drafted_is_nothing_accepted() -> None:
+    for wrong in ([], [0, 0], [1, 5], [-1, 0]):
+        with pytest.raises(ValueError, match="different ids below 5"):
+            TokenGroups([wrong], 5)
+    q = torch.tensor([[0.25, 0.75]])
+    verdict = by_group(TokenGroups([[0, 1]], 2))((), [], q, iter(()).__next__)
+    assert (verdict.accepted, verdict.acceptance) == (0, ()) and torch.equal(verdict.rest, q[0])
     p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0])
     groups = TokenGroups([[0, 1]], 2)
     assert outcome(by_group(groups), p, q) == [0.0, 1.0]
     assert outcome(by_group(groups, within=False), p, q) == [0.5, 0.5]
-
-
-def test_a_group_must_hold_different_ids() -> None:
-    for wrong in ([], [0, 0], [1, 5], [-1, 0]):
-        with pytest.raises(ValueError, match="different ids below 5"):
-            TokenGroups([wrong], 5)
-
-
-def test_nothing_drafted_in_groups() -> None:
-    q = torch.tensor([[0.25, 0.75]])
-    verdict = by_group(TokenGroups([[0, 1]], 2))((), [], q, iter(()).__next__)
-    assert (verdict.accepted, verdict.acceptance) == (0, ()) and torch.equal(verdict.rest, q[0])
 
 
 # --- On what a model decodes ------------------------------------------------------------------------------------------

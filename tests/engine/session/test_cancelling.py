@@ -36,8 +36,7 @@ from paretone.session.events import (
 from paretone.session.jobs import StudyObserver
 from paretone.session.observers import RunningJob
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques.ditreducio.record import Trial
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Similarities, Trial
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder, is_of

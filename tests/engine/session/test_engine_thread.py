@@ -32,8 +32,7 @@ from paretone.session.events import (
 )
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques.ditreducio.record import Trial
-from paretone.techniques.ditreducio.requests import Calibrated, Similarities
+from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate, measure_transfer
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder

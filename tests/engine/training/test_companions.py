@@ -14,8 +14,8 @@ from safetensors import safe_open
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.trained_weights import DRAFTS, STUDENTS
 from paretone.observer import Observer
 from paretone.speaking import scripted
 from paretone.techniques import resolve
@@ -107,13 +107,10 @@ def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> li
     return [recipe.step(number, number / 100)["loss"] for number in range(first, first + steps)]
 
 
-def test_the_published_draft_has_the_ends_of_the_target() -> None:
+def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     assert retained_layers(24, 2, 6) == (0, 1, 18, 19, 20, 21, 22, 23)
     assert retained_layers(3, 2, 6) == (0, 1, 2)
     assert retained_layers(12, 2, 0) == (0, 1)
-
-
-def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     recipe = draft_recipe(teacher, data)
     before = {name: value.clone() for name, value in recipe.model.state_dict().items()}
     validated = recipe.validate()

@@ -3,15 +3,15 @@ from __future__ import annotations
 import re
 
 from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
-from paretone.training.everyday import (
-    LONGEST,
-    SHORTEST,
+from paretone.training.sentences import (
+    LONGEST_EVERYDAY,
+    SHORTEST_EVERYDAY,
     TEMPLATE_SHARE,
     corpus_sentences,
     everyday_sentences,
+    runs,
     written_sentences,
 )
-from paretone.training.sentences import runs
 
 
 def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
@@ -20,25 +20,19 @@ def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
     assert len(both - set(written_sentences())) < 20  # Some forms have nothing to fill in.
 
 
-def test_everyday_sentences_are_different_whole_and_of_fitting_length():
+def test_everyday_sentences_are_different_whole_and_of_something_of_everything():
     sentences = everyday_sentences(3_000)
     assert len(set(sentences)) == 3_000
-    assert all(SHORTEST <= len(one) <= LONGEST for one in sentences)
+    assert all(SHORTEST_EVERYDAY <= len(one) <= LONGEST_EVERYDAY for one in sentences)
     assert all(one[0] in '"' or one[0].isupper() for one in sentences)
     assert all(re.search(r'[.?!]"?$', one) for one in sentences)
     assert not any(re.search(r"[<>_]|  |\ba [aeiou]", one) for one in sentences)
-
-
-def test_there_is_something_of_everything():
     text = "\n".join(everyday_sentences(3_000))
     for what in (r"\$\d", r"\d:\d\d", r"\?", r"!", r";", r": ", r'"', r"%", r"Dr\.", r" - ", r"\d(st|nd|rd|th)\b"):
         assert len(re.findall(what, text)) > 10, what
-
-
-def test_what_was_written_is_everyday_text():
     written = written_sentences()
     assert len(set(written)) == len(written) >= 180
-    assert all(len(one) <= LONGEST and one == one.strip() for one in written)
+    assert all(len(one) <= LONGEST_EVERYDAY and one == one.strip() for one in written)
 
 
 def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():
@@ -50,9 +44,6 @@ def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():
     everyday = set(everyday_sentences(2_000))
     share = sum(one in everyday for one in sentences) / 2_000
     assert abs(share - (1 - TEMPLATE_SHARE - len(written_sentences()) / 2_000)) < 0.02
-
-
-def test_few_sentences_are_few():
     assert len(corpus_sentences(5)) == 5
 
 

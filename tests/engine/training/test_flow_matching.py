@@ -52,14 +52,11 @@ def batch():
     return collate([[clips[0]], [clips[1], clips[2]], [clips[3]], [clips[2], clips[0]]])
 
 
-def test_padding_and_joins(batch):
+def test_problems_lie_on_the_straight_path_in_padded_batches(batch):
     assert batch.lengths.tolist() == [30, 81, 51, 74]
     assert batch.joins.tolist() == [0, 37, 0, 44]
     assert (batch.ids == -1).sum() == (~batch.mask).sum()
     assert not batch.mel[~batch.mask].any()
-
-
-def test_problems_lie_on_the_straight_path(batch):
     for seed in range(20):
         problem = draw_problem(batch, FlowMatchingOptions(), _generator(seed))
         times = problem.times[:, None, None]
@@ -127,9 +124,6 @@ def test_the_training_forward_pass_is_that_of_sampling():
             torch.testing.assert_close(
                 predicted_velocity(model, batch.ids, dropped)[0], unconditional, atol=2e-5, rtol=1e-4
             )
-
-
-def test_every_item_has_a_time_of_its_own():
     torch.manual_seed(0)
     model = DiT(SMALL).eval()
     clips = [[toy_clip("anna", seed, 40)] for seed in range(3)]
@@ -175,7 +169,7 @@ def latent_batch(items: int = 200) -> LatentBatch:
     return LatentBatch(latents, phones, torch.where(phones > 0, 3, 0), places, lengths, joins)
 
 
-def test_the_path_runs_from_noise_to_the_latents_outside_the_prompt():
+def test_the_latent_path_runs_from_noise_outside_the_prompt():
     given = latent_batch()
     problem = draw_latent_problem(given, FULL, torch.Generator().manual_seed(1))
     weights = problem.times[:, None, None]
@@ -186,11 +180,6 @@ def test_the_path_runs_from_noise_to_the_latents_outside_the_prompt():
     assert torch.equal(problem.span, given.mask & free)
     assert 0 <= float(problem.times.min()) < 0.02
     assert 0.97 < float(problem.times.max()) <= 1
-
-
-def test_joined_items_are_prompted_by_their_first_clip_and_single_ones_by_their_beginning_or_not():
-    given = latent_batch()
-    problem = draw_latent_problem(given, FULL, torch.Generator().manual_seed(1))
     ends = problem.prompt.sum(1)
     assert (ends[::2] == 7).all()
     single = ends[1::2]

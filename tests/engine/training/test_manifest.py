@@ -49,15 +49,12 @@ def _rows(*extra: str) -> str:
     return "audio,text\n" + "".join(f"{number}.wav,Sentence {number}.\n" for number in range(4)) + "".join(extra)
 
 
-def test_two_columns_are_enough_and_some_rows_are_kept_back(folder: Path):
+def test_columns_in_any_order(folder: Path):
     rows = read_manifest(_manifest(folder, _rows('4.wav,"One, two."\n', "\n", "5.wav,Six.\n")))
     assert [row.line for row in rows] == [2, 3, 4, 5, 6, 8]
     assert rows[4].text == "One, two."
     assert rows[0].audio == folder / "0.wav"
     assert [row.held_out for row in rows] == [True, False, False, True, False, False]
-
-
-def test_all_columns_in_any_order_and_a_byte_order_mark(folder: Path):
     lines = ["set,phones,voice,text,audio"]
     lines += [f"{('train', 'validation')[n % 2]},pau:0.1 aa:0.3 pau:0.5,me,Ah.,{n}.wav" for n in range(6)]
     rows = read_manifest(_manifest(folder, "\ufeff" + "\n".join(lines)))
@@ -294,13 +291,10 @@ def _runs(sentence: str) -> set[tuple[str, ...]]:
     return {words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)}
 
 
-def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
+def test_sentences_are_drawn_by_their_seed():
     first = training_sentences(300, seed=4)
     assert first == training_sentences(300, seed=4)
     assert not set(first) & set(training_sentences(300, seed=5))
-
-
-def test_more_sentences_begin_with_the_fewer():
     assert training_sentences(200)[:50] == training_sentences(50)
 
 
@@ -310,6 +304,13 @@ def test_sentences_are_different_and_of_fitting_length():
     assert all(SHORTEST <= len(one) <= LONGEST for one in sentences)
     assert all(one[0].isupper() and one[-1] in ".?" for one in sentences)
     assert not any("<" in one or "_" in one or "  " in one for one in sentences)
+    grammar = {word for one in training_sentences(3_000) for word in normalised_words(one)}
+    assert len(grammar) > 3_000
+    assert len(grammar & set(_dictionary())) > 2_500
+    text = " ".join(training_sentences(3_000)).lower()
+    assert " an apple" in text or " an orange" in text or " an old" in text
+    assert " a apple" not in text
+    assert " a orange" not in text
 
 
 def test_sentences_of_the_test_set_never_occur_not_even_a_run_of_their_words():
@@ -317,22 +318,6 @@ def test_sentences_of_the_test_set_never_occur_not_even_a_run_of_their_words():
     forbidden = set().union(*map(_runs, harvard))
     assert forbidden
     assert all(forbidden.isdisjoint(_runs(one)) for one in training_sentences(7_000, excluded=harvard))
-
-
-def test_what_is_excluded_would_have_been_drawn():
     drawn = training_sentences(400)
     unwanted = [one for one in drawn if len(normalised_words(one)) >= SHARED_RUN][:20]
     assert not set(unwanted) & set(training_sentences(400, excluded=unwanted))
-
-
-def test_a_third_is_word_salad_with_words_that_the_grammar_does_not_know():
-    grammar = {word for one in training_sentences(3_000) for word in normalised_words(one)}
-    assert len(grammar) > 3_000
-    assert len(grammar & set(_dictionary())) > 2_500
-
-
-def test_an_stands_before_vowels():
-    text = " ".join(training_sentences(3_000)).lower()
-    assert " an apple" in text or " an orange" in text or " an old" in text
-    assert " a apple" not in text
-    assert " a orange" not in text

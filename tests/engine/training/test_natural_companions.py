@@ -29,12 +29,12 @@ from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
-from paretone.training import self_generated
+from paretone.training import teachers
 from paretone.training.companions import train_companion
-from paretone.training.everyday import corpus_sentences
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
 from paretone.training.requests import CompanionRequest
+from paretone.training.sentences import corpus_sentences
 from paretone.training.session import LOG, Intervals, Milestone
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
@@ -86,16 +86,20 @@ class EndingSoon:
         return likely
 
 
-def test_it_speaks_what_people_write(teacher: LmMiniTeacher) -> None:
+def test_it_speaks_what_people_write_and_phones_are_found_at_latent_frames(teacher: LmMiniTeacher) -> None:
     assert teacher.sentences(30) == corpus_sentences(30, excluded=teacher.unseen)
+    ids = np.arange(94)
+    found = at_frames(ids, 81)
+    assert found[0] == 0 and found[40] == 47 and found[-1] == 93
+    assert len(found) == 81 and np.all(np.diff(found[:-1]) >= 1)
 
 
 def test_its_own_tokens_have_the_phones_of_natural_speech_at_a_pace_of_their_own(
     teacher: LmMiniTeacher, anna: Voice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(self_generated, "SHORTEST", 1.0)
+    monkeypatch.setattr(teachers, "SHORTEST", 1.0)
     network, front_end = teacher.network, teacher.parts.front_end
-    spoken = self_generated.speak_tokens(
+    spoken = teachers.speak_tokens(
         network, teacher.layout, front_end, [anna], (TEXT, TEXT, "No."), EndingSoon(), seed=4
     )
     assert len(spoken) == 3
@@ -131,13 +135,6 @@ def test_recordings_become_tokens_of_what_is_said(teacher: LmMiniTeacher, tmp_pa
     names = [PHONES[phone] for phone in training[0].phones]
     assert names[:3] == ["^"] * 3 and names[6:19] == ["n"] * 13 and names[22:30] == ["ˈO"] * 8
     assert {PHONES[phone] for phone in held_out[0].phones} >= {"n", "ˈO"}
-
-
-def test_phones_of_mel_frames_are_found_at_latent_frames() -> None:
-    ids = np.arange(94)
-    found = at_frames(ids, 81)
-    assert found[0] == 0 and found[40] == 47 and found[-1] == 93
-    assert len(found) == 81 and np.all(np.diff(found[:-1]) >= 1)
 
 
 def asked(root: Path, tmp_path: Path, steps: int, manifest: str = "", corpus: str = "") -> CompanionRequest:

@@ -28,7 +28,6 @@ from paretone.models.files.checkpoints import read_weights
 from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING, NaturalDecoder
 from paretone.paths import resource
 from paretone.training import natural_corpus
-from paretone.training.everyday import everyday_sentences
 from paretone.training.natural_corpus import (
     AlignmentOptions,
     CorpusOptions,
@@ -41,7 +40,8 @@ from paretone.training.natural_corpus import (
     voice_frames,
 )
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.recipes.natural_excerpts import frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import frame_error, spectral_error
+from paretone.training.sentences import everyday_sentences
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)
@@ -119,15 +119,9 @@ def test_what_is_there_is_not_made_again_and_needs_no_teacher(tmp_path: Path):
     assert clip.mel.shape == (clip.frames, 100)
     assert clip.phones[-1][2] == pytest.approx(len(clip.latents) * 0.0125)
     assert opened.seconds == pytest.approx(sum(one.frames for one in opened.training) * 256 / 24000)
-
-
-def test_a_folder_of_other_options_is_refused(tmp_path: Path):
     make_corpus(tmp_path, FEW, Hummer)
     with pytest.raises(TrainingError, match="describes another corpus"):
         make_corpus(tmp_path, CorpusOptions(voices=2, sentences=4), Hummer)
-
-
-def test_a_shard_with_other_sentences_is_made_again(tmp_path: Path):
     make_corpus(tmp_path, FEW, Hummer)
     path = tmp_path / "000005.json"
     index = json.loads(path.read_text(encoding="utf-8"))
@@ -163,9 +157,6 @@ def test_later_text_is_aligned_exactly_inexactly_or_by_word():
     assert drawn_alignment(BY_WORD, 0.6, generator)(PHONES) == evened(PHONES) != PHONES
     aligned = drawn_alignment(INEXACT, 0.6, generator)
     assert len({PHONES, aligned(PHONES), aligned(PHONES)}) == 3
-
-
-def test_words_keep_their_places_and_every_phone_its_name():
     inexact = drawn_alignment(INEXACT, 0.6, torch.Generator().manual_seed(1))(PHONES)
     inside = {place for word in words(PHONES) for place in word}
     for word in words(PHONES):
@@ -174,10 +165,6 @@ def test_words_keep_their_places_and_every_phone_its_name():
     for place, (one, other) in enumerate(zip(inexact, PHONES, strict=True)):
         assert one[0] == other[0]
         assert place in inside or one == other
-
-
-def test_shares_are_those_of_the_options():
-    generator = torch.Generator().manual_seed(0)
     options = AlignmentOptions(exact_until=0.0, inexact_share=0.3, evened_share=0.5)
     drawn = [drawn_alignment(options, 0.0, generator)(PHONES) for _ in range(300)]
     assert sum(one == evened(PHONES) for one in drawn) / 300 == pytest.approx(0.5, abs=0.1)
@@ -225,6 +212,10 @@ def test_symbols_latents_and_samples_cover_each_other(teacher: NaturalTeacher):
     phones = timed_phones(spoken.symbols, spoken.lengths, HOP / 24000)
     assert {name for name, _, _ in phones} <= set(NATURAL_TEACHER_PHONES)
     assert sum(name == BLANK for name, _, _ in phones) == 7
+    # As envelopes, hop by hop: the fine structure of 34 numbers is another.
+    again = teacher._decoder.decode(torch.from_numpy(spoken.latents)).numpy()
+    ours, theirs = (np.log(one.reshape(-1, HOP).std(1) + 1e-3) for one in (again, spoken.samples))
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.97
 
 
 def test_every_symbol_of_everyday_text_is_a_phone(teacher: NaturalTeacher):
@@ -234,19 +225,14 @@ def test_every_symbol_of_everyday_text_is_a_phone(teacher: NaturalTeacher):
     assert len(symbols) > 50
 
 
-def test_the_latents_decode_to_nearly_what_was_spoken(teacher: NaturalTeacher):
-    """As envelopes, hop by hop: the fine structure of 34 numbers is another."""
-    (spoken,) = teacher.speak(TEXT)
-    again = teacher._decoder.decode(torch.from_numpy(spoken.latents)).numpy()
-    ours, theirs = (np.log(one.reshape(-1, HOP).std(1) + 1e-3) for one in (again, spoken.samples))
-    assert np.corrcoef(ours, theirs)[0, 1] > 0.97
-
-
 def test_every_text_is_spoken_the_same_again(teacher: NaturalTeacher):
     delivery = Manner(0.9, 0.95, 1.3, 1.1, 0.5, 0.8, seed=4)
     first, second = teacher.speak(TEXT, delivery), teacher.speak(TEXT, delivery)
     np.testing.assert_array_equal(first[0].samples, second[0].samples)
     assert len(teacher.speak("Sorry, I missed your call. I was on the train.")) == 2
+    for text in ("...", "?"):
+        for spoken in teacher.speak(text, Manner(emphasis=0.9, strength=1.0)):
+            assert len(spoken.samples) == len(spoken.latents) * HOP
 
 
 def test_pitch_range_tempo_and_formants_are_as_asked(teacher: NaturalTeacher):
@@ -276,12 +262,6 @@ def test_emphasis_makes_one_word_longer_and_higher(teacher: NaturalTeacher):
     first = sum(plain.lengths[: word.start])
     before, after = (log_pitch(one.latents[first : first + sum(one.lengths[word])]).mean() for one in (plain, stressed))
     assert after > before + 0.05
-
-
-def test_text_without_a_word_has_nothing_to_emphasise(teacher: NaturalTeacher):
-    for text in ("...", "?"):
-        for spoken in teacher.speak(text, Manner(emphasis=0.9, strength=1.0)):
-            assert len(spoken.samples) == len(spoken.latents) * HOP
 
 
 def test_the_resource_holds_the_weights_of_the_wheel(teacher: NaturalTeacher):

@@ -50,22 +50,18 @@ def _learn(network: Network, optimisers: MuonAndAdamW, steps: int, scale: float 
     return losses
 
 
-def test_the_matrices_of_the_layers_are_apart(network: Network):
+def test_matrices_are_apart_unless_they_have_no_rate(network: Network):
     network.layers[1]["inner"].weight.requires_grad_(False)
     matrices, others = LAYERS.split(network)
     assert [id(one) for one in matrices] == [id(network.layers[0]["inner"].weight)]
     assert len(matrices) + len(others) == len(list(network.parameters())) - 1
+    optimisers = MuonAndAdamW(network, LAYERS, Rates(None, 1e-3))
+    assert list(optimisers.parts) == [OTHERS]
+    moved = optimisers.parts[OTHERS].param_groups[0]["params"]
+    assert [id(one) for one in moved] == [id(one) for one in network.parameters()]
 
 
-def test_both_learn(network: Network):
-    before = copy.deepcopy(network)
-    losses = _learn(network, MuonAndAdamW(network, LAYERS, RATES), 100)
-    assert losses[-1] < losses[0] / 2
-    for one, other in zip(network.parameters(), before.parameters(), strict=True):
-        assert not torch.equal(one, other)
-
-
-def test_the_scale_is_of_both_rates(network: Network):
+def test_both_learn_at_scaled_rates(network: Network):
     before = copy.deepcopy(network)
     optimisers = MuonAndAdamW(network, LAYERS, RATES)
     _learn(network, optimisers, 1, scale=0.0)
@@ -74,13 +70,11 @@ def test_the_scale_is_of_both_rates(network: Network):
     optimisers.start(0.5)
     assert [one.param_groups[0]["lr"] for one in optimisers.parts.values()] == [0.01, 5e-4]
     assert all(one.grad is None for one in network.parameters())
-
-
-def test_without_a_rate_for_the_matrices_adamw_moves_everything(network: Network):
-    optimisers = MuonAndAdamW(network, LAYERS, Rates(None, 1e-3))
-    assert list(optimisers.parts) == [OTHERS]
-    moved = optimisers.parts[OTHERS].param_groups[0]["params"]
-    assert [id(one) for one in moved] == [id(one) for one in network.parameters()]
+    before = copy.deepcopy(network)
+    losses = _learn(network, MuonAndAdamW(network, LAYERS, RATES), 100)
+    assert losses[-1] < losses[0] / 2
+    for one, other in zip(network.parameters(), before.parameters(), strict=True):
+        assert not torch.equal(one, other)
 
 
 def test_it_goes_on_where_it_stopped(network: Network):
@@ -122,15 +116,9 @@ def test_singular_values_come_near_one():
     values = torch.linalg.svdvals(orthogonalised(matrices))
     assert values.min() > 0.3
     assert values.max() < 1.3
-
-
-def test_half_precision_comes_as_near():
     matrices = torch.randn(3, 16, 48, generator=torch.Generator().manual_seed(0))
     exact, rounded = orthogonalised(matrices), orthogonalised(matrices.bfloat16()).float()
     assert torch.linalg.matrix_norm(exact - rounded).max() < 0.05 * torch.linalg.matrix_norm(exact).min()
-
-
-def test_the_directions_of_the_matrix_are_kept():
     matrix = torch.randn(1, 8, 24, generator=torch.Generator().manual_seed(1))
     left, _, right = torch.linalg.svd(matrix[0], full_matrices=False)
     agreement = torch.diag(left.T @ orthogonalised(matrix)[0] @ right.T)
@@ -181,9 +169,6 @@ def test_momentum_survives_saving():
     optimiser.step()
     restored.step()
     assert torch.equal(weights, twin)
-
-
-def test_a_closure_computes_the_gradients_and_gives_the_loss():
     weights = nn.Parameter(torch.ones(2, 3))
     twin = nn.Parameter(torch.ones(2, 3))
 
@@ -196,9 +181,6 @@ def test_a_closure_computes_the_gradients_and_gives_the_loss():
     twin.grad = torch.full((2, 3), 2.0)
     assert Muon([twin]).step() is None
     assert torch.equal(weights, twin)
-
-
-def test_vectors_are_refused():
     with pytest.raises(ValueError, match="matrices"):
         Muon([nn.Parameter(torch.zeros(4))])
 

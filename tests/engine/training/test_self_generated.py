@@ -15,19 +15,18 @@ from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.load_request import LoadRequest
+from paretone.models.loading import LoadRequest
 from paretone.models.minis import lm_mini as adapter
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
-from paretone.models.minis.natural_coding import NaturalVoice
-from paretone.models.minis.quantisers import token_phones
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import token_phones
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training import self_generated
-from paretone.training.self_generated import speak_tokens
+from paretone.training import teachers
 from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, record_tokens, write_tokens
-from paretone.training.teachers import read_teacher
+from paretone.training.teachers import read_teacher, speak_tokens
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest
@@ -47,7 +46,7 @@ class LikeliestToTheEnd:
 @pytest.mark.slow
 def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    for module in (adapter, self_generated):
+    for module in (adapter, teachers):
         monkeypatch.setattr(module, "SHORTEST", 1.0)
     teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), Observer())
     speaker = voice("", "lm-mini")

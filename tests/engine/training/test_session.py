@@ -374,7 +374,7 @@ def test_links_and_pipes_in_the_way_stay(tmp_path: Path) -> None:
     assert target.is_symlink() and written.stat().st_ino == before
 
 
-def test_batches_hold_no_more_frames_than_asked_and_join_one_voice_only():
+def test_batches_are_full_and_join_one_voice_only():
     clips = toy_corpus(20).training
     queue = BatchQueue(clips, frames=600, joined_share=0.5, seed=0)
     joined = total = 0
@@ -386,10 +386,6 @@ def test_batches_hold_no_more_frames_than_asked_and_join_one_voice_only():
         joined += sum(len(item) == 2 for item in batch)
         total += len(batch)
     assert 0.4 < joined / total < 0.6
-
-
-def test_large_batches_are_drawn_from_more_items():
-    clips = toy_corpus(20).training
     frames = 100 * max(clip.frames for clip in clips)
     queue = BatchQueue(clips, frames=frames, joined_share=0.0, seed=0)
     shares = []

@@ -1,7 +1,6 @@
 """Attention: diagonal or striped? The check phase's similarity map, and the attention of a chosen layer and step.
 
-The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the attention maps:
-arrows move, plus and minus zoom, 0 shows all.
+Keys in the attention maps: arrows move, plus and minus zoom, 0 shows all.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from paretone.errors import PlainError
 from paretone.session.commands import CaptureAttention
 from paretone.session.events import AttentionCaptured, Event
 from paretone.techniques import problem
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Similarities
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.features.strategy.state import NAME, running_reports

@@ -1,7 +1,4 @@
-"""Decoding: the outcome of every speech token of a take, and the effect of drafting.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Decoding: the outcome of every speech token of a take, and the effect of drafting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Grid: the placed times in use next to well-known grids, and the search for them while it runs.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Grid: the placed times in use next to well-known grids, and the search for them while it runs."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone.measure.metrics import HIGHER, metric
 from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
-from paretone.techniques.searched_grid import DISTANCE, figure_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched
+from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching

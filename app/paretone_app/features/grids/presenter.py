@@ -16,9 +16,16 @@ from paretone.session.events import Event, PreparationReport, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import compatibility_of, conflict
-from paretone.techniques.searched_grid import TECHNIQUE, figure_of, solver_of
+from paretone.techniques.searched_grid import (
+    TECHNIQUE,
+    PlacedGrid,
+    Searched,
+    SearchRequest,
+    figure_of,
+    placed_for,
+    solver_of,
+)
 from paretone.techniques.searched_grid.command import read
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest, placed_for
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from paretone.measure.metrics import metric
 from paretone.models.base import ModelInfo
 from paretone.techniques.spade import TECHNIQUE
-from paretone.techniques.spade.hooks import LAYERS, LEAVE_OUT
+from paretone.techniques.spade.importance import LAYERS, LEAVE_OUT
 from paretone_app.features.studies.kinds import StudyKind
 
 

@@ -16,8 +16,7 @@ from paretone.reading import read_text
 from paretone.sampling.actions import SkipAction
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio import END, NAME
-from paretone.techniques.ditreducio.record import Trial
-from paretone.techniques.ditreducio.requests import Calibrated, Similarities
+from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.features.strategy.state import CalibrationStore, StrategyState, running_reports

@@ -25,8 +25,15 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD, calibrates_alike
-from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation, Sentence, Trial
-from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio.record import (
+    Calibrated,
+    CalibrationRecord,
+    CalibrationRequest,
+    Derivation,
+    Sentence,
+    TransferRequest,
+    Trial,
+)
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState

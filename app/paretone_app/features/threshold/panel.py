@@ -1,8 +1,8 @@
 """Threshold: where does δ cut? The measured errors, a δ to drag through them, and what would then be skipped.
 
-The panel is given its actions and knows neither the application's state nor the engine. Keys in the plots: left and
-right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
-Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a table.
+Keys in the plots: left and right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home
+returns to the calibrated δ, Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a
+table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Training: weights, drafts and students of the loaded model, with the curves of how it goes.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Training: weights, drafts and students of the loaded model, with the curves of how it goes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.session.events import Event, Prepared
-from paretone.techniques.ditreducio.requests import TransferMeasured
+from paretone.techniques.ditreducio.record import TransferMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.state.jobs import Kind

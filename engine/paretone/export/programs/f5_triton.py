@@ -40,7 +40,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """The sampler's, which is replaced."""
     ledger.honour("paretone_sampler.py", "steps", "spacing", "sway", "guidance", "solver")
     if "times" in ledger.given:
         ledger.drop("the placed times take its place", "spacing", "sway")

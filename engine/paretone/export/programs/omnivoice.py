@@ -55,7 +55,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """Arguments of ``generate``."""
     for name, argument in ARGUMENTS.items():
         ledger.honour(f"the argument {argument}", name)
     ledger.honour("paretone_omnivoice seeds torch with it; on a processor the codes are those of Paretone", SEED)
@@ -67,7 +66,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def arguments(values: Values) -> dict[str, object]:
-    """The arguments of ``generate``, by name, JSON values."""
     return {
         argument: None if values[name] == NONE.get(name, ...) else values[name] for name, argument in ARGUMENTS.items()
     }

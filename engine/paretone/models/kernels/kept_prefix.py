@@ -1,8 +1,8 @@
-"""A canvas whose text and reference are computed at every n-th step only; in between, their kept keys and values are
-used.
+"""Canvases of which most passes leave something out: whole is the first pass of a canvas or block, and every n-th from
+there.
 
-They see the canvas and so change with it: this is an approximation. They change little, as most of them does not depend
-on the canvas.
+Left out are text and reference, whose kept keys and values are used in between: they see the canvas and so change with
+it, but little, as most of them does not depend on the canvas. Or the middle layers are. Both are approximations.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from paretone.models.kernels.fused_masked import FusedMasked, LayerSpan, MaskedRequest, MaskedRun, Rows
 from paretone.sampling.demasking import Guide
-
-# A canvas of which most passes leave something out: whole is the first pass of a canvas or block, and every n-th from
-# there.
 
 
 class SpacedRun(MaskedRun):
@@ -91,7 +88,8 @@ class PrefixMemory:
 
 
 class KeptPrefixRun(SpacedRun):
-    """See the module."""
+    """A canvas whose middle layers are computed at every n-th pass only: in between, their last change of the residual
+    stream is reused. Codes that were committed in the meantime have changed their rows, so this is an approximation."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         """Text and reference are computed at the first pass of a canvas or block and at ``every`` n-th from there."""
@@ -131,3 +129,45 @@ class KeptPrefixRun(SpacedRun):
         seen = 4 * inner.layers * request.frames * request.prefix * inner.width
         alone = config.operations(request.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(request.frames, targets) + seen + alone
+
+
+class ReusedLayersRun(SpacedRun):
+    """See the module."""
+
+    _span: LayerSpan
+
+    def __init__(
+        self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int, layers: range
+    ) -> None:
+        super().__init__(network, request, guidance, every)
+        self._span = LayerSpan(layers)
+
+    def rows_of(self, guide: Guide) -> int:
+        whole = super().rows_of(guide)
+        return round(whole / self._every + self._short_rows(whole) * (1 - 1 / self._every))
+
+    short_name, short_title = "short", "layers reused"
+
+    @property
+    def left_out(self) -> range:
+        return self._span.layers
+
+    def _short_rows(self, rows: int) -> float:
+        depth = len(self._network.layers)
+        return rows * (depth - len(self._span.layers)) / depth
+
+    def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:
+        # What was found without the unconditional branch does not serve a pass with it.
+        unknown = guide is Guide.BOTH and last_whole is not Guide.BOTH
+        return unknown or super()._is_whole(number, guide, last_whole)
+
+    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+        self._span.recording = self._begin_pass(rows)
+        return super()._hidden(codes, first, last, rows)
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        whole, config = super()._cost(targets, guide), self._network.config
+        if self._next_is_whole(guide):
+            return whole
+        of_layers = whole - config.operations(0, targets)
+        return whole - of_layers * len(self._span.layers) / config.transformer.layers

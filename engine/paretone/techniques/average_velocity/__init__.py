@@ -6,15 +6,22 @@ same architecture with one more embedding, of the interval's length.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
+from paretone.export.accounts import Carried, knob_lines, whole_line
+from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo, TrainedWeights
-from paretone.models.catalogue import F5, CatalogueEntry
+from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.setting.knobs import NO_VALUES, Number, Values
 from paretone.setting.plan import FlowPlan, LanguagePlan, NotPrepared
+from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
     Context,
@@ -26,7 +33,28 @@ from paretone.techniques.base import (
     other_checkpoint,
     to_type,
 )
+from paretone.training.forms import (
+    OWN_SENTENCES,
+    TEACHER,
+    Figure,
+    Place,
+    TrainingForm,
+    TrainingOffer,
+    TrainingPlan,
+    count_knob,
+    estimate_by_share,
+    fine_tuning_arguments,
+    method_knob,
+    minutes_by_share,
+    remark_on_sentences,
+    usual_sentences,
+)
 from paretone.training.requests import FineTuningRequest
+
+if TYPE_CHECKING:
+    from paretone.models.f5.checkpoint import F5Checkpoint
+    from paretone.techniques.average_velocity.exported_weights import AverageVelocityWeights
+
 
 DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
 """Copying how far the model goes (IntMeanFlow), and MeanFlow's own loss."""
@@ -72,7 +100,6 @@ OF_WEIGHTS = "the weights' own"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> FlowPlan | LanguagePlan:
-    """Other weights run, on their own grid, which have their guidance in them."""
     evaluations = int(knobs["evaluations"])
     if isinstance(plan, LanguagePlan):
         return _of_tokens(context, knobs, plan)
@@ -97,7 +124,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
 
 
 def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """The same for the flow that makes mel frames of a language model's tokens."""
     evaluations = int(knobs["evaluations"])
     if not context.info.mel_steps:
         raise SettingError(
@@ -122,7 +148,6 @@ def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
 
 
 def describe(knobs: Values) -> str:
-    """What runs, in words."""
     evaluations = knobs["evaluations"]
     chosen = f", temperature {temperature:g}" if (temperature := knobs["temperature"]) else ""
     return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch{chosen}"
@@ -175,7 +200,6 @@ def fitting(info: ModelInfo, evaluations: int) -> tuple[IntervalWeights, ...]:
 
 
 def _remarks(weights: IntervalWeights, reference: Values) -> tuple[str, ...]:
-    """That baseline and weights differ in guidance, if they do."""
     differing = [
         name for name, value in weights.guidance.items() if abs(float(reference[name]) - value) > UNEQUAL_GUIDANCE
     ]
@@ -189,15 +213,10 @@ def _remarks(weights: IntervalWeights, reference: Values) -> tuple[str, ...]:
     )
 
 
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """One set of weights serves all numbers of evaluations."""
-    return {}
-
-
 WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
-    knobs_of=_knobs_of,
+    knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
     of=_runs,
     required=True,
 )
@@ -212,7 +231,7 @@ TECHNIQUE = Technique(
     slot="weights",
     place=25,
     mark=Mark("red", "diamond"),
-    exports="paretone.techniques.average_velocity.exports",
+    exports="paretone.techniques.average_velocity",
     benches=(("few-evaluations", "paretone.techniques.average_velocity.bench"),),
     commands=("paretone.techniques.average_velocity.command",),
     jobs=(
@@ -220,10 +239,10 @@ TECHNIQUE = Technique(
             "train",
             "Preparing speech",
             "paretone.techniques.average_velocity:AverageVelocityRequest",
-            "paretone.techniques.average_velocity.fine_tuning:train",
+            "paretone.techniques.average_velocity.recipe:train",
             on_loaded_model=False,
             finds_weights=True,
-            form="paretone.techniques.average_velocity.training_form:FORM",
+            form="paretone.techniques.average_velocity:FORM",
         ),
     ),
     knobs=(
@@ -254,3 +273,131 @@ TECHNIQUE = Technique(
     describe=describe,
     weights=WEIGHTS,
 )
+
+
+TITLED_METHODS = (
+    (
+        "displacement",
+        "Displacement (IntMeanFlow)",
+        "The target is how far the frozen model goes in a few guided steps.",
+    ),
+    ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
+)
+BY_SHARE = minutes_by_share(40.0, 8_200_000)
+"""Training of the bundled F5 on one processor core with bfloat16."""
+MEL_FLOW_PARAMETERS = 71_300_000
+"""Of the flow after the language model of CosyVoice 2, which is all that is trained of it."""
+
+
+def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
+    return AverageVelocityRequest(
+        method=str(plan.knobs["method"]),
+        teacher_steps=int(plan.knobs["teacher_steps"]),
+        **fine_tuning_arguments(place, plan),
+    )
+
+
+def _minutes(info: ModelInfo) -> float:
+    return BY_SHARE(replace(info, parameters=MEL_FLOW_PARAMETERS) if info.mel_steps else info)
+
+
+def _why_not(info: ModelInfo) -> str:
+    if info.trained_guidance is not None:
+        return f"{info.title} has its guidance in its weights already; load the model that it was made from."
+    return why_not_trained(entry(info.id))
+
+
+def _estimate(info: ModelInfo, spoken: bool) -> str:
+    before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences." if spoken else ""
+    return estimate_by_share(info, _minutes(info), "the bundled F5") + before
+
+
+def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer | None:
+    tip = "Open Training to train weights of this model for one to four evaluations"
+    return None if info.interval_weights else TrainingOffer({}, "&Train weights for few evaluations…", tip)
+
+
+FORM = TrainingForm(
+    name=TECHNIQUE.name,
+    title=f"{TECHNIQUE.title} weights",
+    families=TECHNIQUE.families,
+    intro="Trains weights of the loaded model with which one to four evaluations in one branch go the way of many "
+    "steps under its usual guidance. A manifest is a CSV file with the columns audio and text.",
+    knobs=(
+        method_knob(TITLED_METHODS),
+        count_knob(
+            "teacher_steps",
+            "Steps of the model",
+            "Steps of the model itself that one evaluation replaces in training; more are truer and slower.",
+            TEACHER_STEPS,
+            32,
+            FEWEST_STEPS,
+        ),
+        OWN_SENTENCES,
+    ),
+    found=(
+        Figure("left", "squared distance that is left"),
+        Figure("distance 1", "distance, 1 evaluation", share=False),
+        Figure("distance 2", "distance, 2 evaluations", share=False),
+    ),
+    progress="At step {step} {found} of the squared distance to many guided steps is left.",
+    request=_request,
+    minutes=_minutes,
+    folder=lambda model, knobs: f"{model}-{knobs['method']}",
+    fitting=usual_sentences,
+    needs_manifest=True,
+    remark=remark_on_sentences,
+    why_not=_why_not,
+    estimate=_estimate,
+    ready=lambda figures: (
+        {},
+        f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on.",
+    ),
+    offer=_offer,
+)
+
+
+INTERVALS = "weights with an embedding of the interval's length"
+"""What a target takes that runs them."""
+NO_TEMPERATURE = "the official sampler starts from noise of scale 1; scale it yourself"
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Only a class with a place for the interval's length runs them."""
+    if INTERVALS in target.takes:
+        temperature = knobs_of(entry)["temperature"]
+        without = replace(entry, knobs=entry.knobs.replace(temperature=0.0))
+        dropped = () if temperature in (0, 1) else knob_lines(entry, NO_TEMPERATURE, ("temperature",))
+        return Carried((whole_line(without, "its weights are written"),), dropped)
+    return Carried(
+        why_not=f"Average velocity needs an embedding of the interval's length, which {target.program} lacks, so it "
+        "cannot run the profile; export its weights, and add the embedding as Paretone's guide shows."
+    )
+
+
+def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
+    if reason := why_not_weights(profile, guided_weights):
+        return reason
+    if profile.setting.technique(NAME) is not None:
+        return ""
+    return "The profile does without Average velocity: there are no such weights to write; use it in the profile."
+
+
+def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> AverageVelocityWeights | None:
+    """Those that the profile runs with, ``None`` if it does not use the technique."""
+    from paretone.techniques.average_velocity.exported_weights import AverageVelocityWeights  # Imports torch.
+
+    if profile.setting.technique(NAME) is None:
+        return None
+    return AverageVelocityWeights.of(profile, checkpoint, check)
+
+
+EXPORTED_WEIGHTS = weights_target(
+    "average-velocity",
+    "Average-velocity weights",
+    "weights for few evaluations: the official layout and one more embedding",
+    INTERVALS,
+    _why_no_weights,
+    weights,
+)
+TARGETS = (EXPORTED_WEIGHTS,)

@@ -82,7 +82,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
-    """``setting`` with that number of evaluations by ``weights``."""
     return setting.with_technique(UsedTechnique(TECHNIQUE, Values(evaluations=evaluations), weights.fingerprint))
 
 
@@ -118,7 +117,6 @@ def _ways(
 
 
 def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
-    """All at the baseline's guidance."""
     euler = {steps: _with_options(baseline, {"steps": steps, "spacing": "uniform"}) for steps in (1, 2, 4)}
     for steps, plain in euler.items():
         yield f"Euler, {steps} step{'s' * (steps != 1)}", plain

@@ -18,7 +18,6 @@ GUIDANCE = ("guidance", "intelligibility", "similarity")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     train.add_speech(parser)
     group = parser.add_argument_group("average velocity")
     group.add_argument(
@@ -78,7 +77,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     given = {name: getattr(options, name) for name in GUIDANCE if getattr(options, name) is not None}
     request = AverageVelocityRequest(
         guidance=Values(given),

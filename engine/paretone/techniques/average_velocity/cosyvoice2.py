@@ -48,8 +48,6 @@ LAYER_MATRICES = LayerMatrices("_blocks.", apart_from="mlp")
 
 @dataclass(frozen=True)
 class CosyClip:
-    """A clip as the flow sees it."""
-
     voice: str
     tokens: np.ndarray = field(repr=False)
     """(n,) speech tokens."""
@@ -62,7 +60,6 @@ class CosyClip:
 
     @property
     def frames(self) -> int:
-        """Mel frames."""
         return len(self.mel)
 
 

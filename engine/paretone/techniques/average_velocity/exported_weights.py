@@ -14,15 +14,13 @@ from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, plain_content
 from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
-from paretone.models.files.interval_weights import find_interval_weights, folders, plain_names
+from paretone.models.files.trained_weights import find_interval_weights, interval_folders, plain_names
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
 
 @dataclass(frozen=True)
 class AverageVelocityWeights:
-    """Weights of one model."""
-
     path: Path
     source: Path
     """Folder of the model that they were trained from."""
@@ -33,7 +31,7 @@ class AverageVelocityWeights:
     ) -> AverageVelocityWeights:
         """Those that ``profile`` runs with on ``checkpoint``. ``check`` may raise to cancel. Raises
         :class:`ProfileError` when they are not there."""
-        places = folders(profile.setting.model, checkpoint.path)
+        places = interval_folders(profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:
                 return cls(Path(one.path), checkpoint.path.parent)
@@ -49,7 +47,6 @@ class AverageVelocityWeights:
 
     @property
     def name(self) -> str:
-        """Name of the exported file."""
         return f"model_average_velocity_{self.path.name}"
 
     def contents(self) -> dict[str, Content]:

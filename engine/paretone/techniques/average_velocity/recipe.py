@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,19 @@ from torch import Tensor, nn
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
-from paretone.models.files.interval_weights import metadata, save_interval_weights
+from paretone.models.catalogue import F5, CatalogueEntry, entry
+from paretone.models.cosyvoice2.config import FlowConfig
+from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
+from paretone.models.files.trained_weights import (
+    described_interval,
+    interval_metadata,
+    plain_names,
+    save_interval_weights,
+    user_folder,
+)
 from paretone.observer import may_stop
 from paretone.sampling.flow import sampling_grid
-from paretone.setting.knobs import Values
+from paretone.setting.knobs import Values, checked
 from paretone.techniques.average_velocity import (
     DISPLACEMENT,
     FEWEST_STEPS,
@@ -39,8 +48,11 @@ from paretone.techniques.average_velocity import (
     MOST_EVALUATIONS,
     SINGLE_SHARE,
     TEACHER_STEPS,
+    AverageVelocityRequest,
+    why_not_trained,
 )
 from paretone.techniques.average_velocity.subjects import (
+    F5Subject,
     Field,
     Problem,
     Subject,
@@ -49,10 +61,17 @@ from paretone.techniques.average_velocity.subjects import (
     mean_flow,
     state_at,
 )
+from paretone.techniques.base import JobTask
+from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.flow_matching import span_error
-from paretone.training.learner import JoinedLearner, LearningRecipe, Rated
+from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated
+from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
+from paretone.training.requests import Follower, Trained
+from paretone.training.runs import Reporting, begin, complete, use_threads
+from paretone.training.session import Intervals, TrainingSession
+from paretone.wording import listed, percent
 
 OTHER_SHARES = (0.3, 0.125, 0.125)
 """Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
@@ -68,8 +87,6 @@ MEAN_FLOW_CONSTANT = 1e-3
 
 @dataclass(frozen=True)
 class AverageVelocityOptions(Rated):
-    """Options of a run."""
-
     guidance: Values
     """All options of the model's guidance."""
     method: str = DISPLACEMENT
@@ -134,8 +151,6 @@ class _Displacement:
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
-    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
-
     def __init__(
         self,
         subject: Subject,
@@ -227,7 +242,6 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return displacement(self._in_run_precision(velocity), state, times)
 
     def _mean_flow_loss(self, problem: Problem) -> Tensor:
-        """MeanFlow's loss with its adaptive weights."""
         items = len(problem.times)
         ends = torch.rand(2, items, generator=self.subject.generator).sort(dim=0).values
         has_length = torch.rand(items, generator=self.subject.generator) < MEAN_FLOW_SHARE
@@ -330,18 +344,17 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         self.subject.restore(state["draws"][self.processes.number])
 
     def export(self, folder: Path) -> None:
-        """Write the weights into ``folder``."""
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
-        """Write the averaged weights under their official keys, with what they are as metadata. Raises
+        """Write the averaged weights under their official keys, with what they are as interval_metadata. Raises
         :class:`OSError`."""
         options = self.options
         weights = IntervalWeights(
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_interval_weights(path, named, metadata(weights, self._base, self.steps))
+        save_interval_weights(path, named, interval_metadata(weights, self._base, self.steps))
 
     @property
     def file_name(self) -> str:
@@ -351,3 +364,124 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
 
 def _worded(guidance: Values) -> str:
     return " ".join(f"{name}={value:g}" for name, value in sorted(guidance.items()))
+
+
+SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
+"""Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
+INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
+MEL_SWAY = -1.0
+"""Of the official grid of CosyVoice 2's flow, 1 − cos(π/2·t)."""
+GUIDANCE = ("guidance", "intelligibility", "similarity")
+"""Options that are guidance, of all models."""
+
+
+def fine_tune(
+    request: AverageVelocityRequest,
+    follower: Follower,
+    intervals: Intervals = INTERVALS,
+    corpus: CorpusOptions = CorpusOptions(),
+) -> Trained:
+    """Train, and export the result. A bundled model that is given no speech learns from the kind that it learnt from
+    before: from ``corpus``.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    chosen = entry(request.model)
+    if reason := why_not_trained(chosen):
+        raise TrainingError(reason)
+    options = options_of(request, chosen)
+    processes, follower = begin(request, chosen, follower)
+    subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
+    rates = rates_of(request, subject)
+    options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
+    initial = None if not request.initial else initial_weights(Path(request.initial), base)
+    recipe = AverageVelocity(subject, base, processes, options, initial)
+    folder = user_folder(request.model)
+    session, target = complete(recipe, request, folder, intervals, processes, follower)
+    return _trained(options, target, session, processes.is_first)
+
+
+def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
+    """The weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are no such weights, or
+    were made from another checkpoint than the one with the fingerprint ``base``."""
+    told = metadata_of(path)
+    if described_interval(told, str(path), "") is None:
+        raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
+    if told.get("base") != base:
+        raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")
+    return plain_names(read_float_weights(path))
+
+
+def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:
+    usual, sway = _usual(chosen)
+    unknown = [name for name in request.guidance if name not in usual]
+    if unknown:
+        raise TrainingError(f"{chosen.title} is not guided by {unknown[0]}; its guidance is {listed(sorted(usual))}.")
+    known = [one for one in chosen.options if one.name in usual]
+    values = checked(known, {**usual, **request.guidance}, chosen.title) if known else {**usual, **request.guidance}
+    return AverageVelocityOptions(
+        Values({name: float(values[name]) for name in usual}),
+        request.method,
+        sway=sway,
+        teacher_steps=request.teacher_steps,
+        single_share=request.single_share,
+        temperature=request.temperature,
+        uses=request.uses,
+        seed=request.seed,
+        half_precision=request.half_precision,
+        rate_scale=request.rate_scale,
+    )
+
+
+def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
+    """Its guidance, and the sway of its grid."""
+    if chosen.mel_steps:  # Those of the flow after the tokens are no options of the model.
+        return {"guidance": FlowConfig().guidance}, MEL_SWAY
+    known = checked(chosen.options, chosen.default_options, chosen.title)
+    return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
+
+
+def _subject(
+    request: AverageVelocityRequest,
+    chosen: CatalogueEntry,
+    guidance: Values,
+    corpus: CorpusOptions,
+    processes: Processes,
+    follower: Follower,
+) -> tuple[Subject, str]:
+    """The model with its speech, and the fingerprint of its checkpoint."""
+    seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
+    if chosen.mel_steps:
+        from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
+
+        return cosyvoice2_subject(request, chosen, processes, follower, seed)
+    if chosen.kind != F5:
+        from paretone.techniques.average_velocity.megatts3 import megatts3_subject
+
+        return megatts3_subject(request, chosen, guidance, corpus, processes, follower, seed)
+    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
+    strength = float(guidance["guidance"])
+    examples = speech_to_learn(request, chosen, checkpoint, strength, corpus, processes, follower)
+    model = diffusion_transformer(checkpoint)
+    return F5Subject(model, examples, request.frames, seed), fingerprint(checkpoint.path, follower.check)
+
+
+def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
+    """The learning rates that were asked for, or the usual ones of a model of this size."""
+    parameters = sum(one.numel() for one in subject.model.parameters())
+    usual = SMALL_RATES if parameters < SMALL_PARAMETERS else USUAL_RATES
+    return usual.unless_asked(request.learning_rate, request.matrix_rate)
+
+
+def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
+    validation = session.validation
+    summary = "One to four evaluations"
+    if is_first:  # The others have validated nothing.
+        summary += f" end at {percent(validation['left'])} of the squared distance of as many without training"
+    figures = Values({**options.guidance, "method": options.method})
+    return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)
+
+
+def train(task: JobTask) -> Trained:
+    use_threads(task.request)
+    return fine_tune(task.request, Reporting(task.observer))

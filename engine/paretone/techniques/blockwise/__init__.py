@@ -54,7 +54,6 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
 
 
 def blocks(knobs: Values) -> Blocks:
-    """Description of the knobs."""
     return Blocks(
         int(knobs["block"]),
         int(knobs["first_block"]),
@@ -67,7 +66,6 @@ def blocks(knobs: Values) -> Blocks:
 
 
 def describe(knobs: Values) -> str:
-    """Blocks and steps, in words."""
     plan = blocks(knobs)
     later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
     ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
@@ -80,7 +78,6 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:
-    """Differences from a take on the whole canvas."""
     plan = blocks(knobs)
     found = ["Spoken block by block: codes were filled in in another order than on the whole canvas."]
     if plan.look_ahead is not None:

@@ -55,8 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Heard:
-    """Measurements of one way of speaking."""
-
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
@@ -75,7 +73,6 @@ class _Heard:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Speak all ways in the same rounds, then let the judge listen."""
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)

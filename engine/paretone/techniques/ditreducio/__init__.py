@@ -7,14 +7,22 @@ inside a backbone: :mod:`paretone.sampling.skipping`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paretone.errors import ProfileError, SettingError
+from paretone.export.accounts import TABLE, Carried, Line, whole_line
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
+from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
-from paretone.setting.plan import FlowPlan, NotPrepared, Part
+from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
+from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import (
     BRANCH_SKIP_VARIANTS,
     TEMPORAL,
@@ -22,6 +30,7 @@ from paretone.techniques.ditreducio.table import (
     check_profile,
     fixed_knobs,
 )
+from paretone.wording import percent
 
 NAME = "ditreducio"
 METRICS = ("mae", "relative")
@@ -71,7 +80,6 @@ _MADE_BY = "calibrate --table table.json"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """A strategy table says what every layer computes at every step."""
     require_sampling(context, plan)
     plan = plan.noted(*remarks(plan.options))
     table = context.artefact
@@ -100,7 +108,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every module was computed."""
     return "its strategy table computes every module at every step; raise δ, or take more steps"
 
 
@@ -178,8 +185,8 @@ TECHNIQUE = Technique(
     slot="skipping",
     place=10,
     mark=Mark("blue", "circle"),
-    exports="paretone.techniques.ditreducio.hooks",
-    study="paretone.techniques.ditreducio.hooks",
+    exports="paretone.techniques.ditreducio",
+    study="paretone.techniques.ditreducio",
     benches=tuple(
         (name, f"paretone.techniques.ditreducio.{name}_bench")
         for name in ("calibration", "skipping", "intelligibility", "rivals")
@@ -211,13 +218,13 @@ TECHNIQUE = Technique(
         Job(
             "calibrate",
             "Calibrating",
-            "paretone.techniques.ditreducio.requests:CalibrationRequest",
+            "paretone.techniques.ditreducio.record:CalibrationRequest",
             "paretone.techniques.ditreducio.preparation:carry_out_calibration",
         ),
         Job(
             "transfer",
             "Measuring the transfer",
-            "paretone.techniques.ditreducio.requests:TransferRequest",
+            "paretone.techniques.ditreducio.record:TransferRequest",
             "paretone.techniques.ditreducio.preparation:carry_out_transfer",
         ),
     ),
@@ -275,3 +282,63 @@ TECHNIQUE = Technique(
         OPERATIONS,
     ),
 )
+
+
+def preparer() -> Calibrations:
+    return Calibrations()
+
+
+class Calibrations:
+    """Calibrates, unless an earlier calibration decides every trial of another threshold alike."""
+
+    def __init__(self) -> None:
+        self._records: list[CalibrationRecord] = []
+
+    def __call__(
+        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+    ) -> StrategyTable:
+        """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
+        flow = flow_model(model, "Calibrating")
+        derived = self._derived(flow, setting)
+        if derived is not None:
+            return derived
+        # By name: it imports torch.
+        calibrate_model = imported("paretone.techniques.ditreducio.preparation:calibrate_model")
+        record: CalibrationRecord = calibrate_model(flow, utterances, setting, observer)
+        self._records.append(record)
+        return record.table
+
+    def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
+        compatibility, used = compatibility_of(model.info, setting), setting.technique(TECHNIQUE.name)
+        assert used is not None
+        threshold = used.knobs["threshold"]
+        for record in self._records:
+            alike = record.knobs.replace(threshold=threshold) == used.knobs and record.seed == setting.seed
+            if not alike or record.table.compatibility.mismatch(compatibility):
+                continue
+            derived = record.derive(float(threshold))
+            if derived.exact:
+                return derived.table
+        return None
+
+
+REUSE = "reuse"
+"""The only kind of temporal skip that the official way knows."""
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None) -> Carried:
+    """The strategy table, unless it forecasts."""
+    if TABLE not in target.takes or artefact is None:
+        return lacking(target, entry)
+    if artefact.temporal != REUSE:
+        reason = (
+            f"the strategy table was calibrated with forecasts, which {target.program} cannot run; calibrate without "
+            "them"
+        )
+        return Carried(drops=(whole_line(entry, reason),))
+    said = f"{percent(artefact.skipped_share)} of the layers' work units skipped"
+    actions = [[action.name for action in row] for row in artefact.actions]
+    return Carried(
+        (Line("Strategy table", said, "carried out block by block, step by step"),),
+        given={"table": {"branch_skip": artefact.branch_skip, "actions": actions}},
+    )

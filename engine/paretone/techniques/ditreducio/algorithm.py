@@ -83,7 +83,6 @@ class _Model:
         self.forget()
 
     def forget(self) -> None:
-        """Empty all caches: another pass begins."""
         self._memory = [LayerMemory() for _ in range(self.layers)]
 
     def output(self, x: Tensor, t: int, actions: Sequence[SkipAction], keep: bool = False) -> Tensor:
@@ -108,7 +107,6 @@ class _Model:
         return self._metric(self._compared(output), self._compared(changed))
 
     def step(self, x: Tensor, t: int, output: Tensor) -> Tensor:
-        """The next state."""
         return self._target.follow(x, self._target.guide(output), t)
 
     def _compared(self, output: Tensor) -> Tensor:

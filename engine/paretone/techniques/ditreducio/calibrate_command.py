@@ -18,7 +18,6 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import PlainError, SettingError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models import catalogue
 from paretone.models.base import FlowModel, Utterance, flow_model
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare, Synthesise
@@ -29,8 +28,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.speaking import scripted
 from paretone.techniques import ditreducio, resolve
-from paretone.techniques.ditreducio.record import CalibrationRecord, Trial
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRecord, CalibrationRequest, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 
 NAME = "calibrate"
@@ -45,7 +43,6 @@ EPILOGUE = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
     arguments.add_techniques(parser.add_argument_group("techniques besides DiTReducio"))
@@ -91,7 +88,6 @@ class _Calibration:
 
     @property
     def words(self) -> str:
-        """What it is calibrated for."""
         if self.knobs["objective"] == ditreducio.END:
             return f"for the end at {self.knobs['operations']:g} % of the operations"
         return f"at threshold {self.threshold:g}"
@@ -105,10 +101,9 @@ class _Calibration:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Calibrate, measure what it gives, write what was asked for."""
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    utterances = _utterances(options, model_id)
+    utterances = arguments.several_utterances(options, model_id, 1)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
@@ -130,14 +125,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.thresholds is not None:
         data["machine"] = machine
     return Result(data, _shown(calibrations, found))
-
-
-def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
-    """Every sentence and every voice at least once, in turn."""
-    texts = arguments.several_texts(options) or catalogue.sentences()[:1]
-    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
-    turns = range(max(len(texts), len(voices)))
-    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 def _planned(options: argparse.Namespace) -> list[_Calibration]:

@@ -31,8 +31,14 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import (
+    CALIBRATION,
+    PRE_CALIBRATION,
+    CalibrationRecord,
+    Similarities,
+    Trial,
+    origin,
+)
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, Work
 

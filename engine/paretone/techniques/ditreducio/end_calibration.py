@@ -228,8 +228,6 @@ SAMPLES = 8192
 
 
 class Change(NamedTuple):
-    """Another action of one cell."""
-
     layer: int
     step: int
     action: SkipAction

@@ -11,7 +11,6 @@ from paretone.techniques.ditreducio.table import StrategyTable
 
 
 def skip_plan(table: StrategyTable) -> SkipPlan:
-    """The plan of a strategy table."""
     times = table.times if table.temporal == "forecast" else None
     return SkipPlan(table.actions, spare_feed_forward=table.branch_skip == "attention", forecast_along=times)
 

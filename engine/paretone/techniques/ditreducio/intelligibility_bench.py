@@ -22,9 +22,9 @@ from paretone.measure.machine import describe
 from paretone.measure.verdicts import VoiceVerdict, Way, judged_means, verdicts
 from paretone.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from paretone.models.catalogue import entry, voice
+from paretone.models.loading import load_vocoder
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.vocoders import load_vocoder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Speak the sentences every way and let the judge listen."""
     model = bundled.loaded(arguments)
     if model.info.family == LANGUAGE:
         plain = Way("generated", Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed))
@@ -61,7 +60,9 @@ def run(arguments: argparse.Namespace) -> Report:
         baseline = bundled.setting(arguments)
         plain = Way(f"baseline, {arguments.steps} steps", baseline)
         if model.info.family == MASKED:
-            ways = [plain, *(_in_steps(baseline, steps) for steps in arguments.other_steps)]
+            ways = [plain]
+            for steps in arguments.other_steps:
+                ways.append(Way(f"{steps} steps", replace(baseline, options=baseline.options.replace(steps=steps))))
         else:
             ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
@@ -81,10 +82,6 @@ def run(arguments: argparse.Namespace) -> Report:
     )
     low, high = both.interval()
     return Report(NAME, 1 - both.rate, (1 - high, 1 - low), DEFINITION, tuple(rows), describe().to_json())
-
-
-def _in_steps(baseline: Setting, steps: int) -> Way:
-    return Way(f"{steps} steps", replace(baseline, options=baseline.options.replace(steps=steps)))
 
 
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:

@@ -20,9 +20,10 @@ from paretone.techniques import compatibility_of, ditreducio, resolve
 from paretone.techniques.base import JobTask
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
-from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
-from paretone.techniques.ditreducio.requests import (
+from paretone.techniques.ditreducio.record import (
     Calibrated,
+    CalibrationRecord,
+    Sentence,
     SentenceTransfer,
     TransferMeasured,
     TransferReport,
@@ -163,7 +164,6 @@ def transfer(
 
 
 def carry_out_calibration(task: JobTask) -> Calibrated:
-    """Do a :class:`paretone.techniques.ditreducio.requests.CalibrationRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
     scripts = scripts_of(model, request.utterances, request.setting)
@@ -174,7 +174,6 @@ def carry_out_calibration(task: JobTask) -> Calibrated:
 
 
 def carry_out_transfer(task: JobTask) -> TransferMeasured:
-    """Do a :class:`paretone.techniques.ditreducio.requests.TransferRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Measuring a strategy table")
     report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)

@@ -60,7 +60,6 @@ def run_through(
 
 
 def cosine_similarity(one: Tensor, other: Tensor) -> float:
-    """Cosine similarity of two whole outputs, frames and channels together."""
     one, other = one.flatten().double(), other.flatten().double()
     return float(torch.dot(one, other) / (one.norm() * other.norm()).clamp_min(1e-12))
 
@@ -76,12 +75,10 @@ class ModuleClock:
         self.reset()
 
     def reset(self) -> None:
-        """Begin at nothing."""
         self._seconds = dict.fromkeys(MODULES, 0.0)
         self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
 
     def read(self) -> dict[str, float]:
-        """Seconds of each kind of module since the last reset."""
         if self._events:
             torch.cuda.synchronize(self._device)
         seconds = dict(self._seconds)

@@ -237,7 +237,6 @@ DEPTHS = (0.45, 0.90)
 
 
 def temporal_knobs(layers: int) -> tuple[Knob, ...]:
-    """The two layers that are looked at."""
     titles = {"first_layer": "First layer", "second_layer": "Second layer"}
     return tuple(
         Number(

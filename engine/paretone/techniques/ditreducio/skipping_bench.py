@@ -54,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @torch.inference_mode()
 def run(arguments: argparse.Namespace) -> Report:
-    """Calibrate at every threshold, then time all tables in the same rounds."""
     model = bundled.loaded_flow(arguments)
     script = scripted(model, arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
     target, operations = model.calibration_target(script), model.operations(script)

@@ -103,17 +103,14 @@ class StrategyTable:
 
     @property
     def layers(self) -> int:
-        """Number of layers."""
         return len(self.actions)
 
     @property
     def steps(self) -> int:
-        """Number of steps."""
         return self.compatibility.steps
 
     @property
     def times(self) -> tuple[float, ...]:
-        """The grid, ``steps + 1`` values."""
         shape = {
             name: self.compatibility.sampling[name]
             for name in ("spacing", "sway")
@@ -122,7 +119,6 @@ class StrategyTable:
         return tuple(time_grid(self.steps, **shape).tolist())
 
     def at(self, step: int) -> tuple[SkipAction, ...]:
-        """The actions of all layers at ``step``."""
         return tuple(row[step] for row in self.actions)
 
     def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
@@ -144,7 +140,6 @@ class StrategyTable:
         return self.origin.endswith(_BY_HAND)
 
     def count(self, action: SkipAction) -> int:
-        """Number of cells with ``action``."""
         return sum(row.count(action) for row in self.actions)
 
     @property
@@ -227,7 +222,6 @@ class StrategyTable:
 
 
 def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]:
-    """Action names, layer-major, as in JSON files."""
     if not isinstance(data, list) or not all(isinstance(row, list) for row in data):
         raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
     for layer, row in enumerate(data):

@@ -16,7 +16,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.errors import ProfileError
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import checked
@@ -24,7 +24,7 @@ from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport, TransferRequest
+from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport, TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 
@@ -100,7 +100,6 @@ def with_table(
 
 
 def read(path: str) -> object:
-    """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
         return decoded(read_bytes(path))
     except OSError as error:
@@ -142,7 +141,6 @@ def _declare_transfer(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
-    """Measure the table on every text in every voice."""
     texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
     profile = Profile.load(options.profile) if options.profile else None
     plain = _plain(options) if profile is None else profile.setting

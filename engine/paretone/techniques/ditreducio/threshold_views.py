@@ -63,7 +63,6 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
 
 
 def thresholds(knobs: Values) -> tuple[float, ...]:
-    """The thresholds, ascending."""
     count = int(knobs["count"])
     return tuple(round(float(knobs["largest"]) * (index + 1) / count, 6) for index in range(count))
 
@@ -235,7 +234,6 @@ Latencies = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def latency_knobs(layers: int) -> tuple[Knob, ...]:
-    """Thresholds, and how often everything is timed."""
     return (
         *threshold_knobs(),
         Number(
@@ -355,7 +353,6 @@ VARIANTS = (
 
 
 def ablation_knobs(layers: int) -> tuple[Knob, ...]:
-    """Thresholds, and on how many sentences each table is judged."""
     return (
         *threshold_knobs(count=4, tables=CALIBRATED),
         sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
@@ -364,8 +361,6 @@ def ablation_knobs(layers: int) -> tuple[Knob, ...]:
 
 @dataclass(frozen=True)
 class AblationPoint:
-    """One table: what it saves and what it costs."""
-
     threshold: float
     ops_ratio: float
     distance: float
@@ -575,15 +570,12 @@ def objective_knobs(layers: int) -> tuple[Knob, ...]:
 
 @dataclass(frozen=True)
 class Point:
-    """One table: what it saves and what it costs."""
-
     label: str
     ops_ratio: float
     distance: float
 
 
 def compute_objectives(task: Task) -> Findings:
-    """Calibrate both ways, and speak all sentences under every table."""
     from paretone.techniques.ditreducio.end_calibration import end_units
     from paretone.views.quality import distance, judged_utterances, speak_all
 

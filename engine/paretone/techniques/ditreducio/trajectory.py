@@ -58,15 +58,12 @@ class Work:
         self._done = 0
 
     def check(self) -> None:
-        """A chance to stop."""
         self._observer.check()
 
     def done(self, layer_evaluations: int) -> None:
-        """Report finished or saved work."""
         self.reached(self._done + layer_evaluations)
 
     def finish(self) -> None:
-        """Everything is done, whatever was reckoned."""
         self.reached(self._total)
 
     def reached(self, layer_evaluations: int) -> None:
@@ -233,7 +230,6 @@ class Trajectory:
         self._kept_at[layer] = self._step, self._kept_at[layer][0]
 
     def finish(self) -> None:
-        """Take the step with all that was accepted."""
         self.state = self._stepped(self.state, self._step, self._path.output)
 
     # --- Parts --------------------------------------------------------------------------------------------------------

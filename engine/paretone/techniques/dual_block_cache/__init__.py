@@ -1,26 +1,165 @@
 """Dual block cache: the caching of vLLM-Omni, SGLang, diffusers and TensorRT-LLM, with the names and the rule of
 cache-dit.
 
-``rule`` decides, ``cache`` evaluates. Decisions and outputs are those of the ``cache-dit`` package on the official F5
-class, which a test holds it to.
+A :class:`Rule` decides for each branch, ``cache`` evaluates. Source: cache-dit 1.5.3 (``caching/cache_contexts``). A
+pass is reused if what the first blocks add has changed by less than a threshold since the branch was last *computed*;
+changes are not summed over steps, as TeaCache does. Decisions and outputs are those of the ``cache-dit`` package on the
+official F5 class, which a test holds it to. Torch-free.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from paretone.errors import SettingError
+from paretone.export.accounts import CACHE_DIT, Carried, knob_lines
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
+from paretone.reading import shown
 from paretone.setting.knobs import Choice, Knob, Number, Text, Values
 from paretone.setting.plan import FlowPlan, Part
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of
 from paretone.techniques.base import Context, Paper, Technique
-from paretone.techniques.dual_block_cache.rule import POLICIES, STATIC, Rule
+
+DYNAMIC, STATIC = "dynamic", "static"
+POLICIES = (DYNAMIC, STATIC)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``DBCacheConfig``, with its names; ``taylorseer_order`` is that of ``TaylorSeerCalibratorConfig``."""
+
+    Fn_compute_blocks: int = 1
+    Bn_compute_blocks: int = 0
+    residual_diff_threshold: float = 0.12
+    max_warmup_steps: int = 4
+    warmup_interval: int = 1
+    max_cached_steps: int = -1
+    max_continuous_cached_steps: int = 2
+    max_accumulated_residual_diff_threshold: float = 0.0
+    """0: no limit."""
+    steps_computation_mask: tuple[bool, ...] = ()
+    steps_computation_policy: str = DYNAMIC
+    taylorseer_order: int = 0
+    """0: the last difference is reused as it is."""
+
+    @classmethod
+    def of(cls, knobs: Values) -> Rule:
+        """The rule that the technique's knobs describe. Raises :class:`SettingError` for a mask of other characters."""
+        mask = read_mask(str(knobs["steps_computation_mask"]))
+        return cls(**{**knobs, "steps_computation_mask": mask})
+
+    @property
+    def always(self) -> int:
+        return self.Fn_compute_blocks + self.Bn_compute_blocks
+
+    def warms_up(self, step: int) -> bool:
+        """Whether ``step`` is computed because it belongs to the warm-up, which a mask shortens to its leading ones."""
+        steps, mask = self.max_warmup_steps, self.steps_computation_mask
+        if mask:
+            steps = min(steps, next((at for at, computes in enumerate(mask) if not computes), len(mask)))
+        return step < steps and step % self.warmup_interval == 0
+
+    def must_compute(self, step: int) -> bool:
+        return step < len(self.steps_computation_mask) and self.steps_computation_mask[step]
+
+
+def read_mask(text: str) -> tuple[bool, ...]:
+    """A steps computation mask: ``1`` computes, ``0`` may reuse; commas, brackets and spaces do not matter. Raises
+    :class:`SettingError` for other characters."""
+    digits = [one for one in text if one not in ", []"]
+    if set(digits) - {"0", "1"}:
+        raise SettingError(
+            f"The steps computation mask has one digit per step, 1 (compute) or 0 (may reuse), such as 11101010; "
+            f"{shown(text)} has other characters."
+        )
+    return tuple(one == "1" for one in digits)
+
+
+class Decisions:
+    """One branch's decisions, step after step."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.reused: list[int] = []
+        """Steps that were reused."""
+        self._continuous = 0
+        self._accumulated = 0.0
+
+    def reuses(self, step: int, change: Callable[[], float] | None) -> bool:
+        """Decide about ``step``. ``change`` measures the relative change since the last computed step; ``None`` if
+        nothing has been computed."""
+        found = change is not None and self._reuses(step, change)
+        if found:
+            self.reused.append(step)
+        self._continuous = self._continuous + 1 if found else 0
+        return found
+
+    def _reuses(self, step: int, change: Callable[[], float]) -> bool:
+        rule = self._rule
+        if rule.warms_up(step) or rule.must_compute(step):
+            return False
+        if rule.steps_computation_mask and rule.steps_computation_policy == STATIC:
+            return True
+        if 0 <= rule.max_cached_steps <= len(self.reused):
+            return False
+        if 0 <= rule.max_continuous_cached_steps <= self._continuous:
+            return False
+        if 0 < rule.max_accumulated_residual_diff_threshold <= self._accumulated:
+            return False
+        if not 0 < rule.residual_diff_threshold < 1:
+            return rule.residual_diff_threshold >= 1
+        # Every measured change adds up, that of a step which is then computed as well.
+        found = change()
+        self._accumulated += found
+        return found < rule.residual_diff_threshold
+
+
+USUAL = {
+    "warmup_interval": 1,
+    "max_accumulated_residual_diff_threshold": 0.0,
+    "steps_computation_mask": (),
+    "steps_computation_policy": Rule().steps_computation_policy,
+    "taylorseer_order": 0,
+}
+"""What cache-dit does without being told, so that nothing has to be carried."""
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """The configuration that cache-dit reads, without the fields that the target does not pass on."""
+    if CACHE_DIT not in target.takes:
+        return lacking(target, entry)
+    fields = configuration(Rule.of(knobs_of(entry)))
+    honoured = [name for name in fields if name in target.takes]
+    dropped = [name for name in fields if name not in target.takes]
+    passed = {name: value for name in honoured for name, value in fields[name].items()}
+    return Carried(
+        knob_lines(entry, "in the configuration of cache-dit", honoured),
+        knob_lines(entry, f"{target.program} does not pass it on to cache-dit", dropped),
+        {"cache_dit": passed},
+    )
+
+
+def configuration(rule: Rule) -> dict[str, dict[str, Any]]:
+    """The fields of ``cache_config`` that ``cache_dit.load_configs`` reads, as JSON values, by the knobs that they are
+    of; without those that say what holds anyway."""
+    found = {name: {name: value} for name, value in vars(rule).items() if USUAL.get(name, ...) != value}
+    if "steps_computation_mask" in found:
+        found["steps_computation_mask"] = {"steps_computation_mask": [int(one) for one in rule.steps_computation_mask]}
+    else:
+        found.pop("steps_computation_policy", None)  # It is about the mask.
+    if "taylorseer_order" in found:
+        found["taylorseer_order"] = {"enable_taylorseer": True, "taylorseer_order": rule.taylorseer_order}
+    return found
+
 
 NAME = "dual_block_cache"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Its cache makes the evaluations."""
     rule, layers = Rule.of(knobs), context.info.layers
     if layers and rule.always >= layers:
         raise SettingError(
@@ -40,7 +179,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every step was computed."""
     rule, steps = Rule.of(knobs), range(plan.evaluations)
     if all(rule.warms_up(step) for step in steps):
         return (
@@ -58,7 +196,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """The rule in cache-dit's own short form."""
     rule = Rule.of(knobs)
     words = [
         f"F{rule.Fn_compute_blocks}B{rule.Bn_compute_blocks}",
@@ -183,7 +320,7 @@ TECHNIQUE = Technique(
     slot="skipping",
     place=75,
     mark=Mark("green", "square"),
-    exports="paretone.techniques.dual_block_cache.exports",
+    exports="paretone.techniques.dual_block_cache",
     knobs=KNOBS,
     resolve=resolve,
     describe=describe,

@@ -17,7 +17,7 @@ from paretone.models.families.evaluations import Stage
 from paretone.models.networks.diffusion import Conditioning
 from paretone.sampling.flow import Evaluator, Layered
 from paretone.sampling.operations import OperationCounts
-from paretone.techniques.dual_block_cache.rule import Decisions, Rule
+from paretone.techniques.dual_block_cache import Decisions, Rule
 
 
 def evaluators(stage: Stage, rule: Rule) -> Callable[[], Evaluator]:
@@ -80,8 +80,6 @@ class DualBlockCache:
 
 
 class _Branch:
-    """One branch's buffers and decisions."""
-
     def __init__(self, rule: Rule) -> None:
         self.decisions = Decisions(rule)
         self._order = rule.taylorseer_order
@@ -99,7 +97,6 @@ class _Branch:
         return self.decisions.reuses(step, lambda: ((before - added).abs().mean() / before.abs().mean()).item())
 
     def keep(self, step: int, added: Tensor, middle: Tensor) -> None:
-        """Remember a computed step."""
         self._first = added
         before, self._middle = self._middle, [middle]
         # As in cache-dit, whose calibrator begins to count at the second step and needs two more.

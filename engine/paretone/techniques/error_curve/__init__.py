@@ -34,7 +34,6 @@ class ErrorCurve:
 
     @classmethod
     def mean(cls, curves: Sequence[ErrorCurve]) -> ErrorCurve:
-        """That of several sentences."""
         columns = (zip(*(getattr(one, kind) for one in curves), strict=True) for kind in ("attention", "feed_forward"))
         return cls(*(tuple(map(fmean, column)) for column in columns))
 
@@ -55,7 +54,6 @@ def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, 
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Reuse what the measured curve allows."""
     if plan.options.get("solver", "euler") != "euler":
         raise SettingError("An error curve has one value per Euler step; choose the Euler solver.")
     cache = Part.of("paretone.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
@@ -63,7 +61,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every module was computed."""
     return (
         f"at none of {plan.evaluations} steps had the outputs of a module type changed by less than "
         f"{percent(knobs['threshold'])} since they were computed; raise the threshold, or take more steps"
@@ -71,7 +68,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Description of the threshold."""
     return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
 
 

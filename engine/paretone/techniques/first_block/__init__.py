@@ -18,13 +18,11 @@ NAME = "first_block"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Its cache makes the evaluations."""
     cache = Part.of("paretone.techniques.first_block.cache:evaluators", threshold=float(knobs["threshold"]))
     return replace(plan, evaluator=cache)
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every step was computed."""
     return (
         f"at none of {plan.evaluations} evaluations had the first layer's output changed by less than "
         f"{percent(knobs['threshold'])} since the last computed one; raise the threshold, or take more steps"
@@ -32,7 +30,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Description of the threshold."""
     return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
 
 

@@ -6,16 +6,44 @@ weight w equals guidance of strength g = w / (1 − w), as the official code cou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
+from paretone.export.accounts import F5_WEIGHTS, Carried, whole_line
+from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, TrainedWeights, WeightSet
 from paretone.setting.knobs import Effect, Number, Values
 from paretone.setting.plan import FlowPlan, NotPrepared
+from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
+from paretone.techniques import technique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, to_type
+from paretone.training.forms import (
+    OWN_SENTENCES,
+    TEACHER,
+    Figure,
+    Place,
+    TrainingForm,
+    TrainingOffer,
+    TrainingPlan,
+    estimate_by_share,
+    fine_tuning_arguments,
+    knob_of,
+    method_knob,
+    minutes_by_share,
+    remark_on_sentences,
+    usual_sentences,
+)
 from paretone.training.requests import FineTuningRequest
+
+if TYPE_CHECKING:
+    from paretone.models.f5.checkpoint import F5Checkpoint
+    from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights
+
 
 METHODS = ("model-guidance", "distillation")
 """The papers' method, and copying the guided model."""
@@ -47,7 +75,6 @@ UNEQUAL_GUIDANCE = 0.1
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Other weights run, which have their guidance in them."""
     require_guidance(context.info)
     plan = replace(plan, options=plan.options.replace(guidance=0.0))
     if not context.loaded:
@@ -67,7 +94,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def describe(knobs: Values) -> str:
-    """Guidance equal to the weight, in words."""
     weight = knobs["weight"]
     return f"w = {weight:.2f} equals guidance g = {weight / (1 - weight):.2f}, in one branch"
 
@@ -118,7 +144,6 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
 
 
 def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob that distinguishes these weights."""
     assert isinstance(one, WeightSet)
     return {"weight": one.weight}
 
@@ -142,7 +167,7 @@ TECHNIQUE = Technique(
     slot="weights",
     place=20,
     mark=Mark("orange", "square"),
-    exports="paretone.techniques.guidance_free.exports",
+    exports="paretone.techniques.guidance_free",
     benches=(("guidance-free", "paretone.techniques.guidance_free.bench"),),
     views=("paretone.techniques.guidance_free.view",),
     commands=("paretone.techniques.guidance_free.command",),
@@ -151,10 +176,10 @@ TECHNIQUE = Technique(
             "train",
             "Preparing speech",
             "paretone.techniques.guidance_free:GuidanceFreeRequest",
-            "paretone.techniques.guidance_free.fine_tuning:train",
+            "paretone.techniques.guidance_free.recipe:train",
             on_loaded_model=False,
             finds_weights=True,
-            form="paretone.techniques.guidance_free.training_form:FORM",
+            form="paretone.techniques.guidance_free:FORM",
         ),
     ),
     options=("guidance",),
@@ -176,3 +201,116 @@ TECHNIQUE = Technique(
     describe=describe,
     weights=WEIGHTS,
 )
+
+
+TITLED_METHODS = (
+    ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
+    ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
+)
+SPEAKERS = {"natural phones": f"{TEACHER} first speaks 6,500 sentences, for seven minutes on an idle machine"}
+"""Who speaks what bundled models learn from, by their text front ends."""
+MINUTES = minutes_by_share(20.0, 8_200_000)
+"""Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16."""
+
+
+def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
+    weight, method = float(plan.knobs["weight"]), str(plan.knobs["method"])
+    return GuidanceFreeRequest(weight=weight, method=method, **fine_tuning_arguments(place, plan))
+
+
+def _remark(knobs: Values) -> str:
+    weight = float(knobs["weight"])
+    equal = f"Equals guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
+    return " ".join(filter(None, (equal, remark_on_sentences(knobs))))
+
+
+def _why_not(info: ModelInfo) -> str:
+    if info.trained_guidance is None and any(one.name == "guidance" for one in info.knobs):
+        return ""
+    title = TECHNIQUE.title
+    return f"{info.title} cannot be trained here: only models of the F5-TTS family that are not {title} already."
+
+
+def _estimate(info: ModelInfo, spoken: bool) -> str:
+    before = (
+        f" Without speech of your own, {SPEAKERS[info.text_front_end]}."
+        if spoken and info.text_front_end in SPEAKERS
+        else ""
+    )
+    return estimate_by_share(info, MINUTES(info), "the shipped weights") + before
+
+
+def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
+    weight, title = float(figures["weight"]), TECHNIQUE.title
+    return {"weight": round(weight, 2)}, f"{title} weights for w = {weight:.2f} are ready: switch {title} on."
+
+
+def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer:
+    weight = float(knobs["weight"])
+    text, tip = f"&Train weights for w = {weight:.2f}…", "Open Training to train weights for this guidance"
+    return TrainingOffer({"weight": weight}, text, tip)
+
+
+FORM = TrainingForm(
+    name=TECHNIQUE.name,
+    title=f"{TECHNIQUE.title} weights",
+    families=TECHNIQUE.families,
+    intro="Trains weights of the loaded model in which one branch replaces the two of classifier-free guidance. "
+    "A manifest is a CSV file with the columns audio and text.",
+    knobs=(
+        knob_of(TECHNIQUE.knobs, "weight"),
+        method_knob(TITLED_METHODS),
+        OWN_SENTENCES,
+    ),
+    found=(Figure("learnt", "guidance learned"), Figure("gap", "gap to the guided velocity")),
+    progress="At step {step} one branch has learned {found} of the guidance.",
+    request=_request,
+    minutes=MINUTES,
+    folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
+    fitting=usual_sentences,
+    needs_manifest=True,
+    remark=_remark,
+    why_not=_why_not,
+    estimate=_estimate,
+    ready=_ready,
+    offer=_offer,
+)
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """The weights go with the profile, where the target runs weights of F5-TTS."""
+    if F5_WEIGHTS not in target.takes:
+        return lacking(target, entry)
+    return Carried((whole_line(entry, "its weights are written, and run without guidance"),))
+
+
+def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
+    if reason := why_not_weights(profile, guided_weights):
+        return reason
+    if guided_weights or profile.setting.technique(NAME) is not None:
+        return ""
+    return (
+        "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; use "
+        "CFG-free in the profile."
+    )
+
+
+def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> GuidanceFreeWeights | None:
+    """Those that the profile runs with, the checkpoint's own if these are CFG-free."""
+    from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights  # Imports torch.
+
+    others = [one for one in profile.setting.techniques if one.technique != NAME and technique(one.technique).weights]
+    if others:  # Their own technique exports them.
+        return None
+    return GuidanceFreeWeights.of(profile, checkpoint, check)
+
+
+SAFETENSORS = weights_target(
+    "safetensors",
+    "CFG-free weights",
+    "CFG-free weights in the official layout",
+    F5_WEIGHTS,
+    _why_no_weights,
+    weights,
+)
+TARGETS = (SAFETENSORS,)

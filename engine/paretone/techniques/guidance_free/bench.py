@@ -32,7 +32,7 @@ from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_error
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.vocoders import load_vocoder
+from paretone.models.loading import load_vocoder
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values
@@ -43,7 +43,6 @@ from paretone.techniques.guidance_free import SAME_WEIGHT
 
 
 def sample(target: CalibrationTarget) -> Tensor:
-    """The last state, prompt frames included."""
     backbone: Any = target.backbone  # Of the models here, each also evaluates all of its layers at once.
 
     def velocity(state: Tensor, step: int) -> Tensor:
@@ -81,12 +80,10 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def guided(setting: Setting, strength: float) -> Setting:
-    """``setting`` under guidance of this strength."""
     return replace(setting, options=setting.options.replace(guidance=strength))
 
 
 def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
-    """``setting`` with CFG-free weights in place of guidance."""
     used = UsedTechnique(TECHNIQUE, Values(weight=round(weights.weight, 2)), weights.fingerprint)
     return guided(setting, weights.equivalent_guidance).with_technique(used)
 

@@ -17,7 +17,6 @@ SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two o
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     train.add_speech(parser)
     group = parser.add_argument_group("CFG-free")
     group.add_argument(
@@ -61,7 +60,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = GuidanceFreeRequest(
         weight=options.weight,
         method=options.method,

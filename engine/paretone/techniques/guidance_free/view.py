@@ -25,7 +25,6 @@ CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional b
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """The number of sentences."""
     return (sentences_knob(6),)
 
 

@@ -16,7 +16,6 @@ NAME = "multistep"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Another step, and where the start asks for it one more evaluation."""
     if plan.options.get("solver", "euler") != "euler":
         raise SettingError("Multistep solvers take one evaluation per step; choose the Euler solver.")
     step = Part.of("paretone.sampling.multistep:multistep_steps", method=knobs["method"], start=knobs["start"])
@@ -32,7 +31,6 @@ _START_TITLES = {"euler": "Euler", "heun": "Heun", "midpoint": "Midpoint (one mo
 
 
 def describe(knobs: Values) -> str:
-    """The method and its start."""
     start = "" if knobs["method"] == PREDICTOR_CORRECTOR and knobs["start"] != MIDPOINT else knobs["start"].title()
     return _SPOKEN[knobs["method"]] + (f" after a first step by {start}" if start else "")
 

@@ -28,7 +28,6 @@ CHANGING = ("grid", "solver", "skipping")
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """How fine the grids become, and where their times are."""
     return (
         Number(
             "doublings",

@@ -1,27 +1,153 @@
 """Searched grid: the times of the evaluations are placed by a search, for one model, guidance and number of them.
 
-After O3S, the Optimal Step Sampling Search of IntMeanFlow (arXiv 2510.07979). ``grid`` is the artefact, ``searching``
-makes one with a loaded model, by the figures in ``objectives``; the searches: :mod:`paretone.sampling.grid_search`.
+After O3S, the Optimal Step Sampling Search of IntMeanFlow (arXiv 2510.07979). A :class:`PlacedGrid` is the artefact,
+``searching`` makes one with a loaded model; the searches: :mod:`paretone.sampling.grid_search`. Torch-free.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from paretone.errors import ProfileError, SettingError
+from paretone.fields import exact, is_of
 from paretone.figures.glyphs import Mark
 from paretone.measure.metrics import HIGHER, JUDGED, METRICS, NEITHER, metric
-from paretone.sampling.grid_search import METHODS, Value
+from paretone.models.base import Utterance
+from paretone.reading import shown
+from paretone.sampling.grid_search import METHODS, Trial, Value, rounded
 from paretone.sampling.schedules import time_grid
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Choice, Effect, Number, Values
 from paretone.setting.plan import FlowPlan, NotPrepared
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolving
 from paretone.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, to_type
 from paretone.techniques.registry import technique
-from paretone.techniques.searched_grid import grid
-from paretone.techniques.searched_grid.grid import EULER, PlacedGrid, placed_for
+
+EULER = "Euler"
+UNPLACED = ("spacing", "sway")
+"""Sampler options that decide where times are, and do not where they are placed."""
+_FIELDS = {"belonging": object, "times": list, "solver": str, "origin": str}
+"""Fields in a file."""
+
+
+@dataclass(frozen=True)
+class PlacedGrid:
+    """Times from 0 (noise) to 1 (speech), one more than steps."""
+
+    compatibility: Compatibility
+    """What it was placed for, without the options of the grids that it replaces; see :func:`placed_for`."""
+    times: tuple[float, ...]
+    solver: str = EULER
+    """The solver that it was placed for, in words."""
+    origin: str = ""
+    """Its search, in words."""
+
+    def __post_init__(self) -> None:
+        try:
+            rounded(self.times)
+        except SettingError as error:
+            raise ProfileError(f"The placed grid cannot be used: {error}") from error
+        if self.compatibility.steps != self.steps:
+            raise ProfileError(
+                f"The placed grid has {self.steps} steps, but says that it belongs to {self.compatibility.steps}."
+            )
+
+    @property
+    def steps(self) -> int:
+        return len(self.times) - 1
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for grids that act equally on the same model."""
+        data = self.to_json()
+        del data["origin"]
+        data["belonging"]["sampling"] = {
+            name: value if isinstance(value, str | bool) else float(value)
+            for name, value in self.compatibility.sampling.items()
+        }
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict:
+        return {
+            "belonging": self.compatibility.to_json(),
+            "times": list(self.times),
+            "solver": self.solver,
+            "origin": self.origin,
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "placed grid") -> PlacedGrid:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        found = exact(data, where, _FIELDS, ProfileError, optional=("origin",))
+        times = found["times"]
+        if not all(is_of(time, int | float) for time in times):
+            raise ProfileError(f"{where}.times must be a list of numbers, not {shown(times)}.")
+        compatibility = Compatibility.from_json(found["belonging"], f"{where}.belonging")
+        return cls(compatibility, tuple(map(float, times)), found["solver"], found.get("origin", ""))
+
+
+def placed_for(compatibility: Compatibility, steps: int) -> Compatibility:
+    """``compatibility`` as placed grids have it: with their own number of steps, whatever the options make."""
+    sampling = {name: value for name, value in compatibility.sampling.items() if name not in UNPLACED}
+    return replace(compatibility, sampling=Values(sampling | {"steps": steps}))
+
+
+def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) -> None:
+    """Raise :class:`ProfileError` if the grid, the knobs of ``entry`` and what the profile runs on disagree."""
+    said = entry.knobs.get("evaluations", grid.steps)
+    if said != grid.steps:
+        raise ProfileError(
+            f"grid.times have {grid.steps} steps, but setting.techniques says {shown(said)} evaluations."
+        )
+    mine, theirs = placed_for(compatibility, grid.steps).fields, grid.compatibility.fields
+    for name in sorted({*mine, *theirs}):
+        if mine.get(name) != theirs.get(name):
+            raise ProfileError(
+                f"grid.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
+            )
+
+
+def fixed_knobs(grid: PlacedGrid, knobs: Values) -> Values:
+    """``knobs`` with the number of evaluations that the grid has."""
+    return knobs.replace(evaluations=grid.steps)
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """Search times for ``setting``, whose knobs of the technique say how, on all ``utterances`` together. Reports are
+    :class:`paretone.sampling.grid_search.Trial`; the result is :class:`Searched`."""
+
+    activity: ClassVar[str] = "searching a grid"
+
+    utterances: tuple[Utterance, ...]
+    setting: Setting
+    resume: bool = True
+    """Whether a search of the same that was interrupted goes on where it was."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A grid that the search started from: one that anybody can have, and how good it is."""
+
+    title: str
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Searched:
+    grid: PlacedGrid
+    starts: tuple[Start, ...]
+    best: Trial
+    trials: int
+    """Grids that were tried."""
+    unit: str
+    """What the values are, in words: the first of a value is what was searched by."""
+    seconds: float = 0.0
+
 
 NAME = "searched_grid"
 DISTANCE = "distance"
@@ -33,7 +159,6 @@ and figures of judges."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """The placed times take the place of the options' grid."""
     if plan.options.get("solver", "euler") != "euler":
         raise SettingError("Placed times have one evaluation per step; choose the Euler solver.")
     steps = int(knobs["evaluations"])
@@ -72,7 +197,6 @@ def wanted(context: Context, steps: int) -> Compatibility:
 
 
 def solver_of(setting: Setting) -> str:
-    """The solver of ``setting``, in words."""
     for one in setting.techniques:
         declared = technique(one.technique)
         if declared.slot.partition(":")[0] == "solver":
@@ -82,7 +206,6 @@ def solver_of(setting: Setting) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Number of evaluations."""
     return f"{knobs['evaluations']} evaluations at searched times"
 
 
@@ -112,7 +235,7 @@ TECHNIQUE = Technique(
     describe=describe,
     study="paretone.techniques.searched_grid.hooks",
     commands=("paretone.techniques.searched_grid.command",),
-    artefact=ArtefactType("grid", PlacedGrid, PlacedGrid.from_json, PlacedGrid.to_json, grid.check, grid.fixed_knobs),
+    artefact=ArtefactType("grid", PlacedGrid, PlacedGrid.from_json, PlacedGrid.to_json, check, fixed_knobs),
     artefact_file=ArtefactFile(
         "grid",
         "placed grid",
@@ -124,7 +247,7 @@ TECHNIQUE = Technique(
         Job(
             "search_grid",
             "Searching a grid",
-            "paretone.techniques.searched_grid.grid:SearchRequest",
+            "paretone.techniques.searched_grid:SearchRequest",
             "paretone.techniques.searched_grid.searching:carry_out_search",
         ),
     ),

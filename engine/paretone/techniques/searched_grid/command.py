@@ -17,7 +17,6 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import ProfileError, SettingError
 from paretone.files import reason
-from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, flow_model
 from paretone.reading import first_line, read_bytes
 from paretone.sampling.grid_search import Trial
@@ -26,8 +25,7 @@ from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, figure_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest
+from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, Searched, SearchRequest, figure_of
 
 
 def with_grid(
@@ -47,7 +45,6 @@ def with_grid(
 
 
 def read(path: str) -> PlacedGrid:
-    """The placed grid in a file. Raises :class:`ProfileError`."""
     try:
         data = decoded(read_bytes(path))
     except OSError as error:
@@ -67,7 +64,6 @@ SENTENCES = 2
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
     arguments.add_techniques(parser.add_argument_group(f"techniques besides {TECHNIQUE.title}"))
@@ -92,17 +88,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Search:
-    """One number of evaluations, and where its files go."""
-
     knobs: Values
     places: dict[str, Path]
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Search, and write what was asked for."""
     searches = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    utterances = _utterances(options, model_id)
+    utterances = arguments.several_utterances(options, model_id, SENTENCES)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Searching a grid")
     plain = with_weights(plain, model.info)
@@ -143,14 +136,6 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
 
 def _named(path: Path, count: int, several: bool) -> Path:
     return path.with_name(f"{path.stem}-{count}{path.suffix}") if several else path
-
-
-def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
-    """Every sentence and every voice at least once, in turn."""
-    texts = arguments.several_texts(options) or catalogue.sentences()[:SENTENCES]
-    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
-    turns = range(max(len(texts), len(voices)))
-    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 class _Trials:

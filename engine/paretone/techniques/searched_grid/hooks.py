@@ -29,8 +29,7 @@ from paretone.studies.results import Results, SettingResult, results
 from paretone.studies.store import Store
 from paretone.techniques.registry import technique
 from paretone.techniques.resolving import foreseen, knobs_of
-from paretone.techniques.searched_grid import DISTANCE, NAME, solver_of
-from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid import DISTANCE, NAME, PlacedGrid, solver_of
 from paretone.wording import comma_separated
 
 

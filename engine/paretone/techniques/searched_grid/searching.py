@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from paretone.errors import SettingError
 from paretone.files import append_line
-from paretone.measure.metrics import metric
-from paretone.models.base import SpeechModel, Utterance, flow_model
-from paretone.observer import Observer
+from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.fidelity import Sounded, with_difference
+from paretone.measure.metrics import HIGHER, Metric, estimate, metric
+from paretone.models.base import FlowModel, SpeechModel, Synthesis, Utterance, flow_model
+from paretone.observer import Observer, Passing, StepReport
 from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
@@ -29,11 +33,193 @@ from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_tri
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Metrics
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import compatibility_of
 from paretone.techniques.base import JobTask
-from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start, placed_for
-from paretone.techniques.searched_grid.objectives import MANY, SEEDS, adds_noise, objective_of
+from paretone.techniques.registry import technique
+from paretone.techniques.searched_grid import (
+    DISTANCE,
+    FIDELITY,
+    NAME,
+    TECHNIQUE,
+    PlacedGrid,
+    Searched,
+    Start,
+    placed_for,
+    solver_of,
+)
+from paretone.wording import counted
+
+MANY = 64
+"""Steps of the run whose end point distances are measured to."""
+SEEDS = 3
+"""Takes of each sentence, for figures of their spread over seeds."""
+PUT_ASIDE = ("grid", "solver", "skipping")
+"""Slots of techniques that the run with many steps goes without: they approximate it."""
+
+
+class Distance:
+    """Mean absolute difference of the last states of new speech, from the same noise, mean over the utterances."""
+
+    unit = f"mean absolute difference of the last state to that of {MANY} steps"
+
+    def __init__(
+        self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
+    ) -> None:
+        """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        self._model, self._utterances = model, utterances
+        self._ends = [
+            model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
+        ]
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        found = (
+            self._model.last_state(scripted(self._model, one.text, one.voice, setting, (grid,)), step)
+            for one in self._utterances
+        )
+        return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
+
+
+class _Stepping(Passing):
+    def __init__(self, observer: Observer, step: Callable[[], None]) -> None:
+        super().__init__(observer, "caution")
+        self._step = step
+
+    def step(self, report: StepReport) -> None:
+        self._step()
+
+
+class Fidelity:
+    """A figure of the sound against what many steps say from the same noise; equal figures are decided by the log-mel
+    distance."""
+
+    def __init__(
+        self,
+        model: FlowModel,
+        utterances: Sequence[Utterance],
+        setting: Setting,
+        name: str,
+        observer: Observer,
+        step: Callable[[], None],
+    ) -> None:
+        """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        self._model, self._utterances, self._metric = model, utterances, metric(name)
+        self._observer = Passing(observer, "caution")
+        stepping = _Stepping(observer, step)
+        self._wanted = [
+            _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
+        ]
+        self.unit = f"{self._metric.label} to what {MANY} steps say"
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        pairs = zip(self._utterances, self._wanted, strict=True)
+        figures, distances = zip(*(self._figures(one, wanted, setting, grid) for one, wanted in pairs), strict=True)
+        # What cannot be measured, such as the pitch of noise, is the worst.
+        return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
+
+    def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
+        distance, metrics = with_difference(Metrics(), wanted, _sounded(spoken))
+        assert self._metric.of is not None
+        found = self._metric.of(spoken.measurements, metrics, distance)
+        return math.nan if found is None else found, distance
+
+
+def _sounded(spoken: Synthesis) -> Sounded:
+    return spoken.trace.mel, (spoken.samples, spoken.sample_rate)
+
+
+class Judged:
+    """A judge's figure of the speech; equal figures are decided by the distance, if there is one."""
+
+    def __init__(
+        self,
+        model: FlowModel,
+        utterances: Sequence[Utterance],
+        name: str,
+        observer: Observer,
+    ) -> None:
+        """Loads the judge. Raises :class:`PlainError` if it is not installed."""
+        self._model, self._utterances = model, utterances
+        self._distance: Distance | None = None
+        self._metric: Metric = metric(name)
+        self._judge: Judge = judge_named(self._metric.judge).ready(
+            [one.text for one in utterances], model.info.device_type or "cpu"
+        )
+        self._observer = Passing(observer, "caution")
+        self.unit = self._metric.label
+
+    def or_by(self, distance: Distance | None) -> Judged:
+        """The same, with equal figures decided by ``distance``."""
+        self._distance = distance
+        return self
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        of_one = self._heard if self._metric.across_seeds is None else self._spread
+        values = [of_one(one, setting, grid) for one in self._utterances]
+        figure = estimate(self._metric.name, values).value
+        # What cannot be judged is the worst.
+        signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
+        return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
+
+    def _heard(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
+        assert self._metric.verdict is not None
+        found = self._metric.verdict(self._said(one, setting, grid).figures)
+        return math.nan if found is None else found
+
+    def _spread(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
+        """A figure of takes with several seeds."""
+        seeded = [replace(setting, seed=setting.seed + number) for number in range(SEEDS)]
+        curves = [np.array(self._said(one, each, grid).curve) for each in seeded]
+        assert self._metric.across_seeds is not None
+        found = self._metric.across_seeds(curves)
+        return math.nan if found is None else found
+
+    def _said(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Verdict:
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
+        return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
+
+
+def many_steps(setting: Setting) -> Setting:
+    for one in setting.techniques:
+        if technique(one.technique).slot.partition(":")[0] in PUT_ASIDE:
+            setting = setting.without(one.technique)
+    return replace(setting, options=setting.options.replace(steps=MANY))
+
+
+def adds_noise(setting: Setting, model: FlowModel) -> bool:
+    """Whether the sampler adds noise on its way, so that many steps end elsewhere with every grid."""
+    return bool(checked(model.info.knobs, setting.options, model.info.title).get("overshoot"))
+
+
+def objective_of(
+    model: FlowModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    name: str,
+    observer: Observer,
+    step: Callable[[], None],
+) -> Distance | Fidelity | Judged:
+    """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.
+    Raises :class:`SettingError` where there is no end point, and :class:`PlainError` for a judge that is not
+    installed."""
+    noisy = adds_noise(setting, model)
+    if noisy and name in (DISTANCE, *FIDELITY):
+        raise SettingError(
+            "With an overshoot every step adds noise, and the distance to where many steps end says little; set "
+            "Overshoot to 0, or search by what a judge says."
+        )
+    if name in FIDELITY:
+        return Fidelity(model, utterances, setting, name, observer, step)
+    # The judge first: if it is not installed, nothing was run in vain.
+    judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
+    distance = None if noisy else Distance(model, utterances, setting, step)
+    if judged is None:
+        assert distance is not None
+        return distance
+    return judged.or_by(distance)
+
 
 FOLDER = "grid-searches"
 
@@ -60,7 +246,6 @@ class Journal:
             return
 
     def close(self) -> None:
-        """The search has ended."""
         self._path.unlink(missing_ok=True)
 
 
@@ -144,7 +329,7 @@ def search_grid(
     journal.close()
     of = {one.times: one for one in trials}
     how = "O3S" if method == OPTIMAL else "a coordinate search"
-    words = f"found by {how} on {_sentences(len(utterances))}, by {objective.unit}"
+    words = f"found by {how} on {counted(len(utterances), 'sentence', 'sentences')}, by {objective.unit}"
     return Searched(
         replace(grid, times=best.times, origin=words),
         tuple(Start(title, of[times]) for title, times in titled),
@@ -184,26 +369,18 @@ class _Work:
         self._done = 0.0
 
     def each(self, steps: int) -> float:
-        """Of one grid."""
         return self._each * steps
 
     def step(self) -> None:
-        """A step was taken."""
         self.reach(self._done + 1)
 
     def reach(self, done: float) -> None:
-        """So much is done."""
         self._observer.check()
         self._done = min(max(self._done, done), self.total)
         self._observer.progress(round(self._done), round(self.total))
 
 
-def _sentences(count: int) -> str:
-    return f"{count} sentence{'' if count == 1 else 's'}"
-
-
 def carry_out_search(task: JobTask) -> Searched:
-    """Do a :class:`paretone.techniques.searched_grid.grid.SearchRequest`."""
     request, observer = task.request, task.observer
     tell = partial(observer.report, "trial")
     found = search_grid(task.loaded, request.utterances, request.setting, observer, tell, request.resume)

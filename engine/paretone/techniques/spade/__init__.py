@@ -15,10 +15,23 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights, Utterance
 from paretone.models.files.layer_importance import ImportanceRecord
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Knob, Number, Values
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
+from paretone.training.forms import (
+    SENTENCES,
+    TOKEN_FIGURES,
+    Figure,
+    Place,
+    TrainingForm,
+    TrainingPlan,
+    companion_arguments,
+    knob_of,
+    lasting,
+    minutes_by_size,
+    scaled_estimate,
+)
 from paretone.training.requests import CompanionRequest
 
 MEASURED_SENTENCES = 8
@@ -99,12 +112,10 @@ def kept_count(knobs: Values, layers: int) -> int:
 
 
 def stage_title(stage: str) -> str:
-    """A value of the knob ``recovery`` in words."""
     return dict(zip(_STAGES.values, _STAGES.titles, strict=True))[stage]
 
 
 def describe(knobs: Values) -> str:
-    """Kept layers, in words."""
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
@@ -113,7 +124,6 @@ def describe(knobs: Values) -> str:
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """A student speaks, or the model with fewer of its layers."""
     if not context.loaded:
         return plan
     info, entry = context.info, context.entry
@@ -131,7 +141,6 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 def _student(
     info: ModelInfo, entry: UsedTechnique, knobs: Values, by_hand: tuple[int, ...], depth: int
 ) -> StudentWeights:
-    """The student that ``entry`` uses."""
     if entry.artefact:
         return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
     if depth == info.layers:
@@ -200,7 +209,6 @@ def _layers(count: int) -> str:
 
 
 def _knobs_of(student: TrainedWeights) -> dict[str, object]:
-    """The knobs that distinguish a student."""
     assert isinstance(student, StudentWeights)
     return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
 
@@ -228,8 +236,8 @@ TECHNIQUE = Technique(
     slot="weights:language",
     place=170,
     mark=Mark("green", "diamond"),
-    exports="paretone.techniques.spade.hooks",
-    study="paretone.techniques.spade.hooks",
+    exports="paretone.techniques.spade.importance",
+    study="paretone.techniques.spade.importance",
     benches=(("spade", "paretone.techniques.spade.bench"),),
     views=(
         "paretone.techniques.spade.views:LAYER_IMPORTANCE",
@@ -251,7 +259,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.spade.training:train",
             on_loaded_model=False,
             finds_weights=True,
-            form="paretone.techniques.spade.training_form:FORM",
+            form="paretone.techniques.spade:FORM",
         ),
     ),
     knobs=(
@@ -278,4 +286,73 @@ TECHNIQUE = Technique(
     resolve=resolve,
     describe=describe,
     weights=Weights(lambda info: info.students, fitting_students, _knobs_of),
+)
+
+
+_minutes = minutes_by_size(45.0)
+
+
+def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
+    stage = float(plan.knobs["stage"])
+    return StudentRequest(
+        depth=int(plan.knobs["depth"]),
+        retained=parsed_layers(str(plan.knobs["layers"])),
+        stages=(stage,) if 0 < stage < plan.minutes else (),
+        **companion_arguments(place, plan),
+    )
+
+
+def _depth(knobs: Values) -> int:
+    return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"])
+
+
+def _kept(knobs: Values) -> str:
+    layers = parsed_layers(str(knobs["layers"]))
+    listed = ", ".join(map(str, layers))
+    return f"Keeps layers {listed}." if layers else f"Keeps the {knobs['depth']} most important layers by measurement."
+
+
+def _estimate(info: ModelInfo, spoken: bool) -> str:
+    learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
+    if learnt:
+        return f"The present student was trained for {lasting(learnt)} of one CPU core."
+    return scaled_estimate(info, _minutes(info))
+
+
+_DEPTH = "Number of layers that the student keeps: the most important ones. At first half of the loaded model's."
+
+FORM = TrainingForm(
+    name=TECHNIQUE.name,
+    title="Student (SPADE)",
+    families=TECHNIQUE.families,
+    intro="Trains a student with only some of the loaded model's layers, which learns to replace the removed ones, by "
+    "SPADE's composite loss. It learns from speech that the model generates; a manifest of recordings is optional.",
+    knobs=(
+        # A number in any case, for half of the loaded model's layers is one as well.
+        Number("depth", "Layers kept", _DEPTH, default=6, minimum=1, maximum=64, whole=True),
+        knob_of(TECHNIQUE.knobs, "layers"),
+        Number(
+            "stage",
+            "Early student after",
+            "Also keep the student after this many minutes, to compare with the fully retrained one; 0 for none.",
+            default=5.0,
+            unit="min",
+            minimum=0.0,
+            maximum=100_000.0,
+            effect=Effect.AFTER_TRAINING,
+        ),
+        SENTENCES,
+    ),
+    found=(Figure("divergence", "divergence from the whole model, nats", share=False), *TOKEN_FIGURES),
+    progress="At step {step} the student is {found} nats from the whole model.",
+    request=_request,
+    minutes=_minutes,
+    folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
+    fitting=lambda info: {"depth": fitting_depth(info.layers)},
+    remark=_kept,
+    estimate=_estimate,
+    ready=lambda figures: (
+        {"depth": int(figures["layers"]), "recovery": RECOVERED},
+        f"A student with {figures['layers']} layers is ready: switch SPADE on.",
+    ),
 )

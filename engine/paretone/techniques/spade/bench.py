@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Time all stages in the same rounds, then let the judge listen."""
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     student = _student(model, arguments.depth)

@@ -45,7 +45,6 @@ def _declare_measuring(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
-    """Measure, keep the record where the application looks, and show it."""
     model = arguments.load(options, session, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
@@ -100,7 +99,6 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = StudentRequest(
         **train.companion_request(options),
         depth=options.depth,

@@ -32,7 +32,6 @@ from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.files.language_weights import STUDENTS, places, places_of
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -41,6 +40,7 @@ from paretone.models.files.layer_importance import (
     read_record,
     require_layers,
 )
+from paretone.models.files.trained_weights import STUDENTS, places, places_of
 from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
@@ -124,12 +124,10 @@ class Terms:
     embedding: Tensor
 
     def total(self, alpha: float = ALPHA) -> Tensor:
-        """Their weighted sum."""
         distilled = self.logits + self.latent + self.attention + self.embedding
         return alpha * self.cross_entropy + (1 - alpha) / 4 * distilled
 
     def named(self) -> dict[str, float]:
-        """Values for a log."""
         return {name: float(value.detach()) for name, value in vars(self).items()}
 
 
@@ -158,8 +156,6 @@ RECOVERED = "recovered"
 
 @dataclass(frozen=True)
 class StudentOptions(TokenOptions):
-    """Options of a run."""
-
     retained: tuple[int, ...] = ()
     """The teacher's layers that the student starts from."""
     alpha: float = ALPHA
@@ -242,7 +238,6 @@ class StudentRecipe(TokenRecipe):
         }
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """The whole student, its layers numbered without gaps."""
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(path, save(self.average.module.tensors(), dict(metadata)))
 
@@ -253,8 +248,6 @@ class StudentRecipe(TokenRecipe):
 
 @dataclass(frozen=True)
 class Student(Companion):
-    """The layers that matter."""
-
     kind: ClassVar[str] = STUDENTS
     large_rates: ClassVar[Rates] = Rates(None, 1e-5)
     """AdamW's: that of SPADE's one published reproduction (ml-inory/SPADE)."""
@@ -266,7 +259,6 @@ class Student(Companion):
 
     @classmethod
     def of(cls, request: StudentRequest) -> Student:
-        """The options of ``request``."""
         options = StudentOptions(
             **request.token_options, retained=request.retained, relative_latents=request.relative_latents
         )
@@ -344,7 +336,6 @@ class _Stages(Passing, Follower):
 
 
 def importance(task: JobTask) -> LayersMeasured:
-    """Do an :class:`paretone.techniques.spade.ImportanceRequest`."""
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
@@ -356,6 +347,5 @@ def importance(task: JobTask) -> LayersMeasured:
 
 
 def train(task: JobTask) -> Trained:
-    """Do a :class:`paretone.techniques.spade.StudentRequest`."""
     use_threads(task.request)
     return train_companion(task.request, Student.of(task.request), Reporting(task.observer))

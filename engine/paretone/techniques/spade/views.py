@@ -43,7 +43,7 @@ _TITLES = {
 
 def compute_importance(task: Task) -> Findings:
     """Draw the measurement at hand. Raises :class:`SettingError` if there is none."""
-    from paretone.models.files.language_weights import places_of
+    from paretone.models.files.trained_weights import places_of
 
     info = task.model.info
     record = read_record(places_of(info), info.fingerprint)
@@ -109,7 +109,6 @@ PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
 
 
 def depth_knobs(layers: int) -> tuple[Knob, ...]:
-    """Knobs: number of depths, and of rounds."""
     return (
         Number(
             "depths",
@@ -135,7 +134,6 @@ def depth_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute_depth(task: Task) -> Findings:
-    """Speak the sentence at every depth."""
     from paretone.models.families.language import LanguageSpeech
 
     model, info = task.model, task.model.info

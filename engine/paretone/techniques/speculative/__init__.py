@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.setting.knobs import Choice, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
     Context,
@@ -18,6 +22,18 @@ from paretone.techniques.base import (
     named_weights,
     other_checkpoint,
     to_type,
+)
+from paretone.training.forms import (
+    SENTENCES,
+    TOKEN_FIGURES,
+    Figure,
+    Place,
+    TrainingForm,
+    TrainingPlan,
+    companion_arguments,
+    count_knob,
+    minutes_by_size,
+    scaled_estimate,
 )
 from paretone.training.requests import CompanionRequest
 
@@ -55,7 +71,6 @@ TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """A draft proposes tokens, and the model checks them."""
     tolerance = float(knobs["tolerance"])
     decoding = Part.of(
         "paretone.techniques.speculative.decoding:speculative",
@@ -70,7 +85,6 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
-    """The draft model that proposes tokens."""
     info, there = context.info, fitting_drafts(context.info, knobs)
     kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
     if context.entry.artefact:
@@ -102,22 +116,11 @@ def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | Stude
     return info.drafts
 
 
-def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
-    return *info.drafts, *info.students
-
-
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob for the kind of these weights."""
-    return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
-
-
 def idle(knobs: Values, plan: LanguagePlan) -> str:
-    """Why no pass was saved."""
     return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
 
 
 def describe(knobs: Values) -> str:
-    """Draft length and tolerance, in words."""
     tolerance = knobs["tolerance"]
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:
@@ -141,7 +144,7 @@ TECHNIQUE = Technique(
     slot="draft",
     place=160,
     mark=Mark("blue", "square"),
-    exports="paretone.techniques.speculative.exports",
+    exports="paretone.techniques.speculative",
     benches=(("ssd", "paretone.techniques.speculative.ssd_bench"),),
     views=("paretone.techniques.speculative.view",),
     commands=(
@@ -156,7 +159,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.speculative.training:train",
             on_loaded_model=False,
             finds_weights=True,
-            form="paretone.techniques.speculative.training_form:FORM",
+            form="paretone.techniques.speculative:FORM",
         ),
     ),
     knobs=(
@@ -222,5 +225,72 @@ TECHNIQUE = Technique(
     resolve=resolve,
     describe=describe,
     idle=idle,
-    weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
+    weights=Weights(
+        all_of=lambda info: (*info.drafts, *info.students),
+        fitting=fitting_drafts,
+        knobs_of=lambda one: {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT},
+        of=lambda plan: plan.draft,
+    ),
 )
+
+
+_minutes = minutes_by_size(15.0)
+
+
+def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
+    lower, upper = int(plan.knobs["lower"]), int(plan.knobs["upper"])
+    return DraftRequest(lower=lower, upper=upper, **companion_arguments(place, plan))
+
+
+FORM = TrainingForm(
+    name=TECHNIQUE.name,
+    title="Draft for SSD",
+    families=TECHNIQUE.families,
+    intro="Trains a small draft of the loaded model, which proposes tokens for speculative decoding. Its lowest layers "
+    "and the head are trained, the topmost layers stay frozen. It learns from speech that the model generates; "
+    "a manifest of recordings (a CSV file with the columns audio and text) is optional.",
+    knobs=(
+        count_knob("lower", "Lowest layers, trained", "Number of the lowest layers in the draft.", 2, 16, 1),
+        count_knob("upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16),
+        SENTENCES,
+    ),
+    found=(Figure("acceptance", "drafts accepted"), *TOKEN_FIGURES),
+    progress="At step {step} the model would accept {found} of the drafted tokens.",
+    request=_request,
+    minutes=_minutes,
+    folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
+    fitting=lambda info: {"upper": fitting_upper(info.layers)},
+    estimate=lambda info, spoken: scaled_estimate(info, _minutes(info)),
+    ready=lambda figures: ({"draft": "trained"}, f"A draft with {figures['layers']} layers is ready: switch SSD on."),
+)
+
+
+KIND = "draft"
+SETTINGS_FILE = "speculative.json"
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """The draft and how many tokens it proposes; other programs check tokens exactly."""
+    if DRAFT not in target.takes:
+        return lacking(target, entry)
+    knobs = knobs_of(entry)
+    adapts = bool(knobs["adaptive"]) and ADAPTIVE_DRAFT in target.takes
+    honours = [
+        *knob_lines(entry, "written next to the model", ("draft",)),
+        *knob_lines(entry, "that many tokens are proposed at a time", ("draft_length",)),
+    ]
+    drops: list[Line] = []
+
+    def put(name: str, honoured: bool, how: str) -> None:
+        (honours if honoured else drops).extend(knob_lines(entry, how, (name,)))
+
+    exact = f"{target.program} checks tokens exactly, which is β = 0"
+    put("tolerance", not knobs["tolerance"], exact)
+    put("tolerated", False, exact)
+    put("verification", False, f"{target.program} checks token by token")
+    if knobs["adaptive"]:
+        rule = "two more after full acceptance, one less after any other: not by measured times"
+        put("adaptive", adapts, rule if adapts else f"{target.program} proposes a fixed number")
+    else:
+        put("adaptive", True, "a fixed number")
+    return Carried(tuple(honours), tuple(drops), {"draft": {"length": int(knobs["draft_length"]), "adaptive": adapts}})

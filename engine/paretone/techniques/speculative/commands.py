@@ -47,7 +47,6 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = DraftRequest(
         **train.companion_request(options),
         lower=options.lower,
@@ -73,7 +72,6 @@ def _declare_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_export(options: argparse.Namespace, session: Session) -> Result:
-    """Write it."""
     settings = Values(arguments.given(options, _settings()))
     out = place_for_folder(options.out)
     command = ExportWeights(JOB, options.model, options.kind, options.file, str(out), settings, options.folder)

@@ -82,7 +82,6 @@ class Accepting:
 
 
 def tolerance_title(tolerance: float) -> str:
-    """Title of a way with this tolerance."""
     return f"SSD, β = {tolerance:g}"
 
 
@@ -235,7 +234,6 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
 
 
 def _knobs(arguments: argparse.Namespace) -> Values:
-    """The draft length that the options ask for."""
     fixed = arguments.draft_length
     return Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
 

@@ -23,8 +23,8 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import SettingError
 from paretone.models.files.checkpoints import read_weights
-from paretone.models.files.language_weights import DRAFTS, read_draft
 from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.trained_weights import DRAFTS, read_draft
 from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
@@ -107,7 +107,6 @@ class DraftRecipe(TokenRecipe):
 
     @property
     def trained(self) -> tuple[int, ...]:
-        """The layers that are trained, by the target's numbers."""
         return self._retained[: self.options.lower]
 
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
@@ -198,7 +197,6 @@ class Draft(Companion):
 
     @classmethod
     def of(cls, request: DraftRequest) -> Draft:
-        """The options of ``request``."""
         options = DraftOptions(
             **request.token_options,
             lower=request.lower,
@@ -237,6 +235,5 @@ class Draft(Companion):
 
 
 def train(task: JobTask) -> Trained:
-    """Do a :class:`paretone.techniques.speculative.DraftRequest`."""
     use_threads(task.request)
     return train_companion(task.request, Draft.of(task.request), Reporting(task.observer))

@@ -50,7 +50,6 @@ class _Way:
 
     @property
     def tokens_per_pass(self) -> float:
-        """Over all sentences."""
         return sum(one.tokens + one.stops for one in self._drafted) / sum(one.passes for one in self._drafted)
 
     @property
@@ -64,7 +63,6 @@ class _Way:
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """Knobs: number of sentences and lengths, and the draft."""
     draft = next(one for one in speculative.TECHNIQUE.knobs if one.name == "draft")
     assert isinstance(draft, Choice)
     return (
@@ -104,7 +102,6 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute(task: Task) -> Findings:
-    """Speak all sentences at every tolerance and every length, and plainly."""
     _require_draft(task)
     from paretone.views.quality import judge_of, judged_utterances, word_errors
 

@@ -1,20 +1,23 @@
 """Drafted tokens are accepted in groups that sound alike: principled coarse-graining (PCG).
 
-How a draft is verified: :mod:`paretone.sampling.group_verification`. ``groups`` is the artefact, ``finding`` makes it,
-``hearing`` plays it. It goes with whatever drafts tokens. Torch-free.
+How a draft is verified: :mod:`paretone.sampling.verification`. ``groups`` is the artefact, ``finding`` makes it
+and plays it. It goes with whatever drafts tokens. Torch-free.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paretone.errors import ProfileError
 from paretone.figures.glyphs import Mark
+from paretone.models.base import SpeechModel, Utterance
+from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
-from paretone.setting.plan import LanguagePlan, NotPrepared, Part
+from paretone.setting.plan import LanguagePlan, NotPrepared, Part, imported
+from paretone.setting.setting import Setting
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
-from paretone.techniques.token_groups import groups
-from paretone.techniques.token_groups.groups import SPACES, Groups
+from paretone.techniques.token_groups.groups import SPACES, Groups, check, fixed_knobs
 
 NAME = "token_groups"
 
@@ -23,7 +26,6 @@ _MADE_BY = "group-tokens --out groups.json"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """The groups decide which drafted tokens stay."""
     if plan.decoding is None:
         plan = plan.noted("Nothing is drafted, so there is nothing to accept in groups; use a draft as well.")
     elif tolerance := dict(plan.decoding.arguments).get("tolerance"):
@@ -41,14 +43,13 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         )
     if reason := groups.mismatch(context.compatibility(plan)):
         raise ProfileError(f"The token groups cannot be used here: {reason}. Find them again.")
-    accepting = Part.of("paretone.techniques.token_groups.accepting:rule", groups=groups, within=bool(knobs["within"]))
+    accepting = Part.of("paretone.techniques.token_groups.finding:rule", groups=groups, within=bool(knobs["within"]))
     return replace(plan, acceptance=accepting).noted(
         "Drafts are accepted in groups: groups of tokens are distributed as without drafting, tokens are not."
     )
 
 
 def describe(knobs: Values) -> str:
-    """How groups are found, and what may stand for one, in words."""
     member = "tokens that the model may draw" if knobs["within"] else "any member, as published"
     return (
         f"groups of {knobs['smallest']} to {knobs['largest']} tokens with a similarity from {knobs['cosine']:g}; "
@@ -66,7 +67,7 @@ TECHNIQUE = Technique(
     slot="draft:acceptance",
     place=165,
     mark=Mark("orange", "circle"),
-    study="paretone.techniques.token_groups.hooks",
+    study="paretone.techniques.token_groups",
     views=("paretone.techniques.token_groups.view",),
     commands=("paretone.techniques.token_groups.command",),
     artefact=ArtefactType(
@@ -74,8 +75,8 @@ TECHNIQUE = Technique(
         Groups,
         Groups.from_json,
         Groups.to_json,
-        groups.check,
-        groups.fixed_knobs,
+        check,
+        fixed_knobs,
     ),
     artefact_file=ArtefactFile(
         "groups",
@@ -154,3 +155,14 @@ TECHNIQUE = Technique(
         ),
     ),
 )
+
+
+def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], Groups]:
+    """Finder of groups on one worker. They follow from the model's tables, not from what it speaks."""
+
+    def prepare(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer) -> Groups:
+        # By name: it imports torch.
+        found: Groups = imported("paretone.techniques.token_groups.finding:find_groups")(model, setting, observer)
+        return found
+
+    return prepare

@@ -39,7 +39,6 @@ def with_groups(
 
 
 def read(path: str | Path) -> Groups:
-    """The groups in a file. Raises :class:`ProfileError`."""
     try:
         data = decoded(read_bytes(path))
     except OSError as error:
@@ -56,7 +55,6 @@ SUMMARY = "Find groups of speech tokens that sound alike, in which drafts are ac
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     arguments.add_sampler(parser)
     arguments.add_techniques(parser.add_argument_group("techniques that change the weights, such as a student"))
@@ -75,7 +73,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Find them, write what is asked for, and show how large they are."""
     kinds = {"out": writable, "audio": writable_sound}
     places = {name: check(path) for name, check in kinds.items() if (path := getattr(options, name)) is not None}
     apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})

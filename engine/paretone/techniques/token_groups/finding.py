@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
+from paretone.sampling.verification import Rule, TokenGroups, by_group
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
@@ -65,7 +67,6 @@ class Neighbourhoods:
     cosines: Tensor
 
     def nearest(self, most: int) -> Neighbourhoods:
-        """The same with only the ``most`` nearest ones."""
         return Neighbourhoods(self.ids[:, :most], self.cosines[:, :most])
 
     def groups(self, similarity: float, smallest: int) -> tuple[tuple[int, ...], ...]:
@@ -137,13 +138,31 @@ def hear_group(
 
 
 def find(task: JobTask) -> GroupsFound:
-    """Do a :class:`paretone.techniques.token_groups.groups.FindGroups`."""
     started = time.perf_counter()
     groups = find_groups(task.loaded, task.request.setting, task.observer)
     return GroupsFound(groups, time.perf_counter() - started)
 
 
 def hear(task: JobTask) -> GroupHeard:
-    """Do a :class:`paretone.techniques.token_groups.groups.HearGroup`."""
     asked = task.request
     return hear_group(task.loaded, asked.setting, asked.voice, asked.members, asked.held_seconds, task.observer.check)
+
+
+MOST_KEPT = 4
+"""Groups whose matrices are kept."""
+
+
+def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bool) -> Rule:
+    """See :attr:`paretone.setting.plan.LanguagePlan.acceptance`. Ids that end speech are groups by themselves. Raises
+    :class:`SettingError` for groups of another number of tokens."""
+    if groups.codes != codes:
+        raise SettingError(
+            f"The token groups are those of {groups.codes} tokens, but the model has {codes}; find them again."
+        )
+    return by_group(matrices(groups, rows, str(device)), within=within)
+
+
+@lru_cache(MOST_KEPT)
+def matrices(groups: Groups, rows: int, device: str) -> TokenGroups:
+    """``groups`` among ``rows`` ids, for ``device``."""
+    return TokenGroups(groups.members, rows, device)

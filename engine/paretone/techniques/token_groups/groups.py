@@ -91,7 +91,6 @@ class Groups:
 
     @property
     def by_size(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of several ids, the largest first."""
         return tuple(sorted(self.members, key=len, reverse=True))
 
     @property
@@ -108,14 +107,12 @@ class Groups:
 
     @property
     def line(self) -> str:
-        """What they are, in a line."""
         return (
             f"{len(self.members)} groups of {self.mean_size:.1f} tokens on average, with {self.grouped} of "
             f"{self.codes} tokens in them (similarity from {self.cosine:g}, {self.space})"
         )
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
         return {
             "schema": SCHEMA,
             "model": self.model,
@@ -181,8 +178,6 @@ class FindGroups:
 
 @dataclass(frozen=True)
 class GroupsFound:
-    """Groups that were found."""
-
     groups: Groups
     seconds: float
 

@@ -31,15 +31,13 @@ TOLERANCES = (0.0, 0.2, 0.4)
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """Knob: number of sentences. The rest is as the technique's own knobs say."""
     return (sentences_knob(2, "spoken plainly"),)
 
 
 def compute(task: Task) -> Findings:
-    """Compare both models at every token of the sentences, for all groups."""
     import torch
 
-    from paretone.sampling.group_verification import TokenGroups
+    from paretone.sampling.verification import TokenGroups
     from paretone.techniques.token_groups.finding import directions, language_speech, neighbourhoods
     from paretone.views.quality import judged_utterances
 

@@ -1,20 +1,160 @@
 """Weights of 8 or 4 bits for passes of few tokens (language models): packed once, used where that is faster.
 
-``record`` keeps what was measured on each device, ``measuring`` measures it, ``packing`` packs. The products themselves
-are in :mod:`paretone.models.kernels.few_rows`. Torch-free.
+What was measured on each device is in a file of the user's for each model; ``measuring`` measures it and packs. The
+products themselves are in :mod:`paretone.models.kernels.few_rows`. Torch-free.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
-from paretone.errors import SettingError
+from paretone import files
+from paretone.errors import PlainError, SettingError
+from paretone.fields import exact
 from paretone.figures.glyphs import Mark
+from paretone.measure import machine
 from paretone.models.base import ModelInfo
+from paretone.paths import own_place
+from paretone.reading import read_json
 from paretone.setting.knobs import Choice, Switch, Values
 from paretone.setting.plan import LanguagePlan, Part
+from paretone.setting.setting import Setting
 from paretone.techniques.base import Context, Job, Paper, Technique
-from paretone.techniques.weight_only.record import INT4, INT8, Record, current_machine, refusal
+
+FILE = "weight-only.json"
+SCHEMA = 1
+INT8, INT4 = "int8", "int4"
+_FIELDS = {
+    "machine": str,
+    "checkpoint": str,
+    "bits": str,
+    "group": int,
+    "speed_up": float | int,
+    "low": float | int,
+    "high": float | int,
+    "error": float | int,
+    "divergence": float | int,
+    "created": str,
+}
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One-token passes with packed weights against the usual ones, on one machine."""
+
+    machine: str
+    checkpoint: str
+    """SHA-256 of the weights, hexadecimal."""
+    bits: str
+    group: int
+    """Inputs that share a scale; 0 for 8 bits."""
+    speed_up: float
+    """Median of paired rounds: seconds of the usual pass over those of the packed one."""
+    low: float
+    high: float
+    """Ends of its 95 % interval."""
+    error: float
+    """Root mean square error of the scores over their standard deviation."""
+    divergence: float
+    """Mean divergence of the probabilities at temperature 1 from the usual ones (KL), in nats."""
+    created: str = ""
+    """UTC, ISO 8601."""
+
+    @property
+    def gains(self) -> bool:
+        """Whether packed weights are faster, beyond chance."""
+        return self.low > 1
+
+    @property
+    def compared(self) -> str:
+        """Packed passes against the usual ones, with the 95 % interval: ``1.04 times as long (1.02 to 1.07)``."""
+        if self.speed_up < 1:
+            return f"{1 / self.speed_up:.2f} times as long ({1 / self.high:.2f} to {1 / self.low:.2f})"
+        return f"{self.speed_up:.2f} times as fast ({self.low:.2f} to {self.high:.2f})"
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.machine, self.checkpoint, self.bits, self.group
+
+
+@dataclass(frozen=True)
+class Record:
+    path: Path
+    measured: tuple[Measured, ...] = ()
+
+    @classmethod
+    def of(cls, model: str) -> Record:
+        """That of the model with this id; empty without a file. A damaged file counts as none, and is logged."""
+        path = own_place(model) / FILE
+        if not path.is_file():
+            return cls(path)
+        try:
+            data = exact(read_json(path), FILE, {"schema": int, "measured": list}, PlainError)
+            if data["schema"] != SCHEMA:
+                raise PlainError(f"it has schema {data['schema']}; this version reads schema {SCHEMA}")
+            found = [exact(one, f"{FILE}.measured", _FIELDS, PlainError) for one in data["measured"]]
+        except (OSError, ValueError, PlainError) as error:
+            _log.warning("%s cannot be read (%s); packed weights are measured again.", path, error)
+            return cls(path)
+        return cls(path, tuple(Measured(**one) for one in found))
+
+    def find(self, machine: str, checkpoint: str, bits: str, group: int) -> Measured | None:
+        wanted = machine, checkpoint, bits, group_of(bits, group)
+        return next((one for one in self.measured if one.key == wanted), None)
+
+    def all_of(self, machine: str, checkpoint: str) -> tuple[Measured, ...]:
+        return tuple(one for one in self.measured if one.key[:2] == (machine, checkpoint))
+
+    def with_measured(self, new: Measured) -> Record:
+        """The same with ``new``, in place of an earlier one of the same, written to its file. Raises
+        :class:`PlainError` if it cannot be written."""
+        changed = replace(self, measured=(*(one for one in self.measured if one.key != new.key), new))
+        data = {"schema": SCHEMA, "measured": [asdict(one) for one in changed.measured]}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(self.path, json.dumps(data, indent=1).encode())
+        return changed
+
+
+def group_of(bits: str, group: int) -> int:
+    """The group that matters: none with 8 bits."""
+    return group if bits == INT4 else 0
+
+
+def current_machine() -> str:
+    return machine.hardware(machine.describe().line)
+
+
+def refusal(known: Measured, title: str) -> str:
+    verb = "took" if known.speed_up < 1 else "were"
+    chance = ", which may be chance," if known.high >= 1 else ""
+    return (
+        f"One-token passes of {title} with {known.bits} weights {verb} {known.compared}{chance} on this device "
+        f"({known.machine.split(';')[0]}; 95 % interval in brackets); do without, or switch on “Even without a gain”."
+    )
+
+
+@dataclass(frozen=True)
+class MeasureWeights:
+    """Measure 8 bits, and 4 bits in each group of ``groups``, of the weights that ``setting`` runs. The result is
+    :class:`WeightsMeasured`."""
+
+    activity: ClassVar[str] = "measuring packed weights"
+
+    setting: Setting
+    groups: tuple[int, ...] = (32,)
+
+
+@dataclass(frozen=True)
+class WeightsMeasured:
+    measured: tuple[Measured, ...]
+    path: str
+    """File that keeps it."""
+
 
 NAME = "weight_only"
 GROUPS = ("32", "64", "128", "256")
@@ -59,7 +199,6 @@ def little(info: ModelInfo) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Number of bits, in words."""
     if knobs["bits"] == INT8:
         return "weights of 8 bits with one scale per output, for passes of few tokens"
     return f"weights of 4 bits in groups of {knobs['group']} inputs, for passes of few tokens"
@@ -81,7 +220,7 @@ TECHNIQUE = Technique(
         Job(
             "measure",
             "Measuring packed weights",
-            "paretone.techniques.weight_only.record:MeasureWeights",
+            "paretone.techniques.weight_only:MeasureWeights",
             "paretone.techniques.weight_only.measuring:carry_out_measuring",
         ),
     ),

@@ -12,14 +12,13 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.session.commands import Prepare
 from paretone.techniques import weight_only
-from paretone.techniques.weight_only.record import MeasureWeights
+from paretone.techniques.weight_only import MeasureWeights
 
 NAME = "measure-weights"
 SUMMARY = "Measure weights of 8 and 4 bits on this device: the time of one-token passes, and exactness."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     arguments.add_techniques(parser.add_argument_group("techniques that change the weights, such as a student"))
     arguments.add_sampler(parser)
@@ -33,7 +32,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Measure, keep it where the technique looks, and show it."""
     setting = arguments.setting(options, options.model)
     model = arguments.load(options, session, options.model, options.variant)
     request = MeasureWeights(with_weights(setting, model.info), tuple(options.group or (32,)))

@@ -12,14 +12,14 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels import few_rows
 from paretone.techniques import resolve
 from paretone.techniques.base import JobTask
-from paretone.techniques.weight_only import NAME
-from paretone.techniques.weight_only.record import (
+from paretone.techniques.weight_only import (
     INT4,
     INT8,
+    NAME,
     Measured,
     Record,
     WeightsMeasured,
@@ -45,7 +45,6 @@ def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, 
 
 
 def narrowed(tokens: TokenModel, bits: str, group: int) -> TokenModel:
-    """``tokens`` with packed weights."""
     return tokens.with_products(
         lambda product, inputs: few_rows.packed_product(product, inputs, 8 if bits == INT8 else 4, group)
     )
@@ -133,7 +132,6 @@ def _random(tokens: TokenModel, count: int) -> Tensor:
 
 
 def carry_out_measuring(task: JobTask) -> WeightsMeasured:
-    """Do a :class:`paretone.techniques.weight_only.record.MeasureWeights`."""
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech) or model.info.device_type not in ("", "cpu"):
         raise SettingError(

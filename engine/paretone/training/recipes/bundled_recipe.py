@@ -1,10 +1,13 @@
-"""Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them. See
+"""Common parts of the recipes of bundled models: of those that learn from batches of clips and of pairs of them, and of
+those that learn from excerpts of natural speech, of which a decoder says what an error sounds like. See
 :class:`paretone.training.session.Recipe`.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import random
 import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +21,14 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from paretone.files import write_atomically
+from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, NaturalDecoder
 from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.networks.causal import CausalConfig, TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.training.batches import BatchQueue, Corpus, QueuedClip
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network, Rated
+from paretone.training.batches import BatchQueue, Corpus, QueuedClip, draw_state, restore_draw
+from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
+from paretone.training.natural_corpus import NaturalClip
 from paretone.training.optimisers import LayerMatrices
 
 
@@ -82,29 +87,57 @@ def begin_as_nothing(layers: Iterable[TransformerLayer]) -> None:
 
 @dataclass(frozen=True)
 class BundledOptions(LearningOptions):
-    """Options of all these recipes."""
-
     frames: int = 1_800
     """The model's frames of one step, padding included."""
 
 
-def described(corpus: Corpus[Any], clips: Sequence[object], model: nn.Module, options: Rated) -> dict[str, Any]:
-    """Header of the log of a run that trains a model from random weights on the ``clips`` of a corpus."""
-    return {
-        "corpus": f"{corpus.source}, {len(clips)} clips, {corpus.seconds / 3600:.2f} h",
-        "parameters": sum(one.numel() for one in model.parameters()),
-        "initial_weights": "random",
-        "options": asdict(options),
-    }
+AnyOptions = TypeVar("AnyOptions", bound=LearningOptions)
+AnyClips = TypeVar("AnyClips")
+
+
+class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyClips, Network]):
+    """Trains ``model`` from random weights on ``clips``, as it sees those of ``corpus``."""
+
+    def __init__(
+        self,
+        corpus: Corpus[Any],
+        clips: Sequence[AnyClips],
+        model: Network,
+        layers: LayerMatrices,
+        device: torch.device,
+        options: AnyOptions,
+    ) -> None:
+        super().__init__(Learner.by(model.to(device), layers, options), device, options)
+        self.corpus, self.clips = corpus, clips
+        self.generator = torch.Generator().manual_seed(options.seed)
+        """Draws on the CPU, so that one seed gives the same run on every device."""
+
+    @property
+    def exported(self) -> nn.Module:
+        """The part of the model that ships."""
+        return self.model
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "corpus": f"{self.corpus.source}, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.exported.parameters()),
+            "initial_weights": "random",
+            "options": asdict(self.options),
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "generator": self.generator.get_state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self.generator.set_state(state["generator"])
 
 
 Options = TypeVar("Options", bound=BundledOptions)
 Clips = TypeVar("Clips", bound=QueuedClip)
 
 
-class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Network]):
-    """Trains ``model`` on ``clips``, as it sees those of ``corpus``."""
-
+class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clips, Network]):
     name: ClassVar[str]
     term: ClassVar[str]
     """Name of its loss in the log."""
@@ -118,11 +151,8 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         device: torch.device,
         options: Options,
     ) -> None:
-        super().__init__(Learner.by(model.to(device), layers, options), device, options)
-        self.corpus, self.clips = corpus, clips
+        super().__init__(corpus, clips, model, layers, device, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
-        self.generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the CPU, so that one seed gives the same run on every device."""
         self.progress = 0.0
         """Share of the budget that is spent."""
 
@@ -135,29 +165,20 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
     def loss(self, items: list[list[Clips]]) -> Tensor:
         """The loss to go down, of a batch whose items are one clip, or two of one voice."""
 
-    def describe(self) -> dict[str, Any]:
-        return described(self.corpus, self.clips, self.model, self.options)
-
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         self.progress = progress
         loss = self.loss([[self.clips[one] for one in item] for item in self._queue.next()])
         return loss, {self.term: loss.detach()}
 
     def autocast(self) -> torch.autocast:
-        """The precision of the passes."""
         return self.options.autocast(self.device)
 
     def state(self) -> dict[str, Any]:
-        return {
-            **super().state(),
-            "queue": self._queue.state(),
-            "generator": self.generator.get_state(),
-        }
+        return {**super().state(), "queue": self._queue.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         self._queue.restore(state["queue"])
-        self.generator.set_state(state["generator"])
 
 
 LONGEST_POSITION = 4_096
@@ -178,7 +199,6 @@ def write_mini(
 
 
 def copy_codec(codec: Path, place: Path) -> None:
-    """Put the codec's folder at ``place``, unless it is there."""
     if place.resolve() != codec.resolve():
         shutil.copytree(codec, place, dirs_exist_ok=True)
 
@@ -199,3 +219,66 @@ def transformer_entries(config: CausalConfig) -> dict[str, object]:
         "attention_bias": False,
         "torch_dtype": "float16",
     }
+
+
+CENTS = PITCH_SCALE * 1200 / math.log(2)
+"""Of one unit of a frame's pitch."""
+AUDIBLE = -8.0
+"""Log magnitude under which nothing is compared: 70 dB below full scale."""
+
+
+def frame_error(made: Tensor, wanted: Tensor, pitch_weight: float) -> Tensor:
+    """Mean absolute error of frames (B, n, numbers). Without voice the pitch is between what surrounds it, and counts
+    as every other number; with voice it counts ``pitch_weight`` times."""
+    weights = torch.ones_like(wanted)
+    weights[:, :, PITCH] = torch.where(wanted[:, :, VOICING] > 0, pitch_weight, 1.0)
+    return (weights * (made - wanted).abs()).mean()
+
+
+def spectral_error(decoder: NaturalDecoder, made: Tensor, wanted: Tensor) -> Tensor:
+    """Mean absolute error of the log magnitudes that ``decoder`` makes of frames (B, n, numbers), as far as they are
+    audible."""
+    with torch.no_grad():
+        theirs = _magnitudes(decoder, wanted)
+    ours = _magnitudes(decoder, made)
+    return (ours.clamp(min=AUDIBLE) - theirs.clamp(min=AUDIBLE)).abs().mean()
+
+
+def _magnitudes(decoder: NaturalDecoder, frames: Tensor) -> Tensor:
+    """(3, B · n, bins): of the pulses, the noise and the free part."""
+    hidden = decoder.space.hidden(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
+    spectra = decoder.network(hidden.mT)
+    return torch.stack([spectra.harmonic, spectra.noise, spectra.free]).float()
+
+
+ExcerptOptions = TypeVar("ExcerptOptions", bound=LearningOptions)
+
+
+class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generic[ExcerptOptions, Network]):
+    """Trains ``model`` on excerpts of ``clips``, those of ``corpus`` that are long enough."""
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        clips: Sequence[NaturalClip],
+        model: Network,
+        layers: LayerMatrices,
+        device: torch.device,
+        options: ExcerptOptions,
+    ) -> None:
+        super().__init__(corpus, clips, model, layers, device, options)
+        self._decoder = NaturalDecoder.load(device=device)
+        self._draw = random.Random(options.seed)
+
+    @property
+    def held_out(self) -> Sequence[NaturalClip]:
+        """Clips to validate on, of voices that nothing is trained on."""
+        clips = self.corpus.held_out
+        return clips[:: max(1, len(clips) // self.options.validation_items)]
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "draw": draw_state(self._draw)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        restore_draw(self._draw, state["draw"])

@@ -30,8 +30,6 @@ EXPORT = "export"
 
 @dataclass(frozen=True)
 class BundledModel:
-    """A trained model: its export, steps and seconds."""
-
     folder: Path
     steps: int
     seconds: float
@@ -55,8 +53,6 @@ def run_recipe(
 
 @dataclass(frozen=True)
 class BundledTraining:
-    """Model to make, and budget."""
-
     recipe: str
     """One of :data:`RECIPES`."""
     work: Path
@@ -77,7 +73,6 @@ class BundledTraining:
 
     @property
     def common(self) -> dict[str, Any]:
-        """Options common to all recipes."""
         return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
 
 
@@ -103,44 +98,28 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     return run_recipe(recipe, job.work, job.budget, job.resume, job.export, follower)
 
 
-def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalVocoder(corpus, device, VocoderOptions(**job.common), initial=job.initial)
-
-
-def _natural_f5(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalF5(corpus, device, NaturalF5Options(**job.common), initial=job.initial)
-
-
-def _natural_megatts3(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalMega(corpus, device, NaturalMegaOptions(**job.common))
-
-
-def _natural_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalTokenizer(corpus, device, NaturalTokenOptions(**job.common))
-
-
-def _natural_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalCodec(corpus, device, NaturalTokenOptions(**job.common))
-
-
-def _natural_lm(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+def _language_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     tokenizer = job.codec or job.work.parent / NaturalTokenizer.name / EXPORT
     return NaturalLm(corpus, tokenizer, job.work, device, LmOptions(**job.common))
 
 
-def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+def _masked_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     codec = job.codec or job.work.parent / NaturalCodec.name / EXPORT
     return NaturalOmni(corpus, codec, job.work, device, OmniOptions(**job.common))
 
 
 RECIPES: Mapping[str, Make] = {
-    "voice-vocoder": _natural_vocoder,
-    "voice-f5": _natural_f5,
-    "voice-megatts3": _natural_megatts3,
-    "voice-tokenizer": _natural_tokenizer,
-    "voice-codec": _natural_codec,
-    "voice-lm": _natural_lm,
-    "voice-omni": _natural_omni,
+    "voice-vocoder": lambda job, corpus, device: NaturalVocoder(
+        corpus, device, VocoderOptions(**job.common), initial=job.initial
+    ),
+    "voice-f5": lambda job, corpus, device: NaturalF5(
+        corpus, device, NaturalF5Options(**job.common), initial=job.initial
+    ),
+    "voice-megatts3": lambda job, corpus, device: NaturalMega(corpus, device, NaturalMegaOptions(**job.common)),
+    "voice-tokenizer": lambda job, corpus, device: NaturalTokenizer(corpus, device, NaturalTokenOptions(**job.common)),
+    "voice-codec": lambda job, corpus, device: NaturalCodec(corpus, device, NaturalTokenOptions(**job.common)),
+    "voice-lm": _language_model,
+    "voice-omni": _masked_model,
 }
 """In the order in which they need each other."""
 CONTINUING = frozenset({NaturalVocoder.name, NaturalF5.name})

@@ -21,8 +21,8 @@ from torch import Tensor
 from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.models.minis.natural_decoder import BLOCKS, COMPONENTS, SCALE, WEIGHT_FILE, LatentSpace, NaturalDecoder
-from paretone.training.everyday import corpus_sentences
 from paretone.training.natural_teacher import MISSING, NaturalTeacher
+from paretone.training.sentences import corpus_sentences
 
 SENTENCES, SEED = 600, 11
 """How many are spoken for the components, and their seed."""
@@ -76,7 +76,6 @@ def latent_space(teacher: NaturalTeacher, sentences: int = SENTENCES) -> dict[st
 
 
 def export(folder: Path, sentences: int = SENTENCES) -> None:
-    """Write the weights, with licence and notice, to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     teacher = NaturalTeacher(NaturalDecoder())
     weights = decoder_weights() | latent_space(teacher, sentences)
@@ -87,7 +86,6 @@ def export(folder: Path, sentences: int = SENTENCES) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write it; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_decoder", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:

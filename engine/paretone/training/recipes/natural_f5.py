@@ -61,8 +61,6 @@ class MelClip(QueuedClip, WithMel, Protocol):
 
 @dataclass(frozen=True)
 class F5Options(BundledOptions):
-    """What a run of the recipe can change."""
-
     objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
 
 
@@ -88,11 +86,9 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
         return self.error(self.model, batch, problem)
 
     def laid_out(self, items: list[list[Clips]]) -> SpeechBatch:
-        """A batch of ``items``, with their tokens."""
         return laid_out(items, [self.tokens(item) for item in items])
 
     def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
-        """Of the velocity that ``model`` predicts."""
         with self.autocast():
             velocity = predicted_velocity(model, batch.ids.to(self.device), problem)
         return span_error(velocity, problem.target, problem.span)
@@ -251,8 +247,6 @@ ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
 
 @dataclass(frozen=True)
 class NaturalF5Options(F5Options):
-    """What a run of the recipe can change."""
-
     frames: int = 2_000
     objective: FlowMatchingOptions = field(
         default_factory=lambda: FlowMatchingOptions(
@@ -360,7 +354,6 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         return self._laid_out(tuple), self._laid_out(evened)
 
     def _laid_out(self, aligned: Alignment) -> list[SpeechBatch]:
-        """The held-out items, their text aligned by ``aligned``."""
         return [
             laid_out(items, [[_labels(aligned(clip.phones), clip) for clip in item] for item in items])
             for items in self.held_out_items

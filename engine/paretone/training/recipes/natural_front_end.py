@@ -139,7 +139,6 @@ def _initialisers(graph: Any) -> Mapping[str, Tensor]:
 
 
 def export(folder: Path) -> None:
-    """Write all files, with licence and notice, to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / lexicon.FILE, pronunciations())
     write_atomically(folder / tagger.FILE, tagger_weights())
@@ -151,7 +150,6 @@ def export(folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write it; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_front_end", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:

@@ -54,8 +54,6 @@ LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 
 @dataclass(frozen=True)
 class MegaOptions(BundledOptions):
-    """Options of these recipes."""
-
     frames: int = 1_500
     joined_share: float = 0.7
     objective: LatentFlowOptions = field(default_factory=LatentFlowOptions)
@@ -79,12 +77,10 @@ class LatentClip:
 
     @property
     def frames(self) -> int:
-        """Latent frames."""
         return len(self.latents)
 
     @property
     def all_tones(self) -> np.ndarray:
-        """(phones,) int64."""
         return np.full(len(self.phones), ENGLISH_TONE) if self.tones is None else self.tones
 
 
@@ -213,8 +209,6 @@ NUMBERS = {phone: number for number, phone in enumerate(PHONES, start=1)}
 
 @dataclass(frozen=True)
 class NaturalMegaOptions(MegaOptions):
-    """What a run of the recipe can change."""
-
     frames: int = 1_600
     joined_share: float = 0.8
     alignment: AlignmentOptions = field(default_factory=AlignmentOptions)

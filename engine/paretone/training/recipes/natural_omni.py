@@ -26,9 +26,8 @@ from torch.nn import functional
 
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.omni_mini import CODEC, Layout, positions
-from paretone.models.minis.quantisers import ResidualCodec
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, ResidualCodec, read_quantised_mel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.natural_corpus import NaturalClip
@@ -49,8 +48,6 @@ LEAST, EXTENT = 0.03, 1.07
 
 @dataclass(frozen=True)
 class CanvasOptions:
-    """Options for drawing canvases."""
-
     text_dropped: float = 0.12
     """Share of the items without text and prompt, for guidance."""
     begun: float = 0.3
@@ -80,7 +77,6 @@ class Canvases:
         return positions(self.text.shape[1]).to(self.text.device)
 
     def to(self, device: torch.device) -> Canvases:
-        """The same on ``device``."""
         return moved(self, device)
 
 
@@ -171,8 +167,6 @@ CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 
 @dataclass(frozen=True)
 class OmniOptions(BundledOptions):
-    """What a run of this recipe can change."""
-
     frames: int = 1_200
     joined_share: float = 0.7
     average_decay: float = 0.998

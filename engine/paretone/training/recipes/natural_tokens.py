@@ -1,7 +1,7 @@
 """The recipes of tokens of natural speech: ``voice-tokenizer``, one code for every two latent frames, for a language
 model; ``voice-codec``, eight codes for every four, for a masked one.
 
-Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.natural_coding`). The networks are those of
+Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.speaking`). The networks are those of
 :mod:`paretone.models.networks.quantised_mel`, with the 34 numbers of a latent frame in place of mel bands. A phone
 classifier is trained with them: it keeps what words need. Noise on the frames makes the encoder robust to frames that
 were read off a recording, and an inexact pitch of the voice to a voice that is known from one recording.
@@ -24,23 +24,24 @@ from torch.nn import functional
 
 from paretone.files import write_atomically
 from paretone.front_end.phones import PHONES
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import COMPONENTS, LATENT, PITCH, VOICING
-from paretone.models.minis.quantisers import (
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import (
+    CONFIG_FILE,
+    WEIGHT_FILE,
+    QuantisedMel,
     ResidualCodec,
     ResidualCodecConfig,
     SpeechTokenizer,
     SpeechTokenizerConfig,
     token_phones,
 )
-from paretone.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import begin_blocks
-from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
@@ -112,8 +113,6 @@ CODEC = ResidualCodecConfig(bands=LATENT)
 
 @dataclass(frozen=True)
 class NaturalTokenOptions(LearningOptions):
-    """What a run of these recipes can change."""
-
     frames: int = 96
     """Latent frames of one training excerpt, a multiple of the stride."""
     batch: int = 24
@@ -179,8 +178,8 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         options, codec = self.options, self.model.codec
         said, phones = self._batch()
-        strength = torch.rand((len(said), 1, 1), generator=self._generator) * options.largest_noise
-        noise = strength * torch.randn(said.shape, generator=self._generator)
+        strength = torch.rand((len(said), 1, 1), generator=self.generator) * options.largest_noise
+        noise = strength * torch.randn(said.shape, generator=self.generator)
         wanted = said.to(self.device)
         with options.autocast(self.device):
             numbers, further = self.rounded(codec.latents(wanted + noise.to(self.device)))
@@ -206,7 +205,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
-        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         said, phones = zip(*excerpts, strict=True)
         return torch.stack(said), torch.stack(phones)
 
@@ -288,7 +287,7 @@ class NaturalCodec(NaturalTokens[ResidualCodec]):
         torch.manual_seed(options.seed)
         super().__init__(corpus, device, options, ResidualCodec(architecture), architecture.numbers)
         codebooks = self.model.codec.quantiser.codebooks
-        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self._generator)
+        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self.generator)
 
     def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         numbers, commitment = self._codebooks.rounded(latents)

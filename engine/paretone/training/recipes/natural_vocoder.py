@@ -47,8 +47,13 @@ from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import begin_over_mels
-from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import (
+    CENTS,
+    NaturalExcerpts,
+    begin_over_mels,
+    frame_error,
+    spectral_error,
+)
 
 SAMPLE_RATE, WINDOW = 24_000, 1_024
 FLOOR = math.log(1e-5)
@@ -76,8 +81,6 @@ VALIDATION_NOISE = 0.3
 
 @dataclass(frozen=True)
 class VocoderOptions(LearningOptions):
-    """What a run of the recipe can change."""
-
     frames: int = 128
     """Latent frames of one training excerpt."""
     batch: int = 16
@@ -136,20 +139,20 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""
-        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         mel = torch.stack([one for one, _ in excerpts])
         wanted = torch.stack([one for _, one in excerpts])
-        gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self._generator)).unbind()
+        gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self.generator)).unbind()
         gain = (2 * gain - 1) * self.options.largest_gain
         wanted[:, :, LEVEL] = gain[:, :, 0] / LEVEL_SCALE
         mel = self.model.normalised(self._limited(mel + gain).to(self.device).mT).mT
-        noise = torch.randn(mel.shape, generator=self._generator) * strength * self.options.largest_noise
+        noise = torch.randn(mel.shape, generator=self.generator) * strength * self.options.largest_noise
         return mel + noise.to(self.device), wanted.to(self.device)
 
     def _limited(self, mel: Tensor) -> Tensor:
         """Some of the mels (B, bands, n) through low-passes of 100 to 1,000 Hz and 35 to 113 dB."""
         options = self.options
-        chosen, edge, slope, depth = torch.rand((4, len(mel)), generator=self._generator).unbind()
+        chosen, edge, slope, depth = torch.rand((4, len(mel)), generator=self.generator).unbind()
         edge = options.lowest_edge * (options.highest_edge / options.lowest_edge) ** edge
         limited = band_limited(mel, edge, slope=100 * 10**slope, depth=4 + 9 * depth)
         return torch.where((chosen < options.band_limited)[:, None, None], limited, mel)

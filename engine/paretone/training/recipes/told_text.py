@@ -24,7 +24,7 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import NATURAL_PHONES
 from paretone.models.f5.front_end import FramePhones
-from paretone.models.shipped_voices import read_voice
+from paretone.models.voices import read_voice
 from paretone.studies import definition, results
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult
@@ -150,7 +150,6 @@ class _Follower(StudyFollower):
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
-    """Print the table; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.told_text", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="export of voice-f5")
     parser.add_argument("--work", type=Path, required=True, help="folder for the studies, their speech and reports")

@@ -12,8 +12,7 @@ from paretone.errors import ProfileError
 from paretone.sampling.grid_search import Trial
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.searched_grid import NAME
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start
+from paretone.techniques.searched_grid import NAME, PlacedGrid, Searched, Start
 from paretone_app.features.grids.panel import GridPanel, known_rows
 from paretone_app.features.grids.presenter import GridState
 from paretone_app.shell.colours import LIGHT

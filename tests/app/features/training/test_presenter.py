@@ -14,8 +14,8 @@ from paretone.models.base import WeightSet
 from paretone.session.commands import Prepare
 from paretone.session.events import Prepared
 from paretone.setting.knobs import Values
+from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
 from paretone.training.requests import Trained
 from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
 from paretone_app.shell.window import MainWindow

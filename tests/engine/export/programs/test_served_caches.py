@@ -24,7 +24,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import dual_block_cache
 from tests import official
 from tests.engine.export.programs.scripts import called, flags
-from tests.engine.techniques.dual_block_cache.test_cache_dit import PACKAGES
+from tests.engine.techniques.dual_block_cache.test_rule import PACKAGES
 from tests.workload import only_in_full
 
 MODEL = entry("F5TTS_v1_Base")

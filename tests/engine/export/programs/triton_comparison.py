@@ -33,7 +33,7 @@ from paretone.setting.knobs import Values, defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import guidance_interval, searched_grid
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.techniques.searched_grid import PlacedGrid, placed_for
 from tests.engine.export import official_comparison
 from tests.engine.export.official_comparison import (
     FRAMES,

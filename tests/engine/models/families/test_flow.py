@@ -15,7 +15,7 @@ from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
 from paretone.models.families.language import plain_operations, spent_operations
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import euler_steps, sampling_grid
@@ -26,7 +26,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech

@@ -14,8 +14,8 @@ from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, Synthesis, flow_model
 from paretone.models.catalogue import voice
+from paretone.models.families.language_network import TokenModel
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
-from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
@@ -117,8 +117,8 @@ def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypa
 
 
 def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.sampling.runaway.REPEATED_SECONDS", 0.4)
-    monkeypatch.setattr("paretone.sampling.runaway.LONGEST_PERIOD_SECONDS", 0.3)
+    monkeypatch.setattr("paretone.sampling.autoregressive.REPEATED_SECONDS", 0.4)
+    monkeypatch.setattr("paretone.sampling.autoregressive.LONGEST_PERIOD_SECONDS", 0.3)
     # Nothing but the likeliest token soon goes in a circle.
     synthesis = spoken(model, setting(temperature=0.0, speed=0.7), LONG)
     assert any("repeated itself" in note for note in synthesis.notes)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.models.families.masked_networks import MaskedNetworks
+from paretone.bench.masked import PlainRun
+from paretone.models.families.masked import MaskedNetworks
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
-from paretone.models.kernels.kept_prefix import KeptPrefixRun
+from paretone.models.kernels.kept_prefix import KeptPrefixRun, ReusedLayersRun
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.plain_masked import PlainRun
 from paretone.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
-from paretone.techniques.layer_reuse.run import ReusedLayersRun
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder
 
 CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)

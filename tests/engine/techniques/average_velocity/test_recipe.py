@@ -21,10 +21,16 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS
-from paretone.techniques.average_velocity.f5 import F5Subject
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from paretone.techniques.average_velocity.subjects import Subject, TargetsInUse, displacement, mean_flow, state_at
+from paretone.techniques.average_velocity.subjects import (
+    F5Subject,
+    Subject,
+    TargetsInUse,
+    displacement,
+    mean_flow,
+    state_at,
+)
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes

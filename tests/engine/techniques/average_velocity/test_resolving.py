@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,37 +10,51 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.errors import CheckpointError, SettingError
+from paretone import bench
+from paretone.errors import CheckpointError, PlainError, ProfileError, SettingError
+from paretone.export.targets import account, export
 from paretone.models.base import IntervalWeights
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.families.passages import Sampler
-from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.interval_weights import (
+from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.files.trained_weights import (
+    INTERVALS,
+    PREFIX,
     find_interval_weights,
-    metadata,
+    interval_metadata,
     require_interval_weights,
     save_interval_weights,
 )
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from paretone.models.networks.diffusion import IntervalEmbedding
+from paretone.models.networks.diffusion import IntervalEmbedding, add_interval
+from paretone.observer import Observer
+from paretone.paths import resource
 from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
+from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
+from paretone.techniques.average_velocity.bench import _rivals, few
+from paretone.training.f5_checkpoints import diffusion_transformer
+from tests import official
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting
+from tests.engine.training.toy_model import toy_model
 
 WEIGHTS = IntervalWeights("intervals/guidance-2.safetensors", "a" * 64, 4, -1.0, Values(guidance=2.0), "displacement")
 
 
-def few(evaluations: int = 2, artefact: str = "") -> UsedTechnique:
+def few_steps_setting(evaluations: int = 2, artefact: str = "") -> UsedTechnique:
     return UsedTechnique(average_velocity.NAME, Values(evaluations=evaluations), artefact)
 
 
 @pytest.mark.parametrize("evaluations", [1, 2, 3, 4])
 def test_evaluations_in_one_branch_stand_on_the_models_own_grid(evaluations: int) -> None:
-    found = resolve(info(interval_weights=(WEIGHTS,)), setting(few(evaluations), steps=32))
+    found = resolve(info(interval_weights=(WEIGHTS,)), setting(few_steps_setting(evaluations), steps=32))
     in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance", "solver")}
     assert in_force == {"steps": evaluations, "spacing": "uniform", "sway": -1.0, "guidance": 0.0, "solver": "euler"}
     assert (found.weights, found.fingerprint, found.branches) == (WEIGHTS, WEIGHTS.fingerprint, 1)
@@ -49,14 +64,14 @@ def test_evaluations_in_one_branch_stand_on_the_models_own_grid(evaluations: int
 
 
 def test_another_guidance_in_the_baseline_is_said() -> None:
-    (said,) = resolve(info(interval_weights=(WEIGHTS,)), setting(few(), guidance=1.0)).notes
+    (said,) = resolve(info(interval_weights=(WEIGHTS,)), setting(few_steps_setting(), guidance=1.0)).notes
     assert "include guidance 2, but the baseline runs with guidance 1" in said
 
 
 def test_megatts3_goes_without_overshoot() -> None:
     weights = IntervalWeights("w", "b" * 64, 4, -1.0, Values(intelligibility=1.6, similarity=2.5), "displacement")
     model = info(knobs=MEGA_OPTIONS, guidance=TwoWeightGuidance(), interval_weights=(weights,), weight_sets=())
-    found = resolve(model, setting(few(1)))
+    found = resolve(model, setting(few_steps_setting(1)))
     assert (found.options["overshoot"], found.options["intelligibility"], found.options["similarity"]) == (0, 1, 1)
     assert found.branches == 1 and found.reference_branches == 3
 
@@ -69,7 +84,7 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
             info(interval_weights=(weights,)), setting(used)
         ).temperature
         for weights in (WEIGHTS, calm)
-        for used in (few(), asked)
+        for used in (few_steps_setting(), asked)
     }
     assert found == {(1.0, None): 1.0, (1.0, 0.9): 0.9, (0.8, None): 0.8, (0.8, 0.9): 0.9}
     said = average_velocity.describe(checked(average_velocity.TECHNIQUE.knobs, asked.knobs, ""))
@@ -79,7 +94,7 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
 def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     weights = {"one.weight": torch.zeros(2)}
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
-        told = metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
         save_interval_weights(
             tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
@@ -91,14 +106,22 @@ def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("of", "changes", "words"),
     [
-        (setting(few()), {"interval_weights": ()}, "has no average-velocity weights for 2 evaluations yet; train some"),
-        (setting(few(1, "f" * 64)), {}, "weights 'ffffffffffff' is not among those of Small"),
-        (setting(few(5)), {}, "Evaluations must lie between 1 and 4"),
-        (setting(few()), {"trained_guidance": 0.5}, "has its guidance in its weights already"),
-        (setting(few(), free()), {}, "both decide about weights"),
-        (setting(few(), pruned()), {}, "so Step pruning has nothing to decide"),
-        (setting(few(), UsedTechnique("guidance_interval")), {}, "so .* has nothing to decide"),
-        (setting(few(1), UsedTechnique("first_block")), {}, "no earlier one for First-block cache .* to reuse"),
+        (
+            setting(few_steps_setting()),
+            {"interval_weights": ()},
+            "has no average-velocity weights for 2 evaluations yet; train some",
+        ),
+        (setting(few_steps_setting(1, "f" * 64)), {}, "weights 'ffffffffffff' is not among those of Small"),
+        (setting(few_steps_setting(5)), {}, "Evaluations must lie between 1 and 4"),
+        (setting(few_steps_setting()), {"trained_guidance": 0.5}, "has its guidance in its weights already"),
+        (setting(few_steps_setting(), free()), {}, "both decide about weights"),
+        (setting(few_steps_setting(), pruned()), {}, "so Step pruning has nothing to decide"),
+        (setting(few_steps_setting(), UsedTechnique("guidance_interval")), {}, "so .* has nothing to decide"),
+        (
+            setting(few_steps_setting(1), UsedTechnique("first_block")),
+            {},
+            "no earlier one for First-block cache .* to reuse",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused(of: Setting, changes: dict, words: str) -> None:
@@ -109,12 +132,12 @@ def test_what_cannot_be_used_is_refused(of: Setting, changes: dict, words: str) 
 def test_skipping_goes_with_more_than_one_evaluation_and_precision_with_any() -> None:
     model = info(interval_weights=(WEIGHTS,))
     narrow = UsedTechnique("precision", Values(precision="bfloat16"))
-    assert resolve(model, setting(few(1), narrow)).precision == "bfloat16"
-    assert resolve(model, setting(few(2), UsedTechnique("first_block"))).evaluator is not None
+    assert resolve(model, setting(few_steps_setting(1), narrow)).precision == "bfloat16"
+    assert resolve(model, setting(few_steps_setting(2), UsedTechnique("first_block"))).evaluator is not None
 
 
 def test_without_a_loaded_model_the_options_are_known() -> None:
-    of = Setting("f5-mini", Values(steps=32), (few(3),))
+    of = Setting("f5-mini", Values(steps=32), (few_steps_setting(3),))
     assert foreseen(of).options["steps"] == 3
 
 
@@ -141,7 +164,7 @@ def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp
     (one,) = speech.info.interval_weights
     assert (one.path, one.fingerprint, dict(one.guidance)) == (str(path), fingerprint(path), {"guidance": 2.0})
     for evaluations in (1, 3):
-        of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few(evaluations))
+        of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few_steps_setting(evaluations))
         plain = small_speech.setting(steps=evaluations, sway=-1.0, guidance=0.0)
         np.testing.assert_allclose(_spoken(speech, of), _spoken(speech, plain), atol=1e-4)  # fused, or not
 
@@ -154,7 +177,7 @@ def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
     speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
     calm = UsedTechnique(average_velocity.NAME, Values(evaluations=2, temperature=0.5))
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
-    spoken, whole = _spoken(speech, of.with_technique(calm)), _spoken(speech, of.with_technique(few(2)))
+    spoken, whole = _spoken(speech, of.with_technique(calm)), _spoken(speech, of.with_technique(few_steps_setting(2)))
     assert np.abs(spoken - whole).max() > 1e-2
     own = speech._sampler
     monkeypatch.setattr(speech, "_sampler", lambda *given: _halved(own(*given)))
@@ -174,7 +197,7 @@ def test_a_trained_embedding_hears_how_far_an_evaluation_goes(speech, tmp_path: 
     assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
     plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
-    assert np.abs(_spoken(speech, of.with_technique(few(2))) - _spoken(speech, plain)).max() > 1e-3
+    assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
 def test_intervals_without_length_are_times() -> None:
@@ -191,3 +214,135 @@ def test_other_files_are_no_such_weights(tmp_path: Path) -> None:
     assert find_interval_weights([tmp_path], FINGERPRINT) == ()
     with pytest.raises(CheckpointError, match="holds no weights for few evaluations by its metadata"):
         require_interval_weights(tmp_path / "half.safetensors")
+
+
+MODEL = entry("f5-mini")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model with weights for few evaluations next to it."""
+    place = toy_model(tmp_path / "model")
+    checkpoint = read_f5_checkpoint(place)
+    model = diffusion_transformer(checkpoint)
+    add_interval(model)
+    described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
+    told = interval_metadata(described, fingerprint(checkpoint.path), 3)
+    (place / INTERVALS).mkdir()
+    save_interval_weights(
+        place / INTERVALS / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
+    )
+    return place
+
+
+def _profile(folder: Path, artefact: str = "") -> Profile:
+    path = folder / INTERVALS / "guidance-1.safetensors"
+    used = UsedTechnique(NAME, Values(evaluations=2), artefact or fingerprint(path))
+    setting = Setting(MODEL.id, MODEL.options_with(steps=32)).with_technique(used)
+    return Profile(setting, fingerprint(folder / "model.safetensors"), "toy")
+
+
+def test_the_weights_are_written_as_they_were_trained_with_their_companions(folder: Path, tmp_path: Path) -> None:
+    written = export(_profile(folder), "average-velocity", tmp_path / "out", Observer(), str(folder))
+    assert {one.name for one in written} >= {
+        "model_average_velocity_guidance-1.safetensors",
+        "model.yaml",
+        "vocab.txt",
+    }
+    one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
+    assert one.read_bytes() == (folder / INTERVALS / "guidance-1.safetensors").read_bytes()
+    extra = {name for name in read_weights(one) if "interval_mlp" in name}
+    plain = read_weights(folder / "model.safetensors")
+    assert len(extra) == 4
+    assert set(read_weights(one)) == {name for name in plain if name.startswith(PREFIX)} | extra
+    assert not torch.any(read_weights(one)[f"{PREFIX}time_embed.interval_mlp.2.weight"])
+
+
+def test_a_temperature_of_the_profiles_own_is_dropped_and_said(folder: Path) -> None:
+    profile = _profile(folder)
+    (used,) = profile.setting.techniques
+    calm = replace(used, knobs=used.knobs.replace(temperature=0.8))
+    found = account(EXPORTED_WEIGHTS, replace(profile, setting=profile.setting.with_technique(calm)), True)
+    assert [line.value for line in found.honours if line.what == TECHNIQUE.title] == ["2 evaluations in one branch"]
+    (dropped,) = [line for line in found.drops if line.what == "Average velocity, Temperature"]
+    assert (dropped.value, dropped.how) == ("0.8", NO_TEMPERATURE)
+    assert not [line for line in account(EXPORTED_WEIGHTS, profile, True).drops if line.what == dropped.what]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("f5-tts", "an embedding of the interval"), ("safetensors", "no CFG-free weights to write")],
+)
+def test_other_targets_refuse_the_profile(folder: Path, tmp_path: Path, target: str, words: str) -> None:
+    with pytest.raises(ProfileError, match=words):
+        export(_profile(folder), target, tmp_path / "out", Observer(), str(folder))
+
+
+def test_weights_that_are_not_there_are_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"weights 'ffffffffffff' of the profile are in none of .*intervals"):
+        export(_profile(folder, "f" * 64), "average-velocity", tmp_path / "out", Observer(), str(folder))
+
+
+def test_a_profile_without_the_technique_has_no_such_weights(folder: Path, tmp_path: Path) -> None:
+    profile = _profile(folder)
+    plain = Profile(profile.setting.without(NAME), profile.checkpoint, profile.variant)
+    with pytest.raises(ProfileError, match="The profile does without Average velocity"):
+        export(plain, "average-velocity", tmp_path / "out", Observer(), str(folder))
+
+
+SHIPPED = {
+    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.1),
+    "megatts3-mini": (
+        resource("models", "megatts3-mini", "diffusion_transformer", "model.safetensors"),
+        {"intelligibility": 1.4, "similarity": 1.2},
+        0.75,
+    ),
+}
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: str) -> None:
+    checkpoint, guidance, temperature = SHIPPED[model]
+    base, folder = fingerprint(checkpoint), checkpoint.parent / "intervals"
+    (found,) = find_interval_weights([folder], base, lambda: None)
+    assert dict(found.guidance) == guidance and (found.evaluations, found.temperature) == (4, temperature)
+    usual = entry(model).options_with()
+    assert {name: usual[name] for name in guidance} == guidance
+    file, log = Path(found.path), Path(found.path).with_suffix(".training.jsonl")
+    assert {file.name, log.name} == {one.name for one in folder.iterdir()} and file.stat().st_size < 30_000_000
+    header, *lines = (json.loads(line) for line in log.read_text(encoding="utf-8").splitlines())
+    assert header["initial_weights"] == base and header["options"]["guidance"] == guidance
+    left = [one["validation"]["left"] for one in lines if "validation" in one]
+    assert left[0] == 1 and left[-1] < 0.5, "it was learnt"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations() -> None:
+    found = official.run("tests.engine.techniques.average_velocity.official_class")
+    assert len(found["differences"]) == 3
+    assert max(found["differences"]) < 1e-4
+
+
+def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:
+    baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=32, guidance=1.0, spacing="uniform"), seed=4)
+    found = dict(_rivals(baseline))
+    assert {title: foreseen(one).options["steps"] for title, one in found.items()} == {
+        "Euler, 1 step": 1,
+        "Euler, 2 steps": 2,
+        "Euler, 4 steps": 4,
+        "step pruning, 5 steps": 5,
+        "step pruning, 7 steps": 7,
+        "CFG-free, 1 evaluation": 1,
+        "CFG-free, 2 evaluations": 2,
+        "CFG-free, 4 evaluations": 4,
+    }
+    assert {one.seed for one in found.values()} == {4}
+    weights = IntervalWeights("w", "a" * 64, 4, -1.0, Values(guidance=1.0), "displacement")
+    (used,) = few(baseline, 2, weights).techniques
+    assert (used.knobs["evaluations"], used.artefact) == (2, weights.fingerprint)
+
+
+def test_the_spread_needs_four_seeds() -> None:
+    with pytest.raises(PlainError, match="--seeds: must be a whole number from 4"):
+        bench.main(["few-evaluations", "--seeds", "3"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream
+from tests.engine.bench.test_masked import report_of
 from tests.engine.small_omni_mini import write_model
 from tests.workload import crossed
 
@@ -260,3 +262,20 @@ def test_each_block_is_begun_once_on_what_it_sees(speak: Callable[..., Heard], m
     begun.clear()
     speak(Machine(0.0001), look_ahead=0)
     assert begun == frames, "with all in sight, one run serves every block"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model")
+
+
+def test_first_audio_against_the_whole(root: Path) -> None:
+    more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
+    report, rows = report_of(root, "omnivoice-first-audio", *more)
+    exactly = "blockwise, text and reference at every step"
+    assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise", exactly]
+    (blocks,) = rows["blockwise"]
+    assert blocks["first audio p50 (s)"] < blocks["whole p50 (s)"]
+    assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"]
+    assert rows["whole canvas"][0]["takes that wait"] == "0 of 2"
+    assert report["headline"] > 0

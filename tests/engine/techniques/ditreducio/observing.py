@@ -15,8 +15,14 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import (
+    CALIBRATION,
+    PRE_CALIBRATION,
+    CalibrationRecord,
+    Sentence,
+    Similarities,
+    Trial,
+)
 from paretone.techniques.ditreducio.table import StrategyTable
 
 

@@ -16,8 +16,7 @@ from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.preparation import calibrate_model, measure_transfer, transfer
-from paretone.techniques.ditreducio.record import Sentence
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport
 from paretone.techniques.ditreducio.skipping_bench import sample
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Work, mean_absolute_error

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity
+from paretone.techniques.dual_block_cache import STATIC, Rule
 from paretone.techniques.dual_block_cache.cache import DualBlockCache
-from paretone.techniques.dual_block_cache.rule import STATIC, Rule
 from tests.engine.export import official_comparison
 from tests.engine.export.official_comparison import FRAMES, VOCABULARY, official_model, small_release
 from tests.engine.models.megatts3 import plain_dit

@@ -13,8 +13,8 @@ from safetensors import safe_open
 
 from paretone.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from paretone.models.catalogue import entry
-from paretone.techniques.guidance_free import GuidanceFreeRequest, fine_tuning, recipe
-from paretone.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
+from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
+from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
 from paretone.training import session
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.requests import Follower, Trained
@@ -237,7 +237,7 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
     with pytest.raises(TrainingError, match="guidance in its weights already"):
         _run(job, folder=str(done))
     with monkeypatch.context() as patch:
-        patch.setattr(fine_tuning, "entry", lambda model: replace(entry(model), kind="other"))
+        patch.setattr(recipe, "entry", lambda model: replace(entry(model), kind="other"))
         with pytest.raises(TrainingError, match="only F5-TTS"):
             _run(job)
     with pytest.raises(TrainingError, match="no manifest"):

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from paretone import models
+from paretone.commands.terminal import Terminal
 from paretone.errors import ProfileError
+from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import sampling_grid
+from paretone.sampling.grid_search import Trial
+from paretone.session.events import PreparationReport, Progress
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
-from paretone.techniques import conflict, foreseen, resolve, technique
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
-from tests.engine.small_speech import VOICE, setting
-from tests.engine.techniques.searched_grid.grids import NAME, TIMES, model, placed, using
+from paretone.studies.running import FINISHED
+from paretone.studies.store import Store
+from paretone.techniques import compatibility_of, conflict, foreseen, resolve, technique
+from paretone.techniques.searched_grid import PlacedGrid, hooks, placed_for
+from paretone.techniques.searched_grid.command import _Trials
+from paretone.techniques.searched_grid.hooks import Placed, placed_of
+from tests.engine.command_line import Outcome, runner
+from tests.engine.small_speech import VOICE, load, setting
+from tests.engine.studies import small
+from tests.engine.studies.small import Follower, finished, study
+
+NAME = "searched_grid"
+TIMES = (0.0, 0.1, 0.3, 1.0)
+
+
+def model():
+    return load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def placed(speech, times: tuple[float, ...] = TIMES, **options: object) -> PlacedGrid:
+    return PlacedGrid(placed_for(compatibility_of(speech.info, setting(4, **options)), len(times) - 1), times)
+
+
+def using(grid: PlacedGrid | None, *others: UsedTechnique, steps: int = 4, **knobs: object) -> Setting:
+    chosen = setting(steps)
+    for one in others:
+        chosen = chosen.with_technique(one)
+    if grid is not None:
+        knobs = {"evaluations": grid.steps, **knobs}
+    return chosen.with_technique(UsedTechnique(NAME, Values(knobs), grid.fingerprint if grid else ""))
 
 
 def spoken(speech, chosen: Setting, *grids: PlacedGrid):
@@ -149,3 +186,151 @@ def test_other_weights_need_another_search() -> None:
     kept = placed_for(dataclasses.replace(compatibility, sampling=compatibility.sampling.replace(steps=9)), 3)
     assert kept == compatibility
     assert technique(NAME).artefact.knobs(placed(model()), Values(evaluations=7))["evaluations"] == 3
+
+
+Run = Callable[..., Outcome]
+SEARCH = ("--passes", 1, "--text", "One.", "--sway", 0, "--json", "--quiet")
+
+
+def loaded_small(model: str, **given: object) -> F5Speech:
+    """The small model under the name of the bundled one."""
+    speech = small.load(model, **given)
+    speech.info = dataclasses.replace(speech.info, id=model)
+    return speech
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(models, "load_model", loaded_small)
+    return runner(capsys)
+
+
+def test_a_grid_is_searched_written_and_spoken_with(run: Run, tmp_path: Path) -> None:
+    grid, profile = tmp_path / "grid.json", tmp_path / "profile.json"
+    found = run("search-grid", "--evaluations", 2, 3, "--grid", grid, "--profile", profile, *SEARCH)
+    assert found.code == 0, found.err
+    two, three = found.data["searches"]
+    assert [one["evaluations"] for one in (two, three)] == [2, 3]
+    assert three["value"] <= min(one["value"] for one in three["starts"])
+    assert [one["title"] for one in two["starts"]] == ["sway −1", "even"]
+    written = PlacedGrid.from_json(json.loads((tmp_path / "grid-3.json").read_text()))
+    assert list(written.times) == three["times"] and written.fingerprint == three["fingerprint"]
+    assert Profile.load(tmp_path / "profile-2.json").artefact("grid").steps == 2
+    spoken = run("speak", "--grid", tmp_path / "grid-3.json", "--text", "One.", "--out", tmp_path / "o.wav", "--json")
+    assert spoken.code == 0, spoken.err
+    (used,) = spoken.data["setting"]["techniques"]
+    assert used["technique"] == NAME and used["artefact"] == three["fingerprint"]
+    assert spoken.data["ops_ratio"] == pytest.approx(3 / 12)
+    other = run("speak", "--grid", tmp_path / "grid-3.json", "--guidance", 1.5, "--text", "One.", "--out", "o")
+    assert other.code and "guidance strength" in other.err and "Search again" in other.err
+
+
+def test_its_table_says_where_the_times_are(run: Run, tmp_path: Path) -> None:
+    found = run("search-grid", "--evaluations", 2, "--grid", tmp_path / "g.json", *SEARCH[:-2])
+    assert found.code == 0, found.err
+    assert "lower is nearer" in found.out and "0.000 " in found.out and "Wrote the grid to" in found.out
+    assert "Pass 1, time 1 of 1" in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--evaluations", 4), "give --grid or --profile"),
+        (("--evaluations", 4, 4, "--grid", "g.json"), "has a number twice"),
+        (("--evaluations", 13, "--grid", "g.json"), "Evaluations must lie between 2 and 12"),
+    ],
+)
+def test_what_is_refused(run: Run, arguments: tuple, said: str) -> None:
+    found = run("search-grid", *arguments)
+    assert found.code and said in found.err
+
+
+def test_files_that_are_no_grid_are_named(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "grid.json"
+    for content, said in ((None, "could not be read"), ("{", "it is not JSON"), ("{}", "lacks the field")):
+        if content is not None:
+            path.write_text(content)
+        found = run("speak", "--grid", path, "--text", "One.", "--out", tmp_path / "o.wav")
+        assert found.code and said in found.err
+
+
+def test_the_best_so_far_is_shown() -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Screen()
+    hear = _Trials(Terminal(threading.Event(), stream=stream), "naturalness")
+    for value, best in ((-3.9, True), (-2.0, False)):
+        hear(PreparationReport(1, NAME, Trial(1, 1, (0.0, 0.5, 1.0), (value,), best)))
+    hear(Progress(1, 1, 2, None, ""))
+    assert "best so far 3.9" in stream.getvalue()
+
+
+def test_what_cannot_be_measured_is_no_number(run: Run, tmp_path: Path) -> None:
+    """The small model has no pitch, and JSON knows no infinity."""
+    given = ("--evaluations", 2, "--objective", "pitch_error", "--grid", tmp_path / "grid.json")
+    found = run("search-grid", *given, *SEARCH)
+    assert found.code == 0, found.err
+    (one,) = found.data["searches"]
+    assert one["value"] is None and {start["value"] for start in one["starts"]} == {None}
+    assert one["unit"].startswith("F0 error")
+    shown = run("search-grid", *given, *SEARCH[:-2], "--quiet", "--restart")
+    assert shown.code == 0 and " inf" not in shown.out
+
+
+def test_a_study_searches_a_grid_for_each_number_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    chosen = study(
+        sentences=["One sentence."],
+        calibration=["Another."],
+        grid=[
+            {"steps": {"steps": [2, 3], "spacing": ["uniform"]}},
+            {"searched_grid": {"evaluations": [2, 3], "passes": [1]}},
+        ],
+    )
+    follower = Follower()
+    assert finished(tmp_path / "s", chosen, follower) == FINISHED
+    with Store(tmp_path / "s") as store:
+        takes, grids, files = list(store.takes()), store.artefacts(), hooks.files(store)
+    found = [one for one in grids.values() if isinstance(one, PlacedGrid)]
+    assert sorted(one.steps for one in found) == [2, 3]
+    assert len(takes) == 5 and max(follower.shares) == 1.0
+    rows = list(csv.DictReader(io.StringIO(files["grids.csv"])))
+    found = {(row["grid"], row["evaluations"]): float(row["value"]) for row in rows}
+    both = {(kind, number) for kind in ("searched (O3S)", "sway −1") for number in ("2", "3")}
+    assert set(found) == {*both, ("sway −1", "4")}, "the last is the baseline"
+    assert {(row["figure"], row["solver"]) for row in rows} == {("log_mel_distance", "Euler")}
+    assert files["grids.svg"].startswith("<svg") and "searched (O3S), 3 evaluations" in files["grids.svg"]
+
+
+def test_the_shipped_study_is_read() -> None:
+    from paretone.paths import resource
+    from paretone.studies.definition import read
+
+    shipped = read(resource("studies", "f5-mini-grids.toml"))
+    assert {one.unprepared for one in shipped.candidates} == {"", "searched_grid"}
+    assert not shipped.ruled_out and len(shipped.calibration) == 2
+
+
+def test_a_study_without_searched_grids_says_nothing_of_them(tmp_path: Path) -> None:
+    assert finished(tmp_path / "s", study(sentences=["One sentence."])) == FINISHED
+    with Store(tmp_path / "s") as store:
+        assert hooks.files(store) == {}
+
+
+def test_kinds_of_grids() -> None:
+    def of(*techniques: UsedTechnique, model: str = "f5-mini", **options: object) -> Placed | None:
+        return placed_of(Setting(model, Values(options), techniques))
+
+    assert of(steps=7) == Placed("EPSS", "Euler", 7)
+    assert of(steps=7, spacing="uniform") == Placed("sway −1", "Euler", 7)
+    assert of(steps=7, spacing="uniform", sway=0.0) == Placed("even", "Euler", 7)
+    naturalness = UsedTechnique("searched_grid", Values(objective="naturalness", search="coordinate"))
+    assert of(naturalness) == Placed("searched (coordinate by naturalness)", "Euler", 5)
+    midpoint = UsedTechnique("multistep", Values(start="midpoint"))
+    found = of(midpoint, steps=4)
+    assert found is not None and found.evaluations == 5 and found.solver.startswith("Multistep solver (")
+    assert of(UsedTechnique("precision")) is None, "more is decided"
+    assert of(solver="midpoint") is None and of(model="lm-mini") is None

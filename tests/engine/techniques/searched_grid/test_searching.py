@@ -22,11 +22,18 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
-from paretone.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
-from paretone.techniques.searched_grid.searching import FOLDER, Journal, search_grid, start_grids
+from paretone.techniques.searched_grid.searching import (
+    FOLDER,
+    MANY,
+    SEEDS,
+    Journal,
+    many_steps,
+    search_grid,
+    start_grids,
+)
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
-from tests.engine.techniques.searched_grid.grids import NAME, model
+from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model
 
 UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
 

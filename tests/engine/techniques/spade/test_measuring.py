@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,16 +16,39 @@ import torch
 
 from paretone import cli
 from paretone.errors import Cancelled, SettingError
+from paretone.measure.evaluation import judges
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.layer_importance import (
+    COSINE,
+    DIVERGENCE,
+    FILE,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+    read_record,
+)
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
-from paretone.techniques.spade.importance import bootstrapped
+from paretone.paths import own_place
+from paretone.session.commands import LoadModel, RunStudy, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, Prepared, StudyEnded
+from paretone.studies.definition import parse, read, to_toml
+from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, run
+from paretone.studies.store import Store
+from paretone.studies.study import Study
+from paretone.techniques.spade.importance import adopt, bootstrapped, importance
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without
 from paretone.training.token_recipe import divergence
+from tests.engine import speaking
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
+from tests.engine.studies.ear import EAR, Ear, silence
+from tests.engine.studies.small import Follower, finished, study
+from tests.workload import workload
 
 UTTERANCES = tuple(map(Utterance, ("Rice is good.", "The box was thrown."), voices("lm-mini")))
 
@@ -148,3 +175,193 @@ def test_equal_layers_share_their_ranks() -> None:
 def test_the_same_figures_give_the_same_intervals() -> None:
     each = np.random.default_rng(2).random((6, 4))
     assert bootstrapped(DIVERGENCE, each) == bootstrapped(DIVERGENCE, each)
+
+
+pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
+TEXTS = workload(["Rice is often served.", "The box was thrown beside the truck."], ["Rice.", "The box was thrown."])
+EARLIER = (
+    LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
+    LayerImportance(DIVERGENCE, (3.0, 1.0, 2.0)),
+    LayerImportance(COSINE, (0.3, 0.1, 0.2)),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ear() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
+        patch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
+        patch.setattr("paretone.studies.execution.reference_speech", silence)
+        yield
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a measurement of its layers, which stays as it is."""
+    root = write_model(tmp_path_factory.mktemp("root") / "model")
+    record(fingerprint(root / "model.safetensors")).write(root / FILE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the study of :func:`definition`, all takes of which are made."""
+    folder = tmp_path_factory.mktemp("whole") / "s"
+    with Store(folder) as store:
+        store.begin(parse(definition(root)))
+        assert ran(parse(definition(root)), store) == FINISHED
+    return folder
+
+
+@pytest.fixture
+def results(whole: Path, tmp_path: Path) -> Path:
+    """A copy of the same, for a test to adopt from."""
+    return shutil.copytree(whole, tmp_path / "s")
+
+
+def record(checkpoint: str, *measures: LayerImportance) -> ImportanceRecord:
+    return ImportanceRecord("lm-mini", checkpoint, LAYERS, measures or EARLIER, seed=5, notes=("Earlier.",))
+
+
+def definition(root: Path, **changes: object) -> dict[str, object]:
+    return {
+        "title": "Layers",
+        "model": "lm-mini",
+        "folder": str(root),
+        "device": "cpu",
+        "sentences": TEXTS,
+        "judges": ["ear"],
+        "leave_one_layer_out": True,
+        "layers": LAYERS,
+        "options": {"speed": 2.0},
+        **changes,
+    }
+
+
+def ran(chosen: Study, store: Store, follower: Follower | None = None) -> str:
+    """End of a study."""
+    executor = LocalExecutor(speaking.load, speaking.load(Path(chosen.folder)))
+    return run(chosen, store, executor, follower or Follower())
+
+
+def performed(
+    folder: Path, chosen: Study, follower: Follower | None = None, between: Callable[[Store], None] = lambda store: None
+) -> tuple[str, object, ImportanceRecord | None]:
+    """End of a study, outcome of its word error rates, and its record of importance."""
+    with Store(folder) as store:
+        store.begin(chosen)
+        state = ran(chosen, store, follower)
+        between(store)
+        adopted = adopt(chosen, store)
+        return state, adopted, importance(store, chosen) if adopted is not None and adopted.record else None
+
+
+def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, results: Path) -> None:
+    before = (root / FILE).read_bytes()
+    state, adopted, found = performed(results, parse(definition(root)))
+    path = own_place("lm-mini") / FILE
+    assert (state, adopted.path) == (FINISHED, path)
+    assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
+    kept = read_record([path.parent], found.checkpoint)
+    assert kept == adopted.record
+    assert kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
+    assert (kept.measure(DIVERGENCE), kept.measure(COSINE)) == EARLIER[1:]
+    assert kept.notes == ("Earlier.", "Word errors measured by the study “Layers”.")
+    assert (root / FILE).read_bytes() == before, "what came with the model stays as it is"
+
+
+def test_what_was_measured_in_the_own_place_is_kept(root: Path, results: Path) -> None:
+    newer = replace(EARLIER[1], values=(30.0, 10.0, 20.0))
+    record(fingerprint(root / "model.safetensors"), newer).write(own_place("lm-mini") / FILE)
+    _, adopted, found = performed(results, parse(definition(root)))
+    assert adopted.record.measure(DIVERGENCE) == newer
+    assert adopted.record.measure(COSINE) is None
+    assert adopted.record.measure(WORD_ERROR) == found.measure(WORD_ERROR)
+
+
+def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
+    chosen = parse(definition(root))
+    state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=chosen.takes - 1))
+    assert state == PAUSED
+    assert adopted.record is None
+    assert adopted.sentence.startswith("The word error rates without each layer were not merged. Only 1 of 2 utter")
+    assert not (own_place("lm-mini") / FILE).exists()
+    state, adopted, _ = performed(tmp_path / "s", chosen)
+    assert state == FINISHED and adopted.record is not None
+
+
+def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
+    performed(tmp_path / "other", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
+    _, _, changed = performed(tmp_path / "other", parse(definition(root)))
+    _, _, alone = performed(results, parse(definition(root)))
+    assert changed.measures == alone.measures
+
+
+def test_whole_models_with_other_options_are_no_baseline(root: Path, results: Path, tmp_path: Path) -> None:
+    _, _, with_tensors = performed(tmp_path / "other", parse(definition(root, grid={"speed": [1.6, 2.0]})))
+    _, _, alone = performed(results, parse(definition(root)))
+    assert with_tensors.measures == alone.measures
+
+
+def test_a_record_of_another_checkpoint_is_left_alone(root: Path, results: Path) -> None:
+    path = own_place("lm-mini") / FILE
+    record("another").write(path)
+    before = path.read_bytes()
+    _, adopted, _ = performed(results, parse(definition(root)))
+    assert adopted.record is None
+    assert f"{path} is of another checkpoint" in adopted.sentence
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_record_is_named(root: Path, results: Path) -> None:
+    path = own_place("lm-mini") / FILE
+
+    def damage(store: Store) -> None:
+        path.parent.mkdir(parents=True)
+        path.write_text("{", encoding="utf-8")
+
+    state, adopted, _ = performed(results, parse(definition(root)), between=damage)
+    assert state == FINISHED
+    assert adopted.record is None
+    assert f"{path} is not a measurement of layers" in adopted.sentence
+
+
+def test_other_studies_adopt_nothing(tmp_path: Path) -> None:
+    finished(tmp_path, study())
+    with Store(tmp_path) as store:
+        assert adopt(study(), store) is None
+
+
+def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "layers.toml"
+    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    recorder = Recorder()
+    engine = EngineThread(recorder.post)
+    engine.start()
+    try:
+        engine.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
+        assert isinstance(recorder.end_of(1), JobFinished)
+        engine.submit(RunStudy(2, str(file), ""))
+        assert isinstance(recorder.end_of(2), JobFinished)
+    finally:
+        engine.submit(ShutDown(3))
+        assert engine.join(PATIENCE_SECONDS)
+    (measured,) = recorder.of(2, Prepared)
+    assert measured.result.path == str(own_place("lm-mini") / FILE)
+    assert {one.measure for one in measured.result.record.measures} == {WORD_ERROR, DIVERGENCE, COSINE}
+    assert measured.info.layer_order == measured.result.record.order
+    (ended,) = recorder.of(2, StudyEnded)
+    assert measured.result.path in ended.found[-1]
+
+
+def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, path = tmp_path / "layers.toml", own_place("lm-mini") / FILE
+    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    assert cli.main(["study", "run", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert f"Merged the word error rates without each layer into {path}" in said
+    assert cli.main(["study", "run", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["layers"] == str(path)
+    with Store(tmp_path / "layers.study", read_only=True) as store:
+        wanted = importance(store, read(file)).measure(WORD_ERROR)
+    assert ImportanceRecord.from_json(path.read_text(encoding="utf-8"), "it").measure(WORD_ERROR) == wanted

@@ -17,11 +17,10 @@ from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import foreseen, resolve
-from paretone.techniques.weight_only import NAME, TECHNIQUE
+from paretone.techniques import weight_only as module
+from paretone.techniques.weight_only import NAME, TECHNIQUE, Measured, Record, current_machine
 from paretone.techniques.weight_only import measuring as measuring_module
-from paretone.techniques.weight_only import record as module
 from paretone.techniques.weight_only.measuring import measure, narrowed
-from paretone.techniques.weight_only.record import Measured, Record, current_machine
 from tests.engine.models.small_causal import small_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken, write_all
 

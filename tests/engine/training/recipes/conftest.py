@@ -19,10 +19,10 @@ def _short_decoder() -> Iterator[None]:
     if is_thorough():
         yield
         return
-    from paretone.training.recipes import natural_excerpts
+    from paretone.training.recipes import bundled_recipe
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(natural_excerpts, "NaturalDecoder", SimpleNamespace(load=_decoder))
+        patch.setattr(bundled_recipe, "NaturalDecoder", SimpleNamespace(load=_decoder))
         yield
 
 

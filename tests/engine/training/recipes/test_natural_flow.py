@@ -189,16 +189,13 @@ def test_the_held_out_loss_falls_at_both_times(half: bool):
     learnt.assert_validation_falls("t=0.05", "t=0.40")
 
 
-def test_groups_hold_everything_but_the_level():
+def test_groups_hold_everything_but_the_level_and_frames_name_their_phone():
     clip = toy_natural_clip(3, 1, 61)
     frames = voice_frames(clip)
     groups = groups_of(clip)
     assert groups.shape == (30, GROUPED)
     torch.testing.assert_close(ungrouped(groups)[:, :LEVEL], frames[:60, :LEVEL])
     assert not ungrouped(groups)[:, LEVEL].any()
-
-
-def test_the_phone_that_sounds_is_named_for_every_frame_of_the_duration_clock():
     clip = toy_natural_clip(0, 2)
     seen = latent_clip(clip)
     assert len(seen.phones_of_frames) == LATENT_STRIDE * seen.frames

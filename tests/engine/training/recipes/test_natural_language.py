@@ -15,11 +15,10 @@ from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.lm_mini import LmMiniFolder
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS, NaturalVoice
 from paretone.paths import resource
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
@@ -94,10 +93,12 @@ def test_tokens_and_phones_lie_beside_each_other(tokenizer: Path, codec: Path, t
     for clip, one in zip(clips, omni(codec, tmp_path).clips, strict=True):
         assert one.codes.shape == (len(clip.latents) // 4, CODEC.codebooks)
         assert len(one.phones) == len(one.codes)
-
-
-def test_what_is_said_is_told_apart_from_the_pitch_of_the_whole_voice():
-    clips = toy_natural_corpus().training
+    for ours, clip in zip(omni(codec, tmp_path).clips, toy_natural_corpus().training, strict=True):
+        by_frame = frame_phones(clip)
+        assert len(ours.phones) == len(ours.codes) == len(by_frame) // 4
+        first, second = np.divmod(ours.phones, len(VOCABULARY.phones))
+        assert np.array_equal(first, by_frame[1::4][: len(first)])
+        assert np.array_equal(second, by_frame[3::4])
     some = [clip for clip in clips if clip.voice == "v001"]
     whole = NaturalVoice.of(torch.cat([voice_frames(clip) for clip in some]))
     assert voices_of(clips)["v001"] == whole
@@ -155,7 +156,7 @@ def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
     assert learnt.taught.after["among_ten"] > learnt.control.after["among_ten"]
 
 
-def test_tokens_are_made_once(tokenizer: Path, tmp_path: Path):
+def test_tokens_and_codes_are_made_once(tokenizer: Path, tmp_path: Path, codec: Path):
     first = lm(tokenizer, tmp_path / "work").data
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npz")}
     assert len(kept) == 2
@@ -163,6 +164,10 @@ def test_tokens_are_made_once(tokenizer: Path, tmp_path: Path):
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     for ours, theirs in zip(first.training, second.training, strict=True):
         assert np.array_equal(ours.codes, theirs.codes)
+    omni(codec, tmp_path / "work")
+    assert len(kept) == 2
+    omni(codec, tmp_path / "work")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, tmp_path: Path):
@@ -211,23 +216,6 @@ def test_what_is_said_is_learnt_by_canvases(codec: Path, tmp_path: Path, half: b
     learnt.assert_validation_falls("cross_entropy")
     assert learnt.taught.after["first"] > learnt.control.after["first"]
     assert all(value.dtype == torch.float32 for value in learnt.taught.recipe.model.parameters())
-
-
-def test_text_tells_the_phones_of_both_halves_of_every_frame(codec: Path, tmp_path: Path):
-    for ours, clip in zip(omni(codec, tmp_path).clips, toy_natural_corpus().training, strict=True):
-        by_frame = frame_phones(clip)
-        assert len(ours.phones) == len(ours.codes) == len(by_frame) // 4
-        first, second = np.divmod(ours.phones, len(VOCABULARY.phones))
-        assert np.array_equal(first, by_frame[1::4][: len(first)])
-        assert np.array_equal(second, by_frame[3::4])
-
-
-def test_codes_are_made_once(codec: Path, tmp_path: Path):
-    omni(codec, tmp_path / "work")
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npz")}
-    assert len(kept) == 2
-    omni(codec, tmp_path / "work")
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_rare_pairs_of_phones_are_known_by_their_phones():
@@ -292,13 +280,16 @@ def chance(seed: int = 1) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_utterances_follow_each_other():
+def test_utterances_follow_each_other_and_positions_begin_anew():
     prompt, utterance = spoken(3, 1), spoken(5, 2)
     batch = Joined.of([[prompt, utterance], [spoken(6, 3)]])
     assert torch.equal(batch.text[0], torch.from_numpy(np.concatenate([prompt.phones, utterance.phones])).long())
     assert torch.equal(batch.codes[0, :, :3], torch.from_numpy(prompt.codes.T).long())
     assert batch.prompts.tolist() == [3, 0]
     assert batch.inside.sum(1).tolist() == [8, 6]
+    canvases = layer(joined(), MASK, 0)
+    frames = canvases.text.shape[1]
+    assert canvases.positions.tolist() == [*range(frames), *range(frames)]
 
 
 def test_prompts_and_padding_are_never_hidden_and_what_is_hidden_is_masked():
@@ -357,12 +348,6 @@ def test_a_layer_is_hidden_with_all_above_it_and_nothing_below():
     after_prompt = batch.inside & (torch.arange(batch.text.shape[1]) >= batch.prompts[:, None])
     for codebook in (2, 3):
         assert torch.equal(canvases.hidden[:, codebook], after_prompt)
-
-
-def test_positions_begin_anew_at_the_canvas():
-    canvases = layer(joined(), MASK, 0)
-    frames = canvases.text.shape[1]
-    assert canvases.positions.tolist() == [*range(frames), *range(frames)]
 
 
 # --- Moving codebooks -------------------------------------------------------------------------------------------------

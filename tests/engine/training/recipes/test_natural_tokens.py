@@ -19,9 +19,8 @@ from paretone.audio.resampling import resample
 from paretone.models.f5.dit import DiT
 from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
-from paretone.models.minis.quantisers import ResidualCodec, SpeechTokenizer
-from paretone.models.networks.quantised_mel import read_quantised_mel
-from paretone.models.shipped_voices import INDEX, read_voice
+from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
+from paretone.models.voices import INDEX, read_voice
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
 from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
 from paretone.training.natural_teacher import MISSING
@@ -78,13 +77,6 @@ def test_excerpts_hold_what_is_said_in_every_voice_alike():
     assert len(phones) == QUICK.frames // SMALL_TOKENIZER.stride
 
 
-def test_phones_are_those_of_the_latent_frames():
-    clip = toy_natural_corpus().training[3]
-    found = frame_phones(clip)
-    assert len(found) == len(clip.latents)
-    assert len(set(found.tolist())) > 5
-
-
 @pytest.mark.parametrize("recipe", [tokenizer, codec])
 def test_a_resumed_run_ends_with_the_same_bits(recipe: type, tmp_path: Path):
     whole, resumed = whole_and_resumed(recipe, tmp_path)
@@ -127,6 +119,10 @@ def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
     for first in (0, 1, 17, count - 41):
         torch.testing.assert_close(mel_at(clip, first, 40), whole[:, first : first + 40])
     assert voice_frames(clip).shape == (90, VOICE)
+    clip = toy_natural_corpus().training[3]
+    found = frame_phones(clip)
+    assert len(found) == len(clip.latents)
+    assert len(set(found.tolist())) > 5
 
 
 def test_the_level_is_the_gain():
@@ -235,7 +231,7 @@ def test_in_the_middle_what_the_model_sees_has_mean_zero_and_variance_one():
     assert (seen.std(0) - 1).abs().max() < 0.1
 
 
-def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: Path):
+def test_voices_lie_where_models_have_learnt_voices_with_text_and_phones_to_the_end(tmp_path: Path):
     export(tmp_path, Hummer(frames=40))
     for one in VOICES:
         voice = read_voice(tmp_path, one.name)
@@ -248,9 +244,6 @@ def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: P
     assert index["speaker"] == SPEAKER
     assert list(index["voices"]) == [one.name for one in VOICES]
     assert [one["formant"] for one in index["voices"].values()] == [one.formant for one in VOICES]
-
-
-def test_voices_lie_where_models_have_learnt_voices_and_apart_from_each_other():
     for one in VOICES:
         assert PITCHES[0] <= one.pitch <= PITCHES[1]
         assert FORMANTS[0] <= one.formant <= FORMANTS[1]

@@ -1,0 +1,202 @@
+"""CFG-free weights in the official layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from paretone import bench, cli
+from paretone.bench import bundled
+from paretone.errors import CheckpointError, PlainError, SettingError
+from paretone.export.delivery import deliver
+from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.intelligibility import WordErrors
+from paretone.models import load_model
+from paretone.models.base import WeightSet
+from paretone.models.catalogue import entry, voices
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
+from paretone.techniques.guidance_free import view
+from paretone.techniques.guidance_free.bench import guidance_free, guided, paired_difference
+from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
+from paretone.views import compute_view
+from paretone.views.quality import judged_utterances
+from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
+from tests.engine.small_speech import setting
+from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
+from tests.workload import workload
+
+METADATA = {
+    "cfg_free": "true",
+    "weight": "0.5",
+    "equivalent_guidance": "1",
+    "method": "distillation",
+    "base": "0" * 64,
+    "steps": "120",
+}
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """The bundled weights, said to be CFG-free."""
+    path = tmp_path / "w-0.50.safetensors"
+    save_file(load_file(WEIGHTS), path, METADATA)
+    return path
+
+
+def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
+    written = deliver(out, weights.contents(), lambda done, total: None)
+    companions = [one for one in ("model.yaml", "vocab.txt") if (MODEL.folder / one).is_file()]
+    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *companions]
+    with safe_open(written[0], framework="pt") as file:
+        assert file.metadata() == METADATA
+    again = deliver(tmp_path / "again", weights.contents(), lambda done, total: None)
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written], "the same to the byte"
+    assert deliver(out, weights.contents(), lambda done, total: None) == written
+    before, after = load_file(WEIGHTS), load_file(written[0])
+    assert after.pop("step").item() == 120
+    del before["step"]
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+    loaded = load_model("f5-mini", folder=str(out))
+    assert loaded.info.trained_guidance == 0.5, "what is exported is a model of its own"
+    guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
+    spoken = synthesise(loaded, "Rice.", voices()[0], guided)
+    assert any("more on top would be too much" in note for note in spoken.notes)
+
+
+def test_plain_weights_are_no_cfg_free_ones() -> None:
+    assert cfg_free_metadata(WEIGHTS) is None
+    with pytest.raises(CheckpointError, match="not CFG-free by its metadata"):
+        GuidanceFreeWeights.read(WEIGHTS, read_f5_checkpoint(MODEL.folder))
+
+
+def test_incomplete_metadata_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file({"x": torch.zeros(1)}, path, {"cfg_free": "true", "weight": "0.5"})
+    with pytest.raises(CheckpointError, match="lacks 'equivalent_guidance'"):
+        cfg_free_metadata(path)
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file({"ema_model.transformer.proj_out.bias": torch.zeros(3)}, path, METADATA)
+    with pytest.raises(CheckpointError, match=str(path)):
+        GuidanceFreeWeights.read(path, read_f5_checkpoint(MODEL.folder))
+
+
+def test_profile_with_guidance_has_none_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(skips=False).save(tmp_path / "p.json")
+    arguments = ["--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
+    assert cli.main(["export", "--target", "safetensors", *arguments]) == 6
+    assert "no CFG-free weights to write" in capsys.readouterr().err
+
+
+pytestmark = pytest.mark.usefixtures("short_prompts", "only_words")
+
+BENCH_MODEL = "f5-mini"
+
+
+def _errors(*edits: int) -> WordErrors:
+    return WordErrors(edits, (8,) * len(edits), ("",) * len(edits))
+
+
+def test_the_difference_is_paired_by_sentence():
+    one, other = [_errors(0, 1, 0), _errors(2, 0)], [_errors(1, 1, 0), _errors(2, 1)]
+    more, low, high = paired_difference(one, other)
+    assert more == pytest.approx(2 / 40)
+    assert 0 <= low <= more <= high
+    assert paired_difference(one, one) == (0, 0, 0)
+
+
+def test_both_settings_start_from_the_same_noise_and_differ_in_their_branches():
+    baseline = Setting(BENCH_MODEL, entry(BENCH_MODEL).options_with(steps=7), seed=3)
+    weights = WeightSet("w-0.67.safetensors", "f" * 64, 0.666667, "model-guidance")
+    two = guided(baseline, weights.equivalent_guidance)
+    assert two.options["guidance"] == pytest.approx(2, abs=1e-4)
+    one = guidance_free(baseline, weights)
+    assert (one.seed, one.options) == (two.seed, two.options)
+    (used,) = one.techniques
+    assert used.artefact == weights.fingerprint
+    assert used.knobs["weight"] == 0.67
+
+
+def test_weights_that_are_not_there_are_said():
+    with pytest.raises(PlainError, match=r"has CFG-free weights for these w: .*paretone train cfg-free"):
+        bench.main(["guidance-free", "--weights", "0.11"])
+
+
+@pytest.mark.slow
+def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("jiwer")
+    command = [
+        "guidance-free",
+        "--sentences",
+        "1",
+        "--voices",
+        workload("5", "2"),
+        "--rounds",
+        "2",
+        "--steps",
+        workload("5", "4"),
+        "--weights",
+        "0.5",
+        "--text",
+        workload(bundled.SENTENCE, "Rice."),
+        "--json",
+    ]
+    assert bench.main(command) == 0
+    data = json.loads(capsys.readouterr().out)
+    rows = {row["speech"]: row for row in data["rows"]}
+    assert rows["CFG-free, w = 0.50"]["branches"] == 1
+    assert rows["guidance 1"]["branches"] == 2
+    assert rows["CFG-free, w = 0.50"]["word error rate"] < 0.3
+    same_noise, other_noise = rows["CFG-free, w = 0.50"], rows["guidance 1, other noise"]
+    assert 0 < same_noise["log-mel distance, warped"] <= same_noise["log-mel distance"] < 1
+    assert "log-mel distance" not in other_noise, "another seed speaks at another pace"
+    assert other_noise["log-mel distance, warped"] > same_noise["log-mel distance, warped"]
+    assert data["headline"] == rows["CFG-free, w = 0.50"]["backbone speed-up"]
+    assert 0 < rows["CFG-free, w = 0.50"]["distance to the original"] < 2
+    further = [rows["CFG-free, w = 0.50"][name] for name in ("further, low", "further", "further, high")]
+    assert further == sorted(further)
+    # Left to itself a model says something else than the original does.
+    assert rows["no guidance"]["distance to the original"] > 0.1
+
+
+def test_the_effect_of_w(tmp_path: Path) -> None:
+    model = load(write_weights(tmp_path))
+    figure = computed(model, "guidance-weight")
+    distances = {curve.name: curve for curve in figure.panels[0].curves}
+    sentences = judged_utterances(SAID, 2)
+
+    def spoken(**options: object) -> list:
+        of = setting(STEPS, **options)
+        return [synthesise(model, one.text, one.voice, of).trace.mel for one in sentences]
+
+    used = setting(STEPS).with_technique(UsedTechnique("guidance_free", Values(weight=0.5)))
+    free = [synthesise(model, one.text, one.voice, used).trace.mel for one in sentences]
+    guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
+    for name, mels in ((view.CFG_FREE, free), (view.ALONE, alone)):
+        expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2
+        assert distances[name].x == (0.5,)
+        assert distances[name].y == pytest.approx((expected,))
+    # As the sampler option is labelled; s is sway's.
+    assert figure.panels[0].title.startswith("Distance to guidance g =")
+    assert "from guidance g = 1.00" in figure.caption
+    assert "no checkpoint for w = 0.1, 0.2, 0.3, 0.4, 0.6" in figure.caption
+
+
+def test_a_model_without_such_weights_says_how_to_come_by_some() -> None:
+    with pytest.raises(SettingError, match="has no CFG-free weights to compare; train some"):
+        compute_view("guidance-weight", task(load()))

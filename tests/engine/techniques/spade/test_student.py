@@ -1,0 +1,193 @@
+"""Properties of the distillation's terms; their values are checked by parity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from paretone.errors import SettingError
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voice
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
+from paretone.models.minis.lm_mini import LmMiniSpeech
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
+from paretone.techniques import problem, resolve, spade
+from paretone.techniques.spade.training import (
+    composite_loss,
+    embedding_loss,
+    latent_loss,
+    skewed_divergence,
+    target_layers,
+)
+from paretone.training.token_recipe import Seen, divergence, each_divergence
+from paretone.views.figure import Bars
+from tests.engine.small_language import write_model
+from tests.engine.speaking import load, view, write_all
+
+DEPTH = 6
+TEXT = "The birch canoe slid on the smooth planks."
+
+
+@pytest.fixture(scope="module")
+def model() -> LmMiniSpeech:
+    return load_model("lm-mini", device="cpu")
+
+
+def stage(recovery: str) -> Setting:
+    plain = Setting("lm-mini", entry("lm-mini").options_with(), seed=1)
+    return plain.with_technique(UsedTechnique(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
+
+
+@pytest.mark.parametrize("recovery", [spade.NONE, spade.PARTLY, spade.RECOVERED])
+def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
+    chosen = stage(recovery)
+    assert problem(model.info, chosen) is None
+    cycles = [
+        cycle
+        for _, decoding in model.decodings(scripted(model, TEXT, voice("", "lm-mini"), chosen))
+        for cycle in decoding
+    ]
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    assert 1 < len(tokens) / model.info.token_rate < 5
+    if recovery != spade.NONE:  # Pruned, speech seldom ends by itself.
+        assert cycles[-1].stopped
+
+
+def test_the_stages_are_of_one_recovery(model: LmMiniSpeech) -> None:
+    partly, recovered = (resolve(model.info, stage(one)).weights for one in (spade.PARTLY, spade.RECOVERED))
+    pruned = resolve(model.info, stage(spade.NONE)).layers
+    assert partly.retained == recovered.retained == pruned
+    assert len(pruned) == DEPTH
+    assert 0 < partly.minutes < recovered.minutes
+    assert not partly.recovered and recovered.recovered
+
+
+def seen(seed: int, layers: int = 2) -> Seen:
+    generator = torch.Generator().manual_seed(seed)
+    outputs = {layer: torch.randn(2, 5, 4, generator=generator) for layer in range(layers)}
+    attention = {layer: torch.rand(2, 1, 5, 5, generator=generator) for layer in range(layers)}
+    return Seen(torch.randn(7, 9, generator=generator), torch.randn(2, 5, 4, generator=generator), outputs, attention)
+
+
+def test_a_model_is_not_apart_from_itself() -> None:
+    one = seen(0)
+    assert divergence(one.logits, one.logits) == pytest.approx(0, abs=1e-6)
+    assert (each_divergence(seen(1).logits, one.logits) > 0).all()
+    terms = composite_loss(one, one, torch.zeros(7, dtype=torch.long), (0, 1))
+    assert float(terms.latent) == float(terms.attention) == float(terms.embedding) == 0
+
+
+def test_the_skewed_divergence_has_the_gradient_of_the_divergence_itself() -> None:
+    wanted = seen(0).logits
+    gradients = []
+    entropy = -(wanted.softmax(-1) * wanted.log_softmax(-1)).sum(-1).mean()
+    for constant in (0.0, float(entropy)):
+        found = seen(1).logits.requires_grad_()
+        (skewed_divergence(found, wanted) - constant).backward()
+        gradients.append(found.grad)
+    assert torch.equal(*gradients)
+    # Without skew it is the divergence plus the teacher's entropy.
+    plain = skewed_divergence(seen(1).logits, wanted, skew=0.0)
+    assert float(plain) == pytest.approx(float(divergence(seen(1).logits, wanted) + entropy), abs=1e-5)
+
+
+def test_padding_does_not_count() -> None:
+    student, teacher = seen(0), seen(1)
+    heard = torch.ones(2, 5, dtype=torch.bool)
+    heard[1, 3:] = False
+    whole = latent_loss(student, teacher, (0, 1), heard), embedding_loss(student, teacher, heard)
+    for one in (*student.outputs.values(), student.embedded):
+        one[1, 3:] = 1000
+    assert (latent_loss(student, teacher, (0, 1), heard), embedding_loss(student, teacher, heard)) == whole
+
+
+def test_relative_errors_do_not_depend_on_the_size_of_the_residual_stream() -> None:
+    student, teacher = seen(0), seen(1)
+    before = latent_loss(student, teacher, (0, 1), relative=True)
+    for one in (*student.outputs.values(), *teacher.outputs.values()):
+        one.mul_(30)
+    assert float(latent_loss(student, teacher, (0, 1), relative=True)) == pytest.approx(float(before), rel=1e-5)
+    assert float(latent_loss(student, teacher, (0, 1))) > 100 * float(before)
+
+
+def test_the_weights_of_the_terms_sum_to_one() -> None:
+    student, teacher = seen(0), seen(1)
+    terms = composite_loss(student, teacher, torch.arange(7), (0, 1))
+    named = terms.named()
+    others = sum(value for name, value in named.items() if name != "cross_entropy")
+    assert float(terms.total(1.0)) == pytest.approx(named["cross_entropy"])
+    assert float(terms.total(0.0)) == pytest.approx(others / 4)
+
+
+def test_where_attention_was_not_looked_at_its_term_is_zero() -> None:
+    student, teacher = (Seen(one.logits, one.embedded, one.outputs) for one in (seen(0), seen(1)))
+    assert float(composite_loss(student, teacher, torch.arange(7), (0, 1)).attention) == 0
+
+
+def test_every_removed_layer_is_learnt_by_the_one_before_it() -> None:
+    assert target_layers((0, 3, 4), 8) == (2, 3, 7)
+    assert target_layers(range(5), 5) == tuple(range(5))
+
+
+pytestmark = pytest.mark.slow
+
+
+def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
+    figure = view(language_model, "depth", depths=3, rounds=1)
+    memory, time = (panel.curves[0] for panel in figure.panels)
+    assert memory.x == time.x == (1.0, 2.0, 3.0)
+    own = language_model.own.tokens
+    config = own.transformer.config
+    # Four projections of attention, three of the feed-forward part, two norms.
+    layer = 4 * (4 * 16 * 16 + 3 * 16 * 24 + 2 * 16)
+    tokens = int(time.notes[2].split()[0])
+    cache = 2 * config.key_value_heads * config.head_width * tokens * 4
+    steps = np.diff(memory.y) * 2**20
+    assert steps == pytest.approx([layer + cache] * 2, rel=1e-6)
+    assert all(value > 0 for value in time.y)
+
+
+def test_depth_needs_a_measurement(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="is not measured yet"):
+        view(load(write_model(tmp_path / "bare")), "depth")
+
+
+def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSpeech, tmp_path: Path) -> None:
+    root = write_all(tmp_path / "model")
+    place = root / FILE
+    record = read_record((root,), language_model.info.fingerprint)
+    ends = (0.1, 0.2, 0.3), (0.3, 0.4, 0.5)
+    for one in (
+        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4), *ends, ((0, 1), (0, 2), (2, 2)), 0.0, 4),
+        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
+    ):
+        record = record.with_measure(one)
+    record.write(place)
+    figure = view(load(root), "layer-importance")
+    assert [panel.y.title for panel in figure.panels] == ["WLI", "KL", "1 − cosine"]
+    errors, divergence, _ = figure.panels
+    assert isinstance(errors, Bars)
+    assert errors.series[0].values == (300.0, 100.0, 200.0), "in per cent"
+    assert divergence.series[0].low == ends[0]
+    assert divergence.series[0].notes[1] == "rank 1 to 3"
+    assert "the most important layers are 0, 2, 1" in figure.caption
+
+
+def test_layers_that_word_errors_leave_equal_are_compared_by_what_decides_between_them(tmp_path: Path) -> None:
+    root = write_all(tmp_path / "model")
+    record = read_record((root,), load(root).info.fingerprint)
+    for one in (
+        LayerImportance(WORD_ERROR, (0.0, 0.0, 0.0), utterances=4),
+        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4)),
+        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
+    ):
+        record = record.with_measure(one)
+    record.write(root / FILE)
+    caption = view(load(root), "layer-importance").caption
+    assert "half of the layers keeps 2" in caption
+    assert "Of the 1 layers that the cosine would keep, 0 are among those that word errors would" in caption
