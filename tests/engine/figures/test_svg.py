@@ -21,8 +21,7 @@ from paretone.figures.glyphs import (
     marks_in_turn,
     part,
 )
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension, Scatter
+from paretone.figures.scatter import Dimension, Scale, Scatter
 from paretone.measure.metrics import HIGHER, LOWER
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,8 +12,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
-from paretone.studies.gains import Place, best_known, of_study, of_takes
-from paretone.studies.published import PublishedPoint, published
+from paretone.studies.gains import Place, PublishedPoint, best_known, of_study, of_takes, published
 from paretone.studies.results import Results, SettingResult
 from paretone.techniques import technique, techniques
 
