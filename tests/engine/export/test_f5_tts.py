@@ -62,6 +62,12 @@ def test_official_package_gives_the_engines_mel(official_run: dict) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations(official_run: dict) -> None:
+    assert len(official_run["intervals"]) == 3 and max(official_run["intervals"]) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_profiles_take_effect_and_can_be_removed(official_run: dict) -> None:
     # The baseline profile is what the package does by default; all others must change what is heard.
     same = [name for name, value in official_run["changed"].items() if value < 10 * TOLERANCE]

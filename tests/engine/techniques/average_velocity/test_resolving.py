@@ -39,7 +39,6 @@ from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
 from paretone.techniques.average_velocity.bench import _rivals, few
 from paretone.training.f5_checkpoints import diffusion_transformer
-from tests import official
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting
@@ -314,14 +313,6 @@ def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: 
     assert header["initial_weights"] == base and header["options"]["guidance"] == guidance
     left = [one["validation"]["left"] for one in lines if "validation" in one]
     assert left[0] == 1 and left[-1] < 0.5, "it was learnt"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations() -> None:
-    found = official.run("tests.engine.techniques.average_velocity.official_class")
-    assert len(found["differences"]) == 3
-    assert max(found["differences"]) < 1e-4
 
 
 def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:

@@ -28,6 +28,7 @@ from paretone.techniques.ditreducio.rivals_bench import (
     compared,
 )
 from paretone.techniques.ditreducio.skipping_bench import sample
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 WAY = Setting("f5-mini")

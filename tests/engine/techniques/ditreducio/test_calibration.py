@@ -190,7 +190,7 @@ def test_sentences_that_do_not_belong_together_are_refused() -> None:
         calibrate([calibration_target(dit)], knobs(), Recorder(), "median")
 
 
-def test_cases_are_no_trivial_tables() -> None:
+def test_cases_are_no_trivial_tables_and_small_thresholds_measure_everything() -> None:
     kinds = set()
     for threshold in (0.05, 0.2, 0.6):
         record = calibrate(
@@ -199,9 +199,6 @@ def test_cases_are_no_trivial_tables() -> None:
         kinds.add(tuple(record.table.count(action) > 0 for action in SkipAction))
         assert any(trial.phase == "pre-calibration" for trial in record.trials)
     assert (True, True, True) in kinds
-
-
-def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
     record = calibrate([calibration_target(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
     assert record.table.count(SkipAction.NONE) == 4 * STEPS
     for action in (SkipAction.TS, SkipAction.BS):
