@@ -51,6 +51,8 @@ from tests.engine.studies.small import Follower, finished, study
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
+pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
+
 UTTERANCES = tuple(map(Utterance, ("Rice is good.", "The box was thrown."), voices("lm-mini")))
 
 
@@ -178,7 +180,6 @@ def test_the_same_figures_give_the_same_intervals() -> None:
     assert bootstrapped(DIVERGENCE, each) == bootstrapped(DIVERGENCE, each)
 
 
-pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 TEXTS = workload(["Rice is often served.", "The box was thrown beside the truck."], ["Rice.", "The box was thrown."])
 EARLIER = (
     LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
