@@ -166,15 +166,11 @@ def test_probes_tell_checkpoints_apart() -> None:
     assert [one for one, values in f5_tts.probes(weights).items() if values != before[one]] == [name]
 
 
-def test_profile_for_another_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_for_another_or_no_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile("a" * 64).save(tmp_path / "p.json")
     arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main(arguments) == 6
     assert "is for the checkpoint 'aaaaaaaaaaaa'" in capsys.readouterr().err
-
-
-def test_checkpoint_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile().save(tmp_path / "p.json")
-    arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
     assert "nowhere; download it, or give its folder" in capsys.readouterr().err

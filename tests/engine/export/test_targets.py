@@ -75,15 +75,6 @@ def test_what_is_dropped_takes_its_options_along() -> None:
     weights = account(target("safetensors"), profile, guided_weights=True)
     assert weights.options["steps"] == 12
     assert weights.honours == ()
-
-
-def test_guidance_in_the_weights_takes_none_on_top() -> None:
-    said = account(target("f5-tts"), plain(entry("f5-mini"), guidance=1.5), guided_weights=True)
-    assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
-
-
-def test_options_that_a_target_forgets_are_dropped() -> None:
-    model = entry("f5-mini")
     ledger = OptionLedger(model, model.options_with(), 3)
     ledger.drop("no", "steps")
     ledger.honour("yes", "steps", "seed", "nothing like it")
@@ -91,6 +82,11 @@ def test_options_that_a_target_forgets_are_dropped() -> None:
     assert [line.what for line in ledger.honours] == ["Steps", "Seed"]
     assert {line.how for line in ledger.drops} == {"forgotten"}
     assert len(ledger.drops) == len(model.options) - 1
+
+
+def test_guidance_in_the_weights_takes_none_on_top() -> None:
+    said = account(target("f5-tts"), plain(entry("f5-mini"), guidance=1.5), guided_weights=True)
+    assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
 
 
 def test_an_unknown_target_is_named_with_all() -> None:

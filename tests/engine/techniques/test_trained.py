@@ -27,7 +27,7 @@ LONG, SHORT, EARLY, OTHER = (
 )
 
 
-def test_weights_fit_the_knobs() -> None:
+def test_weights_fit_the_knobs_and_the_named_ones_are_used() -> None:
     near, exact = (WeightSet(path, path * 64, weight, "") for path, weight in (("1", 0.67), ("2", 2 / 3)))
     info = replace(FLOW, weight_sets=(WeightSet("0", "0" * 64, 0.5, ""), near, exact))
     knobs = defaults(technique(guidance_free.NAME).knobs).replace(weight=0.667)
@@ -44,9 +44,6 @@ def test_weights_fit_the_knobs() -> None:
     assert fitting(info, speculative.NAME, knobs) == (DRAFT,)
     assert fitting(info, speculative.NAME, knobs.replace(draft="student")) == (LONG, EARLY)
     assert fitting(info, "steps", knobs) == ()
-
-
-def test_what_a_setting_names_is_used_and_else_the_first_that_fits() -> None:
     info = replace(LANGUAGE, students=(SHORT, LONG), drafts=(DRAFT,))
     knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
     for artefact, student in (("", LONG), (SHORT.fingerprint, SHORT)):

@@ -235,7 +235,7 @@ def test_every_text_is_spoken_the_same_again(teacher: NaturalTeacher):
             assert len(spoken.samples) == len(spoken.latents) * HOP
 
 
-def test_pitch_range_tempo_and_formants_are_as_asked(teacher: NaturalTeacher):
+def test_pitch_tempo_formants_and_emphasis_are_as_asked(teacher: NaturalTeacher):
     (plain,) = teacher.speak(TEXT)
     (low,) = teacher.speak(TEXT, Manner(pitch=0.8))
     assert log_pitch(low.latents).mean() - log_pitch(plain.latents).mean() == pytest.approx(np.log(0.8), abs=1e-3)
@@ -248,10 +248,6 @@ def test_pitch_range_tempo_and_formants_are_as_asked(teacher: NaturalTeacher):
     bright, dark = (np.abs(np.fft.rfft(one.samples)) for one in (plain, longer_tract))
     centres = [float((one * np.arange(len(one))).sum() / one.sum()) for one in (bright, dark)]
     assert centres[1] < 0.97 * centres[0]
-
-
-def test_emphasis_makes_one_word_longer_and_higher(teacher: NaturalTeacher):
-    (plain,) = teacher.speak(TEXT)
     (stressed,) = teacher.speak(TEXT, Manner(emphasis=0.3, strength=1.0))  # the third of eight: canoe
     longer = np.flatnonzero(np.array(stressed.lengths) != np.array(plain.lengths))
     blanks = [place for place, symbol in enumerate(plain.symbols) if symbol == " "]

@@ -165,15 +165,12 @@ def test_own_json_round_trip(table: StrategyTable) -> None:
     assert all(isinstance(action, SkipAction) for row in again.actions for action in row)
 
 
-def test_whole_numbers_are_read_where_fractions_are_meant(table: StrategyTable) -> None:
+def test_whole_numbers_and_missing_origins_are_read(table: StrategyTable) -> None:
     data = table.to_json()
     data["belonging"]["sampling"]["guidance"] = 2
     again = StrategyTable.from_json(data)
     assert again == table
     assert again.fingerprint == table.fingerprint
-
-
-def test_the_origin_may_be_missing(table: StrategyTable) -> None:
     data = table.to_json()
     del data["origin"]
     assert StrategyTable.from_json(data).origin == ""

@@ -123,7 +123,7 @@ def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkp
     assert not any(one.requires_grad for one in recipe._teacher.parameters())
 
 
-def test_the_weight_rises_at_first_and_ends_at_the_latest_time(checkpoint: F5Checkpoint, examples: Examples):
+def test_the_weight_rises_and_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples, weight_warm_up=0.2, latest=0.5)
     ids, problem = _problem(examples)
     conditional, unconditional = _branches(recipe.model, ids, problem)
@@ -132,9 +132,17 @@ def test_the_weight_rises_at_first_and_ends_at_the_latest_time(checkpoint: F5Che
     for progress, weight in ((0.0, 0.0), (0.05, 0.125), (0.2, 0.5), (0.9, 0.5)):
         target = recipe._target(ids, problem, conditional, progress)
         torch.testing.assert_close(target, problem.target + gate * weight * (conditional - unconditional))
+    recipe = _recipe(checkpoint, examples, average_difference=True)
+    with torch.no_grad():
+        recipe.average.module.proj_out.weight.mul_(1.5)
+    conditional, unconditional = _branches(recipe.average.module, ids, problem)
+    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
+    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
 
 
-def test_distillation_follows_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
+def test_distillation_and_validation_follow_the_guided_model_that_was_started_from(
+    checkpoint: F5Checkpoint, examples: Examples
+):
     recipe = _recipe(checkpoint, examples, method=DISTILLATION, weight=2 / 3)
     with torch.no_grad():
         recipe.model.proj_out.weight.add_(1)  # what is trained does not shape the target
@@ -146,16 +154,15 @@ def test_distillation_follows_the_guided_model_that_was_started_from(checkpoint:
     ids, problem = _problem(examples, drop_both=1.0)
     target = recipe._target(ids, problem, None, progress=1.0)
     torch.testing.assert_close(target, _branches(teacher, ids, problem)[1])
-
-
-def test_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
-    recipe = _recipe(checkpoint, examples, average_difference=True)
-    with torch.no_grad():
-        recipe.average.module.proj_out.weight.mul_(1.5)
-    ids, problem = _problem(examples)
-    conditional, unconditional = _branches(recipe.average.module, ids, problem)
-    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
-    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+    recipe = _recipe(checkpoint, examples, weight=2 / 3)
+    for one in recipe._validation_problems:
+        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
+        torch.testing.assert_close(one.conditional, conditional)
+        torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
+    halfway = replace(one, conditional=2 * conditional - one.target)
+    probe = recipe._result(halfway)
+    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
+    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
 def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
@@ -193,19 +200,6 @@ def test_distillation_closes_the_gap_on_held_out_speech(
     assert after["learnt"] > SHARE
     assert abs(1 - after["learnt"]) < 1 - SHARE
     assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
-
-
-def test_validation_compares_with_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
-    recipe = _recipe(checkpoint, examples, weight=2 / 3)
-    teacher = checkpoint.build()
-    for one in recipe._validation_problems:
-        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
-        torch.testing.assert_close(one.conditional, conditional)
-        torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
-    halfway = replace(one, conditional=2 * conditional - one.target)
-    probe = recipe._result(halfway)
-    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
-    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
 def test_all_weights_learn_and_those_started_from_stay(checkpoint: F5Checkpoint, examples: Examples):

@@ -292,14 +292,11 @@ def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     assert state == FINISHED and adopted.record is not None
 
 
-def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
+def test_takes_of_other_files_or_models_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
     performed(tmp_path / "other", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
     _, _, changed = performed(tmp_path / "other", parse(definition(root)))
     _, _, alone = performed(results, parse(definition(root)))
     assert changed.measures == alone.measures
-
-
-def test_whole_models_with_other_options_are_no_baseline(root: Path, results: Path, tmp_path: Path) -> None:
     _, _, with_tensors = performed(tmp_path / "other", parse(definition(root, grid={"speed": [1.6, 2.0]})))
     _, _, alone = performed(results, parse(definition(root)))
     assert with_tensors.measures == alone.measures
