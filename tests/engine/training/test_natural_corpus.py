@@ -261,7 +261,7 @@ def test_pitch_tempo_formants_and_emphasis_are_as_asked(teacher: NaturalTeacher)
 
 
 def test_the_resource_holds_the_weights_of_the_wheel(teacher: NaturalTeacher):
-    from paretone.training.recipes.natural_decoder import decoder_weights, latent_space
+    from tests.tools.natural_decoder import decoder_weights, latent_space
 
     shipped = read_weights(resource("models", "natural-decoder", "model.safetensors"))
     for name, value in decoder_weights().items():

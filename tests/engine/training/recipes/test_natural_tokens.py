@@ -26,7 +26,6 @@ from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, p
 from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
 from paretone.training.natural_teacher import MISSING
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
-from paretone.training.recipes.natural_front_end import main
 from paretone.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
@@ -35,10 +34,11 @@ from paretone.training.recipes.natural_tokens import (
     NaturalTokenOptions,
 )
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
-from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
+from tests.tools.natural_front_end import main
+from tests.tools.natural_voices import SPEAKER, VOICES, export
 from tests.workload import crossed, only_in_full, workload
 
 CPU = torch.device("cpu")
