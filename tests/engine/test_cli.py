@@ -16,7 +16,7 @@ from paretone.commands.technique_args import typed_technique
 from paretone.errors import CheckpointError, PlainError, SettingError
 from paretone.models.base import SpeechModel
 from paretone.models.f5.checkpoint import VariantUnknown
-from paretone.models.shipped_voices import shipped_names
+from paretone.models.voices import shipped_names
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from tests.engine.command_line import Outcome, runner

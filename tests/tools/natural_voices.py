@@ -21,7 +21,7 @@ from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.front_end.phones import timed_phones
 from paretone.models.minis.natural_decoder import HOP, SAMPLE_RATE
-from paretone.models.shipped_voices import INDEX
+from paretone.models.voices import INDEX
 from paretone.training.natural_corpus import Manner, Speaker
 from paretone.training.natural_teacher import NaturalTeacher, at_prompt_level
 from paretone.training.sentences import PROMPT
@@ -50,7 +50,7 @@ VOICES = (
 
 def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES, text: str = PROMPT) -> None:
     """Write the prompt of every voice as 24-bit audio at the level of a prompt, its text and phones with their times,
-    and the index of :mod:`paretone.models.shipped_voices`."""
+    and the index of :mod:`paretone.models.voices`."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in voices:
         sentences = teacher.speak(text, Manner(pitch=one.pitch, formant=one.formant, seed=SEED))

@@ -24,7 +24,7 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import NATURAL_PHONES
 from paretone.models.f5.front_end import FramePhones
-from paretone.models.shipped_voices import read_voice
+from paretone.models.voices import read_voice
 from paretone.studies import definition, results
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult

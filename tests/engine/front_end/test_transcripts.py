@@ -16,7 +16,7 @@ from paretone.errors import AudioError
 from paretone.front_end import transcripts
 from paretone.front_end.transcripts import doubts, fitted, hear
 from paretone.models.catalogue import voices
-from paretone.models.own_voice_check import examine, examined
+from paretone.models.voices import examine, examined
 from tests.workload import workload
 
 VOICES = voices()

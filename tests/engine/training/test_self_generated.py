@@ -15,11 +15,11 @@ from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.load_request import LoadRequest
+from paretone.models.loading import LoadRequest
 from paretone.models.minis import lm_mini as adapter
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
-from paretone.models.minis.natural_coding import NaturalVoice
-from paretone.models.minis.quantisers import token_phones
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import token_phones
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting

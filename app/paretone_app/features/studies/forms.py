@@ -11,7 +11,7 @@ from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.models.own_voices import is_own
+from paretone.models.voices import is_own
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.setting import Setting
 from paretone.studies.space import OFF, ON, USED

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone_app.features.tradeoff.scene import Scene
 from paretone_app.features.tradeoff.words import (
     Reference,

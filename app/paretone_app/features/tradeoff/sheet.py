@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QFont
 
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone_app.features.tradeoff.axes import axis, said
 from paretone_app.features.tradeoff.plot import TradeoffPlot
 from paretone_app.features.tradeoff.scene import Filter, Scene

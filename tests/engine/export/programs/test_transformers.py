@@ -177,6 +177,7 @@ def test_tolerance_and_assistant_are_as_the_draft_has_them(patch: pytest.MonkeyP
     assert config["num_assistant_tokens_schedule"] == "heuristic"
     assert "the model itself" in (place / "README.md").read_text()
     one = exported(write_small(LLASA, tmp_path), LLASA, temperature=0.0)
+    place = one.to("transformers", tmp_path / "greedy")
     assert not (place / "assistant").exists()
     assert json.loads((place / "generation_config.json").read_text())["do_sample"] is False
     assert json.loads((place / "config.json").read_text())["tie_word_embeddings"] is True

@@ -8,8 +8,8 @@ import torch
 
 from paretone.audio.resampling import resample
 from paretone.models.catalogue import voice
-from paretone.models.minis.natural_coding import NaturalVoice, VoiceReader
 from paretone.models.minis.natural_decoder import FORMANT, LEVEL, PITCH, VOICE, VOICING
+from paretone.models.minis.speaking import NaturalVoice, VoiceReader
 from tests.tools.natural_voices import VOICES, NamedVoice
 
 

@@ -18,11 +18,11 @@ from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.families.passages import Sampler
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.interval_weights import (
-    FOLDER,
+from paretone.models.files.trained_weights import (
+    INTERVALS,
     PREFIX,
     find_interval_weights,
-    metadata,
+    interval_metadata,
     require_interval_weights,
     save_interval_weights,
 )
@@ -93,7 +93,7 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
 def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     weights = {"one.weight": torch.zeros(2)}
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
-        told = metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
         save_interval_weights(
             tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
@@ -222,16 +222,16 @@ def folder(tmp_path: Path) -> Path:
     model = diffusion_transformer(checkpoint)
     add_interval(model)
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
-    told = metadata(described, fingerprint(checkpoint.path), 3)
-    (place / FOLDER).mkdir()
+    told = interval_metadata(described, fingerprint(checkpoint.path), 3)
+    (place / INTERVALS).mkdir()
     save_interval_weights(
-        place / FOLDER / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
+        place / INTERVALS / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
     )
     return place
 
 
 def _profile(folder: Path, artefact: str = "") -> Profile:
-    path = folder / FOLDER / "guidance-1.safetensors"
+    path = folder / INTERVALS / "guidance-1.safetensors"
     used = UsedTechnique(NAME, Values(evaluations=2), artefact or fingerprint(path))
     setting = Setting(MODEL.id, MODEL.options_with(steps=32)).with_technique(used)
     return Profile(setting, fingerprint(folder / "model.safetensors"), "toy")
@@ -245,7 +245,7 @@ def test_the_weights_are_written_as_they_were_trained_with_their_companions(fold
         "vocab.txt",
     }
     one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
-    assert one.read_bytes() == (folder / FOLDER / "guidance-1.safetensors").read_bytes()
+    assert one.read_bytes() == (folder / INTERVALS / "guidance-1.safetensors").read_bytes()
     extra = {name for name in read_weights(one) if "interval_mlp" in name}
     plain = read_weights(folder / "model.safetensors")
     assert len(extra) == 4

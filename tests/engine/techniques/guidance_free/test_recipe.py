@@ -115,6 +115,7 @@ def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkp
     assert torch.equal(target, problem.target)
     ids, problem = _problem(examples, drop_audio=1.0)
     assert problem.drops_audio and not problem.drops_text
+    conditional, unconditional = _branches(recipe.model, ids, problem)
     target = recipe._target(ids, problem, conditional, progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
     ids, problem = _problem(examples)

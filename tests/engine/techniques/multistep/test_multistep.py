@@ -65,6 +65,7 @@ def test_steps_are_counted_on_the_grid() -> None:
     # Of four steps two are guided; the midpoint start adds an evaluation to the first of them.
     interval = UsedTechnique("guidance_interval", Values(steps=2))
     chosen = stepping(4, interval, start="midpoint")
+    _, measured = spoken(speech, chosen)
     assert measured.evaluations == 5
     counts = speech.operations(scripted(speech, "One.", VOICE, chosen, prepared=False))
     assert measured.ops_ratio == pytest.approx(resolve(speech.info, chosen).ops_ratio(counts), rel=0.02)

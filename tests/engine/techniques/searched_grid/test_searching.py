@@ -90,9 +90,12 @@ def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     assert sum(distances) / 2 == pytest.approx(found.best.value[0])
 
 
-def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
-    watch = Following()
-    found = search_grid(model(), UTTERANCES[:1], searching(2, passes=1), watch)
+def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, said, read = Following(), model(), []
+    script = said.script
+    monkeypatch.setattr(said, "script", lambda text, *more: (read.append(text), script(text, *more))[1])
+    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1), watch)
+    assert found.trials > 2 and read == ["One.", "One."], "once for many steps, and once for all trials"
     assert found.best.value <= min(one.trial.value for one in found.starts)
     done, total = zip(*watch.done, strict=True)
     assert list(done) == sorted(done) and done[-1] == total[-1]

@@ -15,11 +15,10 @@ from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.lm_mini import LmMiniFolder
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS, NaturalVoice
 from paretone.paths import resource
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
@@ -157,18 +156,17 @@ def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
     assert learnt.taught.after["among_ten"] > learnt.control.after["among_ten"]
 
 
-def test_tokens_and_codes_are_made_once(tokenizer: Path, tmp_path: Path, codec: Path):
-    first = lm(tokenizer, tmp_path / "work").data
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npz")}
-    assert len(kept) == 2
-    second = lm(tokenizer, tmp_path / "work").data
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    for ours, theirs in zip(first.training, second.training, strict=True):
-        assert np.array_equal(ours.codes, theirs.codes)
-    omni(codec, tmp_path / "work")
-    assert len(kept) == 2
-    omni(codec, tmp_path / "work")
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+def test_tokens_and_codes_are_made_once(tokenizer: Path, codec: Path, tmp_path: Path):
+    for make, part in ((lm, tokenizer), (omni, codec)):
+        work = tmp_path / make.__name__
+        first = make(part, work)
+        kept = {path: path.stat().st_mtime_ns for path in work.rglob("*.npz")}
+        assert len(kept) == 2
+        second = make(part, work)
+        assert {path: path.stat().st_mtime_ns for path in kept} == kept
+        if make is lm:
+            for ours, theirs in zip(first.data.training, second.data.training, strict=True):
+                assert np.array_equal(ours.codes, theirs.codes)
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, tmp_path: Path):

@@ -19,9 +19,8 @@ from paretone.audio.resampling import resample
 from paretone.models.f5.dit import DiT
 from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
-from paretone.models.minis.quantisers import ResidualCodec, SpeechTokenizer
-from paretone.models.networks.quantised_mel import read_quantised_mel
-from paretone.models.shipped_voices import INDEX, read_voice
+from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
+from paretone.models.voices import INDEX, read_voice
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
 from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
 from paretone.training.natural_teacher import MISSING
