@@ -10,7 +10,7 @@ from paretone.audio.resampling import resample
 from paretone.models.catalogue import voice
 from paretone.models.minis.natural_decoder import FORMANT, LEVEL, PITCH, VOICE, VOICING
 from paretone.models.minis.speaking import NaturalVoice, VoiceReader
-from paretone.training.recipes.natural_voices import VOICES, NamedVoice
+from tests.tools.natural_voices import VOICES, NamedVoice
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:
