@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -21,6 +21,7 @@ from paretone_app.shell import banner
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.holding import Posts
+from tests.app.presenters import Presenter
 from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech
 
@@ -61,6 +62,12 @@ def collect() -> None:
 
 
 @pytest.fixture
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    """The application's state with a model loaded, without any engine."""
+    return Presenter(tmp_path / "calibrations")
+
+
+@pytest.fixture
 def posts() -> Iterator[Posts]:
     """By which the windows' engines can be held."""
     made = Posts()
@@ -87,6 +94,25 @@ def make_window(
     for window in made:
         if isValid(window) and not window.is_closed:
             close(window, qtbot)
+
+
+def ready(window: MainWindow, qtbot: QtBot) -> MainWindow:
+    """``window``, once it is shown, its panels are built and its model is loaded."""
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    return window
+
+
+def in_front(widget: QWidget, qtbot: QtBot, width: int = 0, height: int = 0) -> None:
+    """Show ``widget`` as the active window, in this size if one is given; it is closed after the test."""
+    qtbot.addWidget(widget)
+    if width:
+        widget.resize(width, height)
+    widget.show()
+    widget.activateWindow()
+    qtbot.waitUntil(widget.isActiveWindow)
 
 
 def close(window: MainWindow, qtbot: QtBot) -> None:
@@ -137,10 +163,7 @@ def shared_window(
     folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
     made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader))
-    made.show()
-    bot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(made, bot)
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
     made.features["lab"]._background.run(lambda: None, done.append)
@@ -175,9 +198,6 @@ def borrowed_window(
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""
     made = make_window()
-    made.show()
-    qtbot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(made, qtbot)
     yield made
     close(made, qtbot)

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import delete, isValid
 
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, ready
 from tests.workload import workload
 
 
@@ -25,8 +25,7 @@ def _is_ours(one: QObject) -> bool:
 
 def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     window = make_window()
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     results, takes = window.results, window.results.takes
     takes.setParent(window)
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
@@ -45,8 +44,7 @@ def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], q
     """Docks that are raised or lowered change places with their siblings, so which ends first is not settled: an undo
     stack, for one, says while it ends that it has nothing left to undo."""
     window = make_window()
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     for name in ("one", "another"):
         window.state.undo_stack.push(QUndoCommand(name))
     window.action.undo.trigger()

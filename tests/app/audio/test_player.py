@@ -11,6 +11,7 @@ import pytest
 from paretone.audio.sound_system import OutputDevice, Sound
 from paretone.errors import DeviceError
 from paretone_app.audio.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
+from paretone_app.audio.transport import Looping, Waits
 
 
 def test_the_mode_follows_lengths_and_models() -> None:
@@ -73,3 +74,53 @@ def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:
     code = "import sys, paretone_app.audio.player; print(*{'torch', 'sounddevice', 'PySide6'} & set(sys.modules))"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == ""
+
+
+RATE = 24_000
+
+
+@pytest.fixture
+def player() -> Player:
+    made = Player()
+    made.load([(np.zeros(4 * RATE, np.float32), RATE)])
+    return made
+
+
+def repeated(player: Player) -> tuple[float, float] | None:
+    """What the player itself repeats, in seconds."""
+    loop = player.mixer.state.loop
+    return None if loop is None else (loop[0] / player.rate, loop[1] / player.rate)
+
+
+def test_the_player_repeats_what_is_put_and_nothing_that_is_empty(player: Player) -> None:
+    looping = Looping(player)
+    looping.put((1.0, 2.0))
+    assert looping.part == (1.0, 2.0) and repeated(player) == pytest.approx((1.0, 2.0), abs=0.001)
+    looping.put((2.0, 2.0))
+    assert looping.part is None and repeated(player) is None
+    assert looping.last == (1.0, 2.0), "it can be repeated again"
+
+
+def test_a_part_goes_with_what_it_is_a_part_of(player: Player) -> None:
+    looping = Looping(player)
+    looping.put((1.0, 3.0))
+    looping.fit(4.0)
+    assert looping.part == (1.0, 3.0), "it is still there"
+    looping.fit(2.0)
+    assert looping.part is None and looping.last is None
+    looping.put((0.5, 1.0))
+    looping.forget()
+    assert looping.part is None and looping.last is None and repeated(player) is None
+
+
+def test_waits_are_counted_from_where_they_begin() -> None:
+    player = Player()
+    waits = Waits(player)
+    waits.begin()
+    player.begin_stream(RATE)
+    player.mixer.play()
+    player.append(np.zeros(RATE // 10, np.float32))
+    player.mixer.render(np.zeros(player.rate // 4, np.float32))
+    assert waits.counted == (1, pytest.approx(0.15, abs=0.04))
+    waits.begin()
+    assert waits.counted == (0, 0.0)

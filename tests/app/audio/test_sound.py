@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from pytestqt.qtbot import QtBot
 
 from paretone.measure.loudness import HIGHEST_PEAK, integrated_loudness
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take
+from paretone_app.audio.analysis import Analyser, Analysis, analysed
 from paretone_app.audio.deck import Deck
-from paretone_app.audio.player import Player
-from paretone_app.audio.sound import ALONE_LUFS, Sound
+from paretone_app.audio.player import Mode, Player
+from paretone_app.audio.sound import ALONE_LUFS, Envelope, Sound, frames_of, same_place
+from tests.sound import RATE as SINK_RATE
+from tests.sound import NullSink, null_sink  # noqa: F401
 
 RATE = 24000
 
@@ -71,3 +80,174 @@ def test_a_stream_of_which_a_piece_would_clip_is_turned_down_as_a_whole() -> Non
     deck.begin_stream(RATE)
     assert deck.gain == player.mixer._programme.gains[0] == 1.0
     deck.shut_down(True)
+
+
+def test_pieces_make_the_same_outline_as_the_whole() -> None:
+    samples = np.random.default_rng(0).uniform(-1, 1, 50_003).astype(np.float32)
+    whole, grown = Envelope(24000, samples), Envelope(24000)
+    for piece in np.array_split(samples, 17):
+        grown.append(piece)
+    assert whole.seconds == grown.seconds == len(samples) / 24000
+    np.testing.assert_array_equal(whole.columns(300, whole.seconds), grown.columns(300, grown.seconds))
+
+
+def test_no_sample_is_missed_and_the_rest_stays_empty() -> None:
+    samples = np.zeros(48_000, np.float32)
+    samples[30_000], samples[47_999] = 0.9, -0.8
+    envelope = Envelope(24000, samples)
+    lowest, highest = envelope.columns(100, 4.0)
+    assert len(lowest) == 50, "the sound fills half of the room"
+    assert highest.argmax() == int(30_000 / 48_000 * 50) and highest.max() == np.float32(0.9)
+    assert lowest.argmin() == 49 and envelope.peak == np.float32(0.9)
+
+
+def test_what_has_not_begun_has_no_outline() -> None:
+    envelope = Envelope(24000)
+    assert envelope.columns(100, 1.0).shape == (2, 0) and envelope.peak == 0.0
+    for _ in range(40):
+        envelope.append(np.ones(24_000, np.float32))
+    assert envelope.columns(10, 40.0).shape == (2, 10)
+
+
+PITCHES = (300.0, 700.0, 1_500.0, 3_000.0)
+
+
+def words(lengths: tuple[float, ...], gap: float) -> tuple[np.ndarray, list[float]]:
+    """A "sentence": one tone for each word, with silence in between; and where words begin, in seconds."""
+    parts, begins, at = [], [], 0.0
+    for pitch, length in zip(PITCHES, lengths, strict=True):
+        silence = np.zeros(round(gap * RATE))
+        time = np.arange(round(length * RATE)) / RATE
+        parts += [silence, 0.3 * np.sin(2 * np.pi * pitch * time)]
+        begins.append(at + gap)
+        at += gap + length
+    return np.concatenate(parts).astype(np.float32), begins
+
+
+@pytest.mark.parametrize("word", range(4))
+def test_another_take_goes_on_with_the_word_that_is_being_said(word: int) -> None:
+    one, begins = words((0.3, 0.25, 0.4, 0.3), 0.08)
+    other, theirs = words((0.2, 0.35, 0.25, 0.38), 0.14)
+    frames = frames_of(one, RATE), frames_of(other, RATE)
+    for into in (0.1, 0.2):
+        found = same_place(*frames, begins[word] + into)
+        assert theirs[word] - 0.06 <= found <= theirs[word] + 0.03, "where the word begins"
+    assert same_place(*frames, 0.0) < theirs[0]
+
+
+def test_a_sound_is_at_the_same_place_in_itself() -> None:
+    one, begins = words((0.3, 0.25, 0.4, 0.3), 0.08)
+    frames = frames_of(one, RATE)
+    assert same_place(frames, frames, begins[2] + 0.1) == pytest.approx(begins[2], abs=0.05)
+    assert same_place(frames, frames, 99.0) <= len(one) / RATE, "beyond its end"
+
+
+def test_without_sound_one_begins_at_the_beginning() -> None:
+    nothing = Sound(np.zeros(0, np.float32), RATE, "Nothing").frames
+    assert same_place(nothing, frames_of(words((0.3,) * 4, 0.1)[0], RATE), 0.5) == 0.0
+    silence = Sound(np.zeros(RATE, np.float32), RATE, "Silence").frames
+    assert 0.0 <= same_place(silence, silence, 0.5) <= 0.5
+
+
+def pitches(samples: np.ndarray) -> list[float]:
+    """The strongest frequency of each tenth of a second that sounds, in hertz, each once in a row."""
+    found: list[float] = []
+    for start in range(0, len(samples) - SINK_RATE // 10, SINK_RATE // 10):
+        part = samples[start : start + SINK_RATE // 10]
+        if np.abs(part).max() > 0.02:
+            power = np.abs(np.fft.rfft(part * np.hanning(len(part))))
+            nearest = min(PITCHES, key=lambda pitch: abs(pitch - power.argmax() * 10))
+            if found[-1:] != [nearest]:
+                found.append(nearest)
+    return found
+
+
+@pytest.mark.slow
+def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+    one, begins = words((0.6, 0.6, 0.6, 0.6), 0.1)
+    other, _ = words((0.7, 0.7, 0.7, 0.7), 0.15)
+    player = Player()
+    deck = Deck(player)
+    player.open()
+    deck.hear_row([Sound(one, RATE, "One"), Sound(other, RATE, "Other")], aligned=False)
+    assert player.comparison.mode is Mode.RESTART
+    deck.seek(begins[2] + 0.2)
+    with null_sink.recording() as recording:
+        qtbot.waitUntil(lambda: player.position > begins[2] + 0.3)
+        deck.go_in_row(1)
+        qtbot.waitUntil(lambda: player.position > 2.6)
+        player.pause()
+        qtbot.wait(300)
+    deck.shut_down(wait=True)
+    assert pitches(recording.samples) == [PITCHES[2], PITCHES[3]], "the third word, once more, and on to the fourth"
+
+
+def take(level: float) -> Take:
+    noise = np.random.default_rng(3).standard_normal(RATE).astype(np.float32)
+    return Take("one", "2026-11-21", "Text.", "anna", Setting("f5-mini"), RATE, level * noise, Measurements(1.0, 1.0))
+
+
+@pytest.fixture
+def threads() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def analyser(threads: list[int], qapp) -> Iterator[Analyser]:
+    made = Analyser(lambda samples, rate: threads.append(threading.get_ident()))
+    yield made
+    made.shut_down(wait=True)
+
+
+def test_gains_make_both_equally_loud_and_none_louder() -> None:
+    quiet, loud = take(0.02), take(0.1)
+    found = analysed((quiet, loud), Analysis(), lambda samples, rate: None)
+    assert found.gains[0] / found.gains[1] == pytest.approx(5.0, rel=1e-3)
+    assert analysed((quiet, None), Analysis(), lambda samples, rate: None).gains == (1.0, 1.0)
+
+
+def test_takes_over_full_scale_are_turned_down_alike() -> None:
+    quiet, loud = take(0.1), take(1.0)
+    alone = analysed((loud, None), Analysis(), lambda samples, rate: None)
+    assert np.abs(loud.samples * alone.gains[0]).max() <= 1
+    both = analysed((quiet, loud), Analysis(), lambda samples, rate: None)
+    assert both.headroom == alone.headroom < 1, "one factor, so that a difference in level is heard as it is"
+
+
+def test_what_is_known_is_not_found_out_again() -> None:
+    prepared: list[int] = []
+    first, second = take(0.05), take(0.1)
+    before = analysed((first, None), Analysis(), lambda samples, rate: prepared.append(1))
+    after = analysed((second, first), before, lambda samples, rate: prepared.append(2))
+    assert prepared == [1, 2]
+    assert after.mels[1] is before.mels[0]
+
+
+def test_only_the_last_takes_are_reported_and_from_another_thread(
+    analyser: Analyser, threads: list[int], qtbot: QtBot
+) -> None:
+    reported: list[Analysis] = []
+    analyser.done.connect(reported.append)
+    first, second = take(0.05), take(0.1)
+    analyser.analyse((first, None))
+    analyser.analyse((first, second))
+    assert analyser.busy
+    qtbot.waitUntil(lambda: bool(reported))
+    assert [one.takes for one in reported] == [(first, second)]
+    assert not analyser.busy
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+def test_a_failure_is_told_and_raised(qtbot: QtBot) -> None:
+    def refuse(samples: np.ndarray, rate: int) -> None:
+        raise MemoryError("no room for the samples")
+
+    analyser = Analyser(refuse)
+    try:
+        with qtbot.captureExceptions() as raised, qtbot.waitSignal(analyser.failed):
+            analyser.analyse((take(0.1), None))
+        assert [kind for kind, _, _ in raised] == [MemoryError]
+        assert not analyser.busy
+    finally:
+        analyser.shut_down(wait=True)

@@ -13,7 +13,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import sketching
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.invitation import EmptyState, Invited
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 
 VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training lab"
 """Panels that begin empty; Listen has an empty state for each of A and B."""
@@ -68,10 +68,7 @@ def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:
     column = QVBoxLayout(window)
     column.addWidget(outside)
     column.addWidget(pages)
-    qtbot.addWidget(window)
-    window.show()
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    in_front(window, qtbot)
     outside.setFocus()
     pages.show_content(True)
     assert outside.hasFocus(), "it is not taken from elsewhere"

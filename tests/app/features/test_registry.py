@@ -21,7 +21,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import INSPECT, FeatureAction, MainStep, MenuPart, Place, Region
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import close, ready
 from tests.engine import small_speech
 
 CONTROL, ALT, SHIFT = (
@@ -95,10 +95,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
         theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load), (*FEATURES, COUNTER)
     )
     presenter = window.features["counter"]
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(window, qtbot)
     assert presenter.loads == 1 and presenter.takes is window.features["takes"]
     assert window.panels["counter"] is presenter.panel and presenter.panel.text() == "1"
     titles = [action.text() for menu in window.menuBar().findChildren(QWidget) for action in menu.actions()]

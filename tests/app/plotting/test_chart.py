@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
-from paretone.figures.scales import Scale
+from paretone.figures.scatter import Scale
 from paretone.measure.decoding import PositionAcceptance
 from paretone_app.features.decoding.panel import AcceptancePlot, RunningPlot
 from paretone_app.features.layers.layer_bars import LayerBars
@@ -24,6 +24,7 @@ from paretone_app.plotting.chart import Chart, TableTwin
 from paretone_app.plotting.plots import whole_numbers
 from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.conftest import in_front
 from tests.app.features.layers.test_panel import RECORD
 from tests.app.features.roofline.test_panel import report
 
@@ -110,11 +111,7 @@ def test_charts_on_a_sheet_leave_saving_to_it(qtbot: QtBot, kind: type[Chart]) -
 @pytest.mark.parametrize("kind", [RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
 def test_theme_and_font_are_followed_and_the_focus_is_seen(qtbot: QtBot, kind: type[Chart]) -> None:
     chart = made(kind)
-    qtbot.addWidget(chart)
-    chart.resize(500, 360)
-    chart.show()
-    chart.activateWindow()
-    qtbot.waitUntil(chart.isActiveWindow)
+    in_front(chart, qtbot, 500, 360)
     chart.clearFocus()
     light = chart.grab().toImage()
     chart.set_colours(DARK)

@@ -17,8 +17,8 @@ import pytest
 from PySide6.QtNetwork import QLocalServer
 from pytestqt.qtbot import QtBot
 
+from paretone.database import LockedError, held
 from paretone.errors import PlainError
-from paretone.locks import LockedError, held
 from paretone.models import catalogue
 from paretone.studies.store import DATABASE
 from paretone_app.__main__ import _answer, _open
@@ -27,7 +27,7 @@ from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell import only_window
 from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.app.features.dropping.test_dropping import made
 from tests.app.features.profiles.test_opening import exported
 from tests.voices import FIRST as FIRST_VOICE
@@ -160,10 +160,7 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     window = make_window()
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(window, qtbot)
     calls = Calls()
     _answer(window, calls)
     profile = tmp_path / "mine.json"
@@ -191,10 +188,7 @@ def test_whatever_can_be_dropped_can_be_given(
     window, calls = make_window(), Calls()
     recording = Path(shutil.copyfile(catalogue.voice(FIRST_VOICE).audio, tmp_path / "me.wav"))
     _open(window, str(recording))
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(window, qtbot)
     choice = window.features.find(SetupPresenter).setup.voice_choice
     assert choice.recording.text() == str(recording) and choice.name.text() == "me"
     qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)

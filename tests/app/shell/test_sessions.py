@@ -19,7 +19,7 @@ from paretone.models.base import SpeechModel
 from paretone.setting.setting import Setting
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.app.features.setup.test_choosing_models import choose
 from tests.app.shell.running import run
 from tests.engine import small_speech
@@ -33,16 +33,6 @@ def spoken(model: str) -> Setting:
     parser = argparse.ArgumentParser()
     speak.declare(parser)
     return arguments.setting(parser.parse_args(["--model", model, "--text", "Hello.", "--out", "out.wav"]), model)
-
-
-def opened(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    """``window``, once it is shown, built, and has a model."""
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy,
-        timeout=PATIENCE_MILLISECONDS,
-    )
-    return window
 
 
 def loaded(window: MainWindow, model: str, qtbot: QtBot) -> None:
@@ -65,7 +55,7 @@ def in_folder(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
 def test_the_baseline_of_each_model_is_the_command_lines_whatever_was_loaded_before(
     make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:
-    window = opened(make_window(load_model), qtbot)
+    window = ready(make_window(load_model), qtbot)
     chosen = window.state.selection
     chosen.set_text("Yes.")
     chosen.set_option("steps", 4)
@@ -87,7 +77,7 @@ def test_the_baseline_of_each_model_is_the_command_lines_whatever_was_loaded_bef
 def test_a_window_that_is_opened_again_has_what_it_had(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     window.state.selection.set_option("guidance", 0.9)
     window.state.selection.choose_voice("ella")
     in_folder(window, tmp_path / "mine", qtbot)
@@ -103,7 +93,7 @@ def test_a_window_that_is_opened_again_has_what_it_had(
     had = chosen.setting, chosen.text, chosen.speaker
     close(window, qtbot)
 
-    again = opened(make_window(), qtbot)
+    again = ready(make_window(), qtbot)
     chosen, comparison = again.state.selection, again.state.comparison
     assert (chosen.model_id, chosen.model_folder, chosen.device_wanted) == (CHECKPOINT, str(tmp_path / "mine"), "cpu")
     assert (chosen.setting, chosen.text, chosen.speaker) == had
@@ -120,11 +110,11 @@ def test_a_window_that_is_opened_again_has_what_it_had(
 def test_takes_that_were_deleted_meanwhile_are_not_compared(
     make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     window.results.library.delete(window.state.comparison.take_a.id)
     close(window, qtbot)
-    again = opened(make_window(), qtbot)
+    again = ready(make_window(), qtbot)
     assert again.state.comparison.take_a is None
     assert not again.notices.banner.isVisible(), again.notices.banner.text
     close(again, qtbot)
@@ -133,13 +123,13 @@ def test_takes_that_were_deleted_meanwhile_are_not_compared(
 def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     in_folder(window, tmp_path / "mine", qtbot)
     window.state.selection.set_option("steps", 5)
     close(window, qtbot)
     (tmp_path / "mine").rename(tmp_path / "moved")
 
-    again = opened(make_window(), qtbot)
+    again = ready(make_window(), qtbot)
     chosen, banner = again.state.selection, again.notices.banner
     assert (chosen.model_id, chosen.model_folder) == ("f5-mini", "")
     assert str(tmp_path / "mine") in banner.text and "F5 mini is loaded instead" in banner.text
@@ -160,11 +150,11 @@ def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
 def test_a_window_starts_usable_where_the_weights_of_the_last_model_are_gone(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     in_folder(window, tmp_path / "mine", qtbot)
     close(window, qtbot)
     (tmp_path / "mine" / "weights").unlink()
-    again = opened(make_window(), qtbot)
+    again = ready(make_window(), qtbot)
     assert (again.state.selection.model_id, again.state.selection.model_folder) == ("f5-mini", "")
     assert "F5 mini is loaded instead" in again.notices.banner.text
     assert [one.text() for one in again.notices.banner.answers] == ["Choose folder…"]
@@ -175,7 +165,7 @@ def test_a_window_starts_usable_where_the_weights_of_the_last_model_are_gone(
 def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     in_folder(window, tmp_path / "mine", qtbot)
     close(window, qtbot)
     file, kept = tmp_path / "window.ini", []
@@ -184,10 +174,10 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
         kept.append(file.read_bytes())
         return small_speech.load(*given, **named)
 
-    close(opened(make_window(load), qtbot), qtbot)
+    close(ready(make_window(load), qtbot), qtbot)
     assert b"loading" not in file.read_bytes()
     file.write_bytes(kept[0])  # As it is where the process ended during that.
-    again = opened(make_window(), qtbot)
+    again = ready(make_window(), qtbot)
     assert again.state.selection.model_id == "f5-mini"
     assert "was being loaded when the last session broke off" in again.notices.banner.text
     (button,) = again.notices.banner.answers
@@ -200,10 +190,10 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
 def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
     make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:
-    window = opened(make_window(load_model), qtbot)
+    window = ready(make_window(load_model), qtbot)
     window.state.selection.device_wanted = "cuda:7"
     close(window, qtbot)
-    again = opened(make_window(load_model), qtbot)
+    again = ready(make_window(load_model), qtbot)
     assert (again.state.selection.model_id, again.state.selection.device_wanted) == ("f5-mini", "auto")
     assert "best device" in again.notices.banner.text
     close(again, qtbot)
@@ -216,11 +206,11 @@ def test_options_of_an_earlier_version_are_given_up_with_a_sentence(
     earlier = {"text": "A text.", "options": {"steps": 5, "cross_fade": 0.3}, "used": {"precision": True}}
     settings.setValue("selection", json.dumps(earlier))
     settings.sync()
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     assert "all models begin with their defaults" in window.notices.banner.text
     assert window.state.selection.baseline_setting == spoken("f5-mini")
     assert (window.state.selection.text, window.state.selection.is_used("precision")) == ("A text.", False)
     close(window, qtbot)
-    window = opened(make_window(), qtbot)
+    window = ready(make_window(), qtbot)
     assert not window.notices.banner.isVisible(), "it is said once"
     close(window, qtbot)

@@ -37,7 +37,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.widgets.layouts import Shrinkable
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.app.damage import spoil
 from tests.app.holding import Posts
 from tests.app.shell.running import run
@@ -241,7 +241,7 @@ def test_no_other_window_is_shown_while_it_is_built(
         window = make_window()
         window.show()
         window.activateWindow()
-        qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+        ready(window, qtbot)
     finally:
         qapp.removeEventFilter(watch)
     assert shown == [window]
@@ -309,8 +309,7 @@ def test_a_damaged_library_is_replaced_when_the_user_says_so(
     folder = tmp_path / "data" / "takes"
     spoil(folder, readable)
     window = make_window()
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     assert "is damaged" in window.notices.banner.text
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     if not readable:
@@ -336,8 +335,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     qtbot: QtBot,
 ) -> None:
     window = make_window(data=tiny_disk)
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
     (tiny_disk / "ballast").write_bytes(bytes(room))
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED

@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel, Synthesise, TimeAgain
 from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
@@ -25,11 +25,6 @@ from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import Jobs
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
-
-
-@pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
-    return Presenter(tmp_path / "calibrations")
 
 
 def test_nothing_can_be_done_before_the_model_is_loaded(tmp_path: Path, qtbot: QtBot) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +12,6 @@ from paretone_app.numbers import rough_duration
 from paretone_app.state import cost
 from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
-
-
-@pytest.fixture
-def presenter(tmp_path: Path) -> Presenter:
-    return Presenter(tmp_path)
 
 
 def measured(presenter: Presenter, text: str, seconds: float, accelerated: bool = False) -> None:

@@ -1,7 +1,4 @@
-"""Decoding: the outcome of every speech token of a take, and the effect of drafting.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Decoding: the outcome of every speech token of a take, and the effect of drafting."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QScrollArea, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.decoding import (
     WINDOW,
     Drafting,

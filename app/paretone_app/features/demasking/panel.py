@@ -1,7 +1,4 @@
-"""Demasking: in which order did the canvas of a masked model fill in, and what was heard of it at each step?
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Demasking: in which order did the canvas of a masked model fill in, and what was heard of it at each step?"""
 
 from __future__ import annotations
 

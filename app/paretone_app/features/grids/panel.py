@@ -1,7 +1,4 @@
-"""Grid: the placed times in use next to well-known grids, and the search for them while it runs.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Grid: the placed times in use next to well-known grids, and the search for them while it runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Groups: speech tokens that sound alike, the largest groups first, and what they sound like.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Groups: speech tokens that sound alike, the largest groups first, and what they sound like."""
 
 from __future__ import annotations
 

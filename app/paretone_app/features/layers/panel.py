@@ -1,7 +1,4 @@
-"""Layers: importance of the layers of a speech language model, and the choice of kept ones.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Layers: importance of the layers of a speech language model, and the choice of kept ones."""
 
 from __future__ import annotations
 

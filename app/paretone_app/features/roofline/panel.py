@@ -1,7 +1,7 @@
 """Roofline: the measured time of every component against the least that this machine needs for it.
 
-A is the model without techniques, B with those in use. The panel is given its actions and knows neither the
-application's state nor the engine."""
+A is the model without techniques, B with those in use.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResi
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, shares
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
 from paretone_app.numbers import fixed, general, grouped, percent
 from paretone_app.plotting import files

@@ -1,7 +1,4 @@
-"""Strategy: the table of layers and steps and what is skipped there; edited by hand, filled in live, compared.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Strategy: the table of layers and steps and what is skipped there; edited by hand, filled in live, compared."""
 
 from __future__ import annotations
 

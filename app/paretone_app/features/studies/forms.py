@@ -12,7 +12,7 @@ from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.own_voices import is_own
+from paretone.models.voices import is_own
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting

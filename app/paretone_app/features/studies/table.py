@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTable
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
 from paretone.measure.processor_time import BUSY, busy_line
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.studies.wording import figure_text, shown
 from paretone_app.numbers import counted, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row

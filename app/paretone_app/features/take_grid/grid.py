@@ -12,7 +12,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.metrics import HIGHER, LOWER, Metric
 from paretone.models import catalogue
-from paretone.models.own_voices import is_own, shown_name
+from paretone.models.voices import is_own, shown_name
 from paretone.setting.knobs import Choice, Knob, Number, Switch, Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique

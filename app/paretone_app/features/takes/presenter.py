@@ -14,7 +14,7 @@ from paretone.errors import PlainError
 from paretone.files import write_wav
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.models.own_voices import is_own
+from paretone.models.voices import is_own
 from paretone.session.commands import JudgeTake, Synthesise
 from paretone.session.events import Event, JobFailed, TakeJudged
 from paretone.setting.take import Measurements, Take

@@ -1,8 +1,8 @@
 """Threshold: where does δ cut? The measured errors, a δ to drag through them, and what would then be skipped.
 
-The panel is given its actions and knows neither the application's state nor the engine. Keys in the plots: left and
-right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
-Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a table.
+Keys in the plots: left and right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home
+returns to the calibrated δ, Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a
+table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QMouseEven
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS

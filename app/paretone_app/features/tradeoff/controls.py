@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButt
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.measure.metrics import HIGHER, NEITHER
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.techniques import techniques
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import TradeoffAxis, axis

@@ -19,7 +19,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QMouseEvent, QP
 from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
 
 from paretone.listening.results import HeardFrom
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone_app.features.tradeoff.axes import axis, said
 from paretone_app.features.tradeoff.scene import Filter, Limit, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, described, legend

@@ -348,7 +348,7 @@ class TradeoffPresenter(Presenter):
         )
 
     def _build_tradeoff(self) -> QWidget:
-        from paretone.studies.published import published
+        from paretone.studies.gains import published
         from paretone_app.features.tradeoff.controls import TradeoffActions
         from paretone_app.features.tradeoff.panel import TradeoffPanel
         from paretone_app.results.points import published_points

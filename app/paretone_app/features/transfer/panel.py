@@ -1,7 +1,4 @@
-"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised.
-
-The panel is given its actions and knows neither the application's state nor the engine.
-"""
+"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.models.base import Utterance, Voice
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.techniques.ditreducio import UNITS
 from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport
 from paretone_app.numbers import counted, fixed, general, percent

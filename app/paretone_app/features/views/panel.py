@@ -1,7 +1,7 @@
 """Views: questions about the model, answered by figures that real runs make.
 
-The panel is given its actions and knows neither the application's state nor the engine. In the figure arrow keys go
-from point to point, Page Up and Page Down from panel to panel."""
+In the figure arrow keys go from point to point, Page Up and Page Down from panel to panel.
+"""
 
 from __future__ import annotations
 

@@ -10,11 +10,14 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+from pytestqt.qtbot import QtBot
 
 from paretone.models.base import AttentionCapture
 from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel, similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.window import MainWindow
 from tests.app.acting import acts
+from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
@@ -24,11 +27,7 @@ FRAMES, PROMPT = 200, 60
 @pytest.fixture
 def panel(qtbot) -> AttentionPanel:
     panel = AttentionPanel(LIGHT, *acts(1))
-    qtbot.addWidget(panel)
-    panel.resize(1000, 480)
-    panel.show()
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    in_front(panel, qtbot, 1000, 480)
     panel.setFocus()
     panel.set_layout(LAYERS, STEPS)
     return panel
@@ -300,3 +299,14 @@ def test_the_theme_is_followed_also_by_plots_made_later(panel: AttentionPanel) -
     for plot in shown(panel):
         assert plot.view.backgroundBrush().color().name() == DARK.base
         assert plot.frame.left.textPen().color().name() == DARK.muted
+
+
+@pytest.mark.slow
+def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
+    state, attention = window.state, window.panels["attention"]
+    window.features["attention"].capture(0, 1)
+    qtbot.waitUntil(lambda: attention.grid._captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    state.loading.load_model(state.selection.model_id)
+    assert attention.grid._captured is None
+    assert "Select a cell" in attention.status
+    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)

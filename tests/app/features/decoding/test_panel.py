@@ -17,6 +17,7 @@ from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
+from tests.app.conftest import in_front
 from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 
@@ -41,12 +42,8 @@ def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> T
 @pytest.fixture
 def panel(qtbot: QtBot) -> DecodingPanel:
     made = DecodingPanel(LIGHT, *acts(1))
-    qtbot.addWidget(made)
-    made.resize(900, 480)
     made.set_takes(take("Baseline", decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
+    in_front(made, qtbot, 900, 480)
     made.setFocus()
     return made
 

@@ -15,6 +15,7 @@ from paretone.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
 from paretone_app.features.demasking.panel import DemaskingPanel, committed
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
+from tests.app.conftest import in_front
 
 KEY = Qt.Key
 CODEBOOKS, FRAMES, STEPS = 3, 20, 6
@@ -37,12 +38,8 @@ def take(name: str, *passages: DemaskedPassage) -> Take:
 @pytest.fixture
 def panel(qtbot: QtBot) -> DemaskingPanel:
     made = DemaskingPanel(LIGHT, *acts(1))
-    qtbot.addWidget(made)
-    made.resize(900, 500)
     made.set_takes(take("Baseline", passage()), take("Blockwise", passage(), passage(0.8)))
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
+    in_front(made, qtbot, 900, 500)
     made.setFocus()
     return made
 

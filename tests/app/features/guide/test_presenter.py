@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
 from tests.app.shell.running import run
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
 
 
 def steps(window: MainWindow) -> dict[str, str]:
@@ -47,7 +54,8 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     assert steps(window) == done
 
 
-def test_calibrate_is_no_next_step_while_its_technique_is_off(window: MainWindow, qtbot: QtBot) -> None:
+def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     chosen, guide = window.state.selection, window.features["guide"].guide
     run(window, window.action.baseline, qtbot)
     assert "press <b>Calibrate</b>" in guide.hint
@@ -67,7 +75,8 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(window: MainWindow
     assert strategy.grid.empty_text() == "No strategy table yet: calibrate first (Ctrl+K), or import a table."
 
 
-def test_what_stands_against_the_next_step_is_said_instead_of_it(window: MainWindow, qtbot: QtBot) -> None:
+def test_what_stands_against_the_next_step_is_said_instead_of_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     window.state.selection.set_text("")
     said = window.action.baseline.toolTip()
     assert not window.action.baseline.isEnabled() and said

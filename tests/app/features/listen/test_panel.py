@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from paretone.audio.spectrogram import HOP
 from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
+from paretone_app.features.listen.plots import Picture, difference, outline
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 
@@ -165,3 +166,41 @@ def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech:
     assert line.isVisible() and line.value() == pytest.approx(1.75, abs=0.001) and host.plots._heard == 1
     host.plots.sought.emit(0.5)
     assert host.deck.sound is None and host.player.position == pytest.approx(0.5, abs=0.001), "a click means A and B"
+
+
+def picture(value: float, level: float, samples: int = 1000, frames: int = 5) -> Picture:
+    return Picture(np.full(samples, value, np.float32), 24000, np.full((frames, 100), level, np.float32))
+
+
+def test_the_difference_covers_the_time_that_both_have() -> None:
+    result = difference(picture(0.5, 1.0), picture(0.2, 0.25, 900, 4), floor=-8.0)
+    np.testing.assert_allclose(result.samples, np.full(900, 0.3), atol=1e-6)
+    np.testing.assert_allclose(result.mel, np.full((4, 100), 0.75))
+
+
+def test_two_silences_do_not_differ() -> None:
+    assert not difference(picture(0, -11.0), picture(0, -9.0), floor=-8.0).mel.any()
+    np.testing.assert_allclose(difference(picture(0, -2.0), picture(0, -11.0), floor=-8.0).mel, 6.0)
+
+
+def test_no_sample_is_missed() -> None:
+    samples = np.zeros(100_003, np.float32)
+    samples[77_777], samples[100_002] = 0.9, -0.8
+    times, values = outline(samples, 48000, 0.0, 3.0, 500)
+    assert len(times) == len(values) <= 1002
+    assert values.max() == np.float32(0.9)
+    assert values.min() == np.float32(-0.8)
+    assert abs(times[values.argmax()] - 77_777 / 48000) < 0.01
+    assert (np.diff(times) >= 0).all()
+
+
+def test_a_close_look_shows_the_samples() -> None:
+    samples = np.arange(1000, dtype=np.float32)
+    times, values = outline(samples, 1000, 0.1, 0.2, 500)
+    np.testing.assert_array_equal(values, samples[100:201])
+    np.testing.assert_allclose(times, np.arange(100, 201) / 1000)
+
+
+def test_outside_the_take_there_is_nothing() -> None:
+    times, values = outline(np.ones(10, np.float32), 1000, 5.0, 6.0, 100)
+    assert len(times) == len(values) == 0

@@ -9,6 +9,7 @@ import pytest
 import soundfile
 
 from paretone.models.catalogue import voice
+from tests.app.conftest import in_front
 from tests.app.features.player.host import RATE, Host, set_takes, take
 
 
@@ -23,11 +24,7 @@ def speech() -> np.ndarray:
 def empty(qtbot) -> Iterator[Host]:
     """A host without takes, with the focus in Listen."""
     host = Host()
-    qtbot.addWidget(host)
-    host.resize(900, 660)
-    host.show()
-    host.activateWindow()
-    qtbot.waitUntil(host.isActiveWindow)
+    in_front(host, qtbot, 900, 660)
     host.listen.setFocus()
     yield host
     host.playback.shut_down()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,12 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
-from paretone.models.own_voices import own_voice
-from paretone_app.features.setup.choices import ModelActions, VoiceChoice
+from paretone.models.voices import own_voice
+from paretone_app.features.setup.choices import VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.bridge import Background
-from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.acting import acts_of
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter
 from tests.voices import FIRST
@@ -29,20 +26,6 @@ from tests.voices import FIRST
 SHIPPED = catalogue.voice(FIRST)
 GERMAN = "Guten Tag, wie geht es Ihnen heute Morgen, mein Herr?"
 M4A = b"\x00\x00\x00\x1cftypM4A \x00\x00\x02\x00M4A isomiso2" + bytes(4000)
-
-
-@pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
-    return Presenter(tmp_path / "calibrations")
-
-
-@pytest.fixture
-def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
-    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.shut_down()
 
 
 @pytest.fixture

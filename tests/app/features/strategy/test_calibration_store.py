@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -56,3 +57,15 @@ def test_what_cannot_be_written_is_kept_in_memory(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="could not be written"):
         store.add(record())
     assert store.newest(compatibility(), record().knobs) == record()
+
+
+WRITTEN = Path(__file__).resolve().parents[3] / "first_edition" / "calibrations"
+
+
+def test_calibrations_are_read_and_give_tables(tmp_path: Path) -> None:
+    store = CalibrationStore(shutil.copytree(WRITTEN, tmp_path / "calibrations"))
+    assert not store.problems
+    (record,) = store.records
+    skipped = [record.derive(threshold).table.skipped_share for threshold in (0.0, 0.1, 0.4)]
+    assert skipped == sorted(skipped)
+    assert skipped[0] < skipped[-1]

@@ -23,6 +23,7 @@ from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
 from paretone_app.widgets.action import IconButton
 from tests.app.acting import acts_of
+from tests.app.conftest import in_front
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
 
@@ -35,11 +36,7 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 
 def open_panel(qtbot, colours: Colours = LIGHT) -> StrategyPanel:
     panel = StrategyPanel(colours, QUndoStack(), acts_of(StrategyActions))
-    qtbot.addWidget(panel)
-    panel.resize(700, 480)
-    panel.show()
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    in_front(panel, qtbot, 700, 480)
     panel.setFocus()
     return panel
 

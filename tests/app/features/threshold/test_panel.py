@@ -19,6 +19,7 @@ from paretone.wording import percent
 from paretone_app.features.threshold.panel import ThresholdPanel
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.widgets.action import Action
+from tests.app.conftest import in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
@@ -28,11 +29,7 @@ KEY = Qt.Key
 @pytest.fixture
 def empty(qtbot) -> ThresholdPanel:
     panel = ThresholdPanel(LIGHT, Action("Calibrate"))
-    qtbot.addWidget(panel)
-    panel.resize(700, 480)
-    panel.show()
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    in_front(panel, qtbot, 700, 480)
     panel.setFocus()
     return panel
 

@@ -150,7 +150,8 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     assert visited == ORDER and not tour.on and not card.isVisible() and not tour.frame.isVisible()
 
 
-def test_escape_ends_it_at_any_stop_and_the_focus_returns(window: MainWindow, qtbot: QtBot) -> None:
+def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     text = window.panels["setup"].text
     for number in range(8):
         window.workspaces.switch(LISTEN)
@@ -171,7 +172,8 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(window: MainWindow, qt
             assert focus is text
 
 
-def test_escape_cancels_jobs_only_after_the_tour(window: MainWindow, qtbot: QtBot) -> None:
+def test_escape_cancels_jobs_only_after_the_tour(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     tour = begin(window, qtbot)
     window.action.baseline.trigger()
     cancelled: list[None] = []
@@ -186,7 +188,8 @@ def test_escape_cancels_jobs_only_after_the_tour(window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
 
 
-def test_it_moves_nothing_and_is_reached_by_keys(window: MainWindow, qtbot: QtBot) -> None:
+def test_it_moves_nothing_and_is_reached_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     window.workspaces.switch(LISTEN)
     before = {name: panel.geometry() for name, panel in window.panels.items() if panel.isVisible()}
     tour = begin(window, qtbot)
@@ -202,7 +205,8 @@ def test_it_moves_nothing_and_is_reached_by_keys(window: MainWindow, qtbot: QtBo
     QTest.keyClick(focus, Qt.Key.Key_Escape)
 
 
-def test_models_without_a_stop_leave_it_out(window: MainWindow, qtbot: QtBot) -> None:
+def test_models_without_a_stop_leave_it_out(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
     tour = begin(window, qtbot)
     assert len(tour.course.stops) == 8
     tour.end()

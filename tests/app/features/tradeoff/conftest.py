@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from paretone.studies.published import published
+from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import published_points

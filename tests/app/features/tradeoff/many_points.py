@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.published import published
+from paretone.studies.gains import published
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.results.points import STUDY, Point, Sound, published_points

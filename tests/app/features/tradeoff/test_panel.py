@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from paretone.studies.published import published
+from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from paretone_app.features.tradeoff.words import Reference

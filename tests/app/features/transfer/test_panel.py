@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.models.base import Utterance, Voice
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport, TransferRequest
 from paretone_app.features.transfer.panel import COMBINATIONS, TransferActions, TransferPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind
 from tests.app.acting import acts_of
+from tests.app.conftest import PATIENCE_MILLISECONDS
 
 SENTENCES = ("One.", "Two.", "Three.")
 ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")
@@ -105,3 +110,76 @@ def test_ticked_voices_stay_ticked(panel: TransferPanel) -> None:
     assert {one.voice.id for one in panel.chosen} == {"ben"}
     panel.set_voices((ANN,))
     assert {one.voice.id for one in panel.chosen} == {"ann"}
+
+
+@pytest.fixture
+def shown(window: MainWindow) -> TransferPanel:
+    window.state.selection.set_option("steps", 4)
+    return window.panels["transfer"]
+
+
+def press(window: MainWindow, button, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: button.isEnabled() and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+        button.click()
+
+
+def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
+    # Without a table the reason is said.
+    assert not shown.measure_button.isEnabled()
+    assert "calibrate first" in shown.verdict.text()
+    assert shown.calibrate_button.isEnabled()
+    window.features["strategy"].state.calibrate_on((shown.chosen[0],))
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    press(window, shown.measure_button, qtbot)
+    report = shown._report
+    assert [one.sentence.text for one in report.calibrated] == [shown.chosen[0].text.rstrip(".")]
+    assert [one.sentence.text for one in report.unseen] == [shown.chosen[1].text.rstrip(".")]
+    assert shown.table.rowCount() == 2
+    shown.sentences.item(1).setCheckState(Qt.CheckState.Unchecked)
+    shown.can.measure.trigger()
+    assert "tick other sentences" in window.notices.banner.text
+    assert report.verdict in shown.verdict.text()
+    window.features["strategy"].state.set_threshold(0.2)
+    qtbot.waitUntil(
+        lambda: shown.table.rowCount() == 0 or window.features["strategy"].state.table.fingerprint == report.table
+    )
+
+
+def test_while_it_is_measured_nothing_else_is_waited_for(
+    shown: TransferPanel, window: MainWindow, qtbot: QtBot
+) -> None:
+    window.features["strategy"].state.calibrate_on((shown.chosen[0],))
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    shown.measure_button.click()
+    assert [job.kind for job in window.jobs.running] == [Kind.TRANSFER]
+    assert shown.measure_button.toolTip() == "The transfer is being measured; press Esc to cancel."
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert shown.measure_button.isEnabled()
+
+
+def test_several_sentences_give_one_table(shown: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
+    chosen = shown.chosen
+    assert len(chosen) == 2
+    press(window, shown.calibrate_button, qtbot)
+    # The small model reads full stops as ends of passages.
+    assert window.features["strategy"].state.calibrated_on == tuple(
+        replace(one, text=one.text.rstrip(".")) for one in chosen
+    )
+    assert "worst error of 2 sentences" in window.features["strategy"].state.table.origin
+
+
+def test_an_imported_table_claims_no_sentence_as_its_own(
+    window: MainWindow, qtbot: QtBot, shown: TransferPanel
+) -> None:
+    strategy = window.features["strategy"].state
+    state = window.state
+    strategy.calibrate()
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert strategy.calibrated_on == (Utterance(state.selection.text.rstrip("."), state.selection.voice),)
+    strategy.replace_table(replace(strategy.table, origin="imported from there"), "import")
+    strategy.measure_transfer(shown.chosen)
+    command = window.jobs.running[0].command
+    assert isinstance(command.request, TransferRequest)
+    assert command.request.calibrated == ()
+    assert shown.measure_button.toolTip() == "The transfer is being measured; press Esc to cancel."

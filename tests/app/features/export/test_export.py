@@ -1,0 +1,306 @@
+"""The dialog that exports a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+from safetensors import safe_open
+
+from paretone.export.copied import paretone_profile
+from paretone.export.programs.f5_tts import TARGET as F5_TTS
+from paretone.models import load_model
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
+from paretone.session.commands import ExportProfile
+from paretone.session.events import TakeReady
+from paretone.setting.profile import Profile
+from paretone.techniques.guidance_free import SAFETENSORS
+from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
+from tests.app.conftest import PATIENCE_MILLISECONDS, ready
+from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
+
+
+@pytest.fixture
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    made = Presenter(tmp_path / "calibrations")
+    calibrated(made)
+    return made
+
+
+def opened(presenter: Presenter, qtbot: QtBot) -> ProfileDialog:
+    dialog = ProfileDialog(presenter.state)
+    qtbot.addWidget(dialog)
+    dialog.open()
+    return dialog
+
+
+def contents(dialog: ProfileDialog) -> str:
+    return "\n".join(label.text() for label in dialog.findChildren(QLabel))
+
+
+def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
+    dialog.path.selectAll()
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Delete)
+    qtbot.keyClicks(dialog.path, str(path))
+
+
+def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) -> None:
+    text = contents(opened(presenter, qtbot))
+    assert "Small, small, SHA-256 0000000000000000…" in text
+    assert f"{presenter.strategy.table.layers} × {presenter.strategy.table.steps}" in text
+    assert "synthesise this setting first" in text
+    presenter.state.follow(TakeReady(3, presenter.take(presenter.state.selection.setting, "fast"), OPERATIONS))
+    assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
+
+
+def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    path = tmp_path / "profile.json"
+    type_path(dialog, path, qtbot)
+    with qtbot.waitSignal(dialog.written) as blocker:
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert blocker.args == [str(path)]
+    assert not dialog.isVisible()
+    assert Profile.load(path).setting == presenter.state.selection.setting
+
+
+def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
+    presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
+    dialog = opened(presenter, qtbot)
+    for path, words in (
+        ("", "Type a file name."),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "profile.json", f"The folder {tmp_path / 'none'} does not exist."),
+    ):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text()
+        assert not dialog.export_button.isEnabled()
+    existing = tmp_path / "profile.json"
+    existing.write_text("{}")
+    type_path(dialog, existing, qtbot)
+    assert dialog.note.text() == "profile.json exists and will be replaced."
+    assert dialog.export_button.isEnabled()
+
+
+def test_a_path_that_cannot_even_be_looked_at_is_told(presenter: Presenter, qtbot: QtBot) -> None:
+    dialog = opened(presenter, qtbot)
+    dialog.path.setText(f"/{'x' * 300}/profile.json")
+    assert "cannot be read" in dialog.note.text()
+    assert not dialog.export_button.isEnabled()
+
+
+def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    type_path(dialog, tmp_path / "mine.json", qtbot)
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
+    assert dialog.path.text().endswith("f5-mini-ditreducio-for-f5-tts")
+    assert "and a module that applies it to the official package" in contents(dialog)
+    assert dialog.path.accessibleName() == "Folder to write to"
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Up)
+    assert dialog.path.text() == str(tmp_path / "mine.json")
+
+
+def test_return_hands_the_export_to_the_engine(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
+    type_path(dialog, tmp_path / "out", qtbot)
+    assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be created."
+    with qtbot.assertNotEmitted(dialog.written):
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+    command = presenter.sent[-1]
+    assert isinstance(command, ExportProfile)
+    assert (command.target, command.folder) == (F5_TTS.name, str(tmp_path / "out"))
+    assert command.profile == ProfileExport(presenter.state).profile()
+
+
+def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    dialog.target.setCurrentIndex(dialog.target.findData(SAFETENSORS.name))
+    assert "there are no CFG-free weights to write" in dialog.note.text()
+    assert not dialog.export_button.isEnabled()
+    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
+    assert dialog.export_button.isEnabled()
+    presenter.state.selection.switch("first_block", True)
+    presenter.state.selection.switch("ditreducio", False)
+    again = opened(presenter, qtbot)
+    assert not again.account.isVisible()
+    again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
+    dropped, honoured = again.account.toPlainText().split("Honoured")
+    assert "Steps 4" in honoured
+    assert "First-block cache" in dropped
+    assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"
+    again.target.setCurrentIndex(again.target.findData(SAFETENSORS.name))
+    assert not again.account.isVisible()
+
+
+def test_a_setting_without_techniques_is_exported_too(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    presenter.state.selection.switch("ditreducio", False)
+    assert presenter.state.availability.why_not_accelerate() == "Enable a technique first."
+    assert presenter.state.availability.why_not_export() == ""
+    dialog = opened(presenter, qtbot)
+    type_path(dialog, tmp_path / "plain.json", qtbot)
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert Profile.load(tmp_path / "plain.json").setting.techniques == ()
+
+
+def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
+    (tmp_path / "file").write_text("mine")
+    for path, words, possible in (
+        ("", "Type a folder.", False),
+        (tmp_path / "file", "is a file", False),
+        (tmp_path, "are not overwritten", True),
+    ):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text()
+        assert dialog.export_button.isEnabled() is possible
+
+
+def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
+    type_path(dialog, tmp_path / "profile.json", qtbot)
+    presenter.state.selection.set_option("steps", 7)  # Its table no longer fits.
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert "Calibrate again" in dialog.note.text()
+    assert dialog.isVisible()
+    assert not (tmp_path / "profile.json").exists()
+
+
+def test_every_target_says_what_it_does_or_why_it_cannot(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    presenter.state.selection.switch("ditreducio", False)
+    dialog = opened(presenter, qtbot)
+    possible = []
+    for index in range(1, dialog.target.count()):
+        dialog.target.setCurrentIndex(index)
+        said = dialog.account.isVisible()
+        assert said is dialog.export_button.isEnabled()
+        assert said or dialog.note.text().endswith(".")
+        possible += [dialog.target.currentData()] if said else []
+    assert {"f5-tts", "sglang"} <= set(possible)
+    dialog.target.setCurrentIndex(dialog.target.findData("sglang"))
+    type_path(dialog, tmp_path / "out", qtbot)
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    command = presenter.sent[-1]
+    assert isinstance(command, ExportProfile)
+    assert (command.target, command.profile.setting.techniques) == ("sglang", ())
+
+
+STUDENT = StudentWeights("/there/student-2.safetensors", "1" * 64, (0, 2), "recovered", 45.0)
+DRAFT = DraftWeights("/there/draft-3.safetensors", "2" * 64, (0, 1, 2), (0, 1), True)
+
+
+def opened_weights(qtbot: QtBot, model: str = "lm-mini") -> WeightsDialog:
+    info: ModelInfo = replace(INFO, id=model, title="LM", students=(STUDENT,), drafts=(DRAFT,))
+    dialog = WeightsDialog(info)
+    qtbot.addWidget(dialog)
+    dialog.open()
+    return dialog
+
+
+def said(dialog: WeightsDialog) -> str:
+    return "\n".join(label.text() for label in dialog.findChildren(QLabel))
+
+
+def test_it_says_what_is_written_for_whom(qtbot: QtBot) -> None:
+    dialog = opened_weights(qtbot)
+    assert [dialog.weights.itemText(index) for index in range(2)] == [
+        f"Student with 2 layers, 45 min of training ({Path(STUDENT.path).stem})",
+        f"Draft with 3 layers ({Path(DRAFT.path).stem})",
+    ]
+    assert "Layers 0, 2. The folder will hold a Hugging Face checkpoint" in said(dialog)
+    assert "SSD" not in said(dialog)
+    dialog.weights.setCurrentIndex(1)
+    assert "SSD's current settings are included" in said(dialog)
+    assert "llm.pt" in said(opened_weights(qtbot, "CosyVoice2-0.5B"))
+
+
+def test_a_folder_is_proposed_until_one_is_typed(qtbot: QtBot) -> None:
+    dialog = opened_weights(qtbot)
+    assert Path(dialog.path.text()).name == "lm-mini-student-2"
+    dialog.weights.setCurrentIndex(1)
+    assert Path(dialog.path.text()).name == "lm-mini-draft-3"
+    qtbot.keyClicks(dialog.path, "x")
+    dialog.weights.setCurrentIndex(0)
+    assert dialog.path.text().endswith("x")
+
+
+@pytest.mark.parametrize(("place", "words"), [("", "Type a folder."), ("file", "is a file; choose a folder")])
+def test_a_place_that_cannot_be_forbids_the_export(qtbot: QtBot, tmp_path: Path, place: str, words: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    dialog = opened_weights(qtbot)
+    dialog.path.selectAll()
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Delete)
+    qtbot.keyClicks(dialog.path, str(tmp_path / place) if place else "")
+    assert words in dialog.note.text()
+    assert not dialog.export_button.isEnabled()
+
+
+def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened_weights(qtbot)
+    dialog.weights.setCurrentIndex(1)
+    dialog.path.selectAll()
+    qtbot.keyClicks(dialog.path, str(tmp_path / "out"))
+    with qtbot.waitSignal(dialog.wanted) as asked:
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert asked.args == ["draft", DRAFT.path, str(tmp_path / "out")]
+    assert not dialog.isVisible()
+
+
+@pytest.fixture
+def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
+    """The window with the bundled model loaded and CFG-free used, which needs no calibration."""
+    made = make_window(load=load_model)
+    ready(made, qtbot)
+    made.state.selection.switch("ditreducio", False)
+    made.state.selection.switch("guidance_free", True)
+    return made
+
+
+def export(window: MainWindow, qtbot: QtBot, target: str, folder: Path) -> Outcome:
+    """Export as a user would, by keys; how the job ended."""
+    window.action.export_profile.trigger()
+    (dialog,) = window.findChildren(ProfileDialog)
+    while dialog.target.currentData() != target:
+        QTest.keyClick(dialog.target, Qt.Key.Key_Down)
+    dialog.path.selectAll()
+    QTest.keyClicks(dialog.path, str(folder))
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        QTest.keyClick(dialog.path, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not window.findChildren(ProfileDialog), timeout=PATIENCE_MILLISECONDS)
+    return ended.args[1]
+
+
+@pytest.mark.slow
+def test_both_targets_are_written_and_nothing_is_replaced(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window.state.selection.switch("guidance_free", False)
+    assert window.action.export_profile.isEnabled(), "a plain setting can be exported"
+    assert not window.action.accelerated.isEnabled()
+    window.state.selection.switch("guidance_free", True)
+    folder = tmp_path / "package"
+    assert export(window, qtbot, F5_TTS.name, folder) is Outcome.FINISHED
+    assert paretone_profile.read(folder)["sampling"]["guidance"] == 0
+    assert f"{folder} holds the profile" in window.notices.banner.text
+    assert window.features["export"].step_done("export_profile")
+
+    weights = tmp_path / "weights"
+    assert export(window, qtbot, SAFETENSORS.name, weights) is Outcome.FINISHED
+    (written,) = weights.glob("*.safetensors")
+    with safe_open(written, framework="pt") as file:
+        assert file.metadata()["cfg_free"] == "true"
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("My own.")
+    assert export(window, qtbot, F5_TTS.name, tmp_path / "mine") is Outcome.FAILED
+    assert "README.md exists with other content and is kept" in window.notices.banner.text
+    assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]

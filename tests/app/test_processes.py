@@ -1,0 +1,107 @@
+"""The application never imports torch. What the engine at work imports: ``engine/session/test_engine_thread.py``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paretone.errors import DeviceError
+from paretone.own_process import KERNELS
+
+APPLICATION = (
+    "paretone_app.__main__ paretone_app.shell.window paretone_app.shell.headless_tour "
+    "paretone_app.features.attention.panel paretone_app.features.listen.panel paretone_app.features.meters.panel "
+    "paretone_app.features.strategy.panel paretone_app.features.threshold.panel "
+    "paretone_app.features.export paretone_app.features.lab.panel paretone_app.listening.webmushra "
+    "paretone_app.features.studies.panel paretone_app.features.studies.maker "
+    "paretone_app.results.study"
+)
+WINDOW = "paretone_app.__main__ paretone_app.shell.window"
+
+
+@pytest.mark.parametrize(
+    ("modules", "forbidden"),
+    [
+        (APPLICATION, "torch"),
+        # The window is there first; what reads studies comes after it.
+        (WINDOW, "torch pyqtgraph paretone.studies.results"),
+    ],
+)
+def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -> None:
+    code = (
+        "import importlib, sys\n"
+        f"for name in {modules.split()!r}: importlib.import_module(name)\n"
+        f"print(*sorted(name for name in {forbidden.split()!r} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
+@pytest.mark.parametrize("display", ["", ":7777"])
+def test_without_a_display_a_sentence_is_said(tmp_path: Path, display: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("QT_QPA", "WAYLAND"))}
+    command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path)]
+    ended = subprocess.run(
+        command,
+        env={**environment, "DISPLAY": display},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == DeviceError.exit_code
+    assert ended.stderr.startswith("Paretone cannot open its window: could not connect to display")
+    assert "use the command line" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+class Reached(Exception):
+    """Ends the start there."""
+
+
+@pytest.mark.parametrize("started", ["paretone_app.__main__", "tests.tools.endurance.__main__"])
+def test_the_window_shares_one_heap_first_of_all(started: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = importlib.import_module(started)
+    for name in KERNELS:
+        monkeypatch.setenv(name, "64")
+
+    def stop() -> None:
+        raise Reached
+
+    monkeypatch.setattr(program, "share_one_heap", stop)
+    with pytest.raises(Reached):
+        program.main([])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends processes otherwise")
+def test_sigterm_closes_the_window_and_keeps_what_it_keeps(tmp_path: Path) -> None:
+    settings = tmp_path / "window.ini"
+    command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    with subprocess.Popen(
+        [*command, "--measure-start"],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("ModelLoaded"):
+                process.send_signal(signal.SIGTERM)
+                break
+        said += process.stdout.readlines()
+        assert process.wait(300) == 143, "".join(said)
+    assert "Traceback" not in "".join(said)
+    assert "geometry" in settings.read_text()
