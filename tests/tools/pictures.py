@@ -307,7 +307,7 @@ async def _mushra(window: MainWindow) -> AsyncIterator[QWidget]:
         page.time_line.region_drawn.emit(*_LOOP)
         yield window
     finally:
-        lab.abandoned.emit()
+        lab.can.abandon.trigger()
 
 
 @asynccontextmanager
