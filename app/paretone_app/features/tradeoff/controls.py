@@ -228,33 +228,29 @@ class PlotOptionsLine(QWidget):
         """Whether the user chose axes, rather than none yet."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
-        self.log_x_box = self._box("log", "Logarithmic X axis, for figures above 0", False)
-        self.log_x_box.setAccessibleName("Logarithmic X axis")
-        self.log_y_box = self._box("log", "Logarithmic Y axis, for figures above 0", False)
-        self.log_y_box.setAccessibleName("Logarithmic Y axis")
-        self.dominated_box = self._box("Show &dominated", "Also show points beaten on both axes", True)
-        self.intervals_box = self._box("&Intervals", "95 % bootstrap intervals over sentences", True)
-        self.ratios_box = self._box("Ra&tios", "Divide figures by those of each point’s baseline", False)
-        self.published_box = self._box("&Published", "Results of five papers, as ratios to their baselines", False)
         self.boxes: Mapping[str, QCheckBox] = {
-            "dominated": self.dominated_box,
-            "intervals": self.intervals_box,
-            "ratios": self.ratios_box,
-            "published": self.published_box,
-            "log_x": self.log_x_box,
-            "log_y": self.log_y_box,
+            "dominated": self._box("Show &dominated", "Also show points beaten on both axes", True),
+            "intervals": self._box("&Intervals", "95 % bootstrap intervals over sentences", True),
+            "ratios": self._box("Ra&tios", "Divide figures by those of each point’s baseline", False),
+            "published": self._box("&Published", "Results of five papers, as ratios to their baselines", False),
+            "log_x": build.named(
+                self._box("log", "", False), "Logarithmic X axis", "Logarithmic X axis, for figures above 0"
+            ),
+            "log_y": build.named(
+                self._box("log", "", False), "Logarithmic Y axis", "Logarithmic Y axis, for figures above 0"
+            ),
         }
         """Check boxes by the field of :class:`PlotOptions` that each sets."""
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        axes = (("X axis", self.x_choice, self.log_x_box), ("Y axis", self.y_choice, self.log_y_box))
+        axes = (("X axis", self.x_choice, self.boxes["log_x"]), ("Y axis", self.y_choice, self.boxes["log_y"]))
         for title, choice, box in axes:
             row.addWidget(QLabel(title))
             row.addWidget(choice, 3)
             row.addWidget(box)
             row.addSpacing(NEAR)
-        for box in (self.dominated_box, self.intervals_box, self.ratios_box, self.published_box):
-            row.addWidget(box)
+        for name in ("dominated", "intervals", "ratios", "published"):
+            row.addWidget(self.boxes[name])
 
     def _box(self, title: str, tip: str, on: bool) -> QCheckBox:
         box = build.named(QCheckBox(title), tip=tip)
