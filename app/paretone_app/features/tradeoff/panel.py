@@ -91,7 +91,7 @@ class TradeoffPanel(QWidget):
 
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
-        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine(self._clear)
+        self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", self.can.save)
