@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
-from paretone.models.base import Piece, Synthesis, flow_model
+from paretone.models.base import Piece, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.language_network import TokenModel
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
@@ -24,7 +23,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
 from paretone.techniques import problem
 from tests.engine.models.small_causal import small_model, small_transformer
-from tests.engine.recorder import Clock, Follower
+from tests.engine.recorder import Clock, Follower, collected
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
 from tests.same_sound import assert_same_sound
@@ -37,16 +36,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
 
 
 def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
-    pieces: list[np.ndarray] = []
-
-    def collected(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
-        while True:
-            try:
-                pieces.append(next(speech).samples)
-            except StopIteration as end:
-                return end.value
-
-    synthesis = collected(stream(model, LONG, voice("", "lm-mini"), setting(speed=0.9)))
+    heard, synthesis = collected(stream(model, LONG, voice("", "lm-mini"), setting(speed=0.9)))
+    pieces = [one.samples for one in heard]
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
@@ -172,14 +163,8 @@ def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     text = " ".join([LONG] * times)
     _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
     assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 6 * times
-    pieces, speech = [], stream(brief, text, voice("", "lm-mini"), setting(speed=2.0))
-    while True:
-        try:
-            pieces.append(next(speech).samples)
-        except StopIteration as end:
-            said = end.value
-            break
-    assert len(pieces) > times and np.array_equal(np.concatenate(pieces), said.samples)
+    pieces, said = collected(stream(brief, text, voice("", "lm-mini"), setting(speed=2.0)))
+    assert len(pieces) > times and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
     assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
     assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
     assert not any(said.trace.decoding.run_away) and not said.notes
