@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,9 +27,60 @@ from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
-from tests.engine.models.kernels.replaying import Again, Told, flow, graphs, language, masked
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
+
+
+class Again:
+    """Records by running again; counts how often it recorded and replayed."""
+
+    def __init__(self) -> None:
+        self.recorded = self.replayed = 0
+
+    def __call__(self, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        output = run()
+        self.recorded += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            output.copy_(run())
+
+        return replay, output
+
+
+class Told(Observer):
+    """Keeps the lines that a take is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def status(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def graphs(**knobs: object) -> UsedTechnique:
+    return UsedTechnique("graphs", Values({"bucket": 64, "most": 8} | knobs))
+
+
+def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
+    model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
+    model._graphs = GraphCache(record)
+    return model
+
+
+def language(root: Path, record: Callable):
+    model = speaking.load(root)
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = GraphCache(record)
+    return model
+
+
+def masked(tmp_path: Path, record: Callable):
+    model = load_model("OmniVoice", folder=str(small_release.write_release(tmp_path / "model")), device="cpu")
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = GraphCache(record)
+    return model
+
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA graphics card")
 
