@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, flow_model
 from paretone.models.catalogue import voice
@@ -18,7 +17,6 @@ from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
 from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
-from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
 from paretone.techniques import problem
@@ -26,7 +24,6 @@ from tests.engine.models.small_causal import small_model, small_transformer
 from tests.engine.recorder import Clock, Follower, collected
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
-from tests.same_sound import assert_same_sound
 from tests.workload import workload
 
 
@@ -51,19 +48,6 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
     assert len(trace.decoding.starts) == len(trace.chunk_texts) == len(trace.chunk_seconds) > 1
     assert trace.decoding.seconds_of[-1] == pytest.approx(measured.audio_seconds, abs=0.05)
     assert trace.mel.shape[0] >= 2 * measured.tokens * HOP // 256
-
-
-def test_a_seed_is_a_take(model: LmMiniSpeech) -> None:
-    first, again, other = (spoken(model, setting(seed=seed)) for seed in (1, 1, 2))
-    assert np.array_equal(first.samples, again.samples)
-    assert first.trace.decoding.tokens == again.trace.decoding.tokens != other.trace.decoding.tokens
-
-
-def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> None:
-    synthesis = spoken(model, setting())
-    prompt = model._front_end.prompt(voice("", "lm-mini"))
-    at_once = model._decoder(prompt, 0, Values()).whole(synthesis.trace.decoding.tokens)
-    assert_same_sound(synthesis.samples, faded_after(at_once.samples, script_of(model, setting()).passages[0].end))
 
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:

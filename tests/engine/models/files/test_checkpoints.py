@@ -18,6 +18,7 @@ from paretone.errors import Cancelled, CheckpointError
 from paretone.models import load_model
 from paretone.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights, require_numbers
 from paretone.paths import resource
+from tests.workload import crossed
 
 WEIGHTS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.ones(2)}
 
@@ -202,9 +203,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("kind", WRONG)
-@pytest.mark.parametrize(("model", "folder", "tensor"), PARTS)
-def test_a_broken_tensor_is_named(models: Path, model: str, folder: str, tensor: str, kind: str) -> None:
+@pytest.mark.parametrize(("part", "kind"), crossed(PARTS, list(WRONG)))
+def test_a_broken_tensor_is_named(models: Path, part: tuple[str, str, str], kind: str) -> None:
+    model, folder, tensor = part
     path = models / folder / "model.safetensors"
     own, weights = path.read_bytes(), load_file(path)
     name = next(one for one in weights if one.endswith(tensor))

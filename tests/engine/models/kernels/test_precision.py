@@ -21,6 +21,7 @@ from paretone.models.kernels.precision import Int8Linear, in_precision, offered
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 FRAMES = 40
@@ -165,7 +166,7 @@ class Trajectory:
 
 
 @pytest.fixture(scope="module")
-def trajectory(short_prompts: None) -> Trajectory:
+def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
     works = model.internals(scripted(model, harvard_sentences()[0], voice("", "omni-mini"), setting))
