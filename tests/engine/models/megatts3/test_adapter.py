@@ -275,15 +275,6 @@ def test_a_recording_without_its_words_is_refused(model: MegaSpeech, own: Voice)
         speak(model, who=replace(own, transcript="No."))
 
 
-def test_a_voice_whose_phones_are_other_ones_is_aligned(model: MegaSpeech) -> None:
-    shipped = voice("", MINI)
-    changed = replace(shipped, phones=(*shipped.phones[:3], ("xh", *shipped.phones[3][1:]), *shipped.phones[4:]))
-    own, found = (model._front_end._prompt(who) for who in (shipped, changed))
-    assert found.spoken.phones != own.spoken.phones
-    # A recording that is aligned has lost the silence at its ends.
-    assert 0.8 * own.spoken.frames < found.spoken.frames <= own.spoken.frames
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
