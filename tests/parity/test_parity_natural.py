@@ -240,7 +240,7 @@ def test_lengths_are_the_same_but_for_the_rounding_to_eight_bits(teacher: hibari
 
 
 def test_the_files_are_made_from_the_wheel() -> None:
-    from paretone.training.recipes import natural_front_end as recipe
+    from tests.tools import natural_front_end as recipe
 
     assert recipe.pronunciations() == bundled(lexicon.FILE).read_bytes()
     for file, made in ((lengths.FILE, recipe.lengths_weights()), (unknown_words.FILE, recipe.unknown_words_weights())):

@@ -296,6 +296,9 @@ class SpeechModel(Protocol):
 class FlowModel(SpeechModel, Protocol):
     """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
 
+    def replanned(self, script: Any, plan: Any) -> Any:
+        """``script`` under another ``plan`` that differs in the times of its steps only: nothing is read again."""
+
     def operations(self, script: Any) -> OperationCounts:
         """Operations of one backbone evaluation of the first passage, without running anything."""
 

@@ -46,8 +46,7 @@ from paretone.session.events import (
     TakeJudged,
     WeightsExported,
 )
-from paretone.session.executor import Executor
-from paretone.session.observers import JobObserver, PreparationObserver, RunningJob
+from paretone.session.executor import Executor, JobObserver, PreparationObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.studies import definition

@@ -240,6 +240,7 @@ def test_whatever_the_prompt_greedy_decoding_is_repeated() -> None:
     # Exact as well, however bad the draft.
     request = request_of(target, maximum=40)
     other = replace(request, embedded=-request.embedded)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     found = speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
     assert tokens_of(list(found)) == expected
 

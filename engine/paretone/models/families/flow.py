@@ -220,6 +220,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         if voice is not None:
             self._evaluator(voice, plan, observer)
 
+    def replanned(self, script: FlowScript, plan: FlowPlan) -> FlowScript:
+        return replace(script, plan=plan, network=self._network(plan, script.voice, SILENT))
+
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: FlowScript) -> PassageJoiner:
         return PassageJoiner(self._fader(script.options), len(script.passages))

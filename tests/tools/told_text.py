@@ -1,4 +1,4 @@
-"""``python -m paretone.training.recipes.told_text``: how a natural F5 speaks when its text is aligned less exactly.
+"""``python -m tests.tools.told_text``: how a natural F5 speaks when its text is aligned less exactly.
 
 With every phone told at its own frames, predicted naturalness does not fall with the steps; with phones spread over
 their words or phrases the model decides more itself, and steps matter. Each alignment is a study over steps, by the
@@ -150,7 +150,7 @@ class _Follower(StudyFollower):
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.told_text", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.told_text", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="export of voice-f5")
     parser.add_argument("--work", type=Path, required=True, help="folder for the studies, their speech and reports")
     parser.add_argument("--told", nargs="+", choices=tuple(TOLD), default=list(TOLD), help="alignments (default: all)")

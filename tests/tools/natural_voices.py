@@ -1,4 +1,4 @@
-"""``python -m paretone.training.recipes.natural_voices --export FOLDER``: the named voices of natural speech, a
+"""``python -m tests.tools.natural_voices --export FOLDER``: the named voices of natural speech, a
 resource.
 
 A voice is a prompt: one sentence that the teacher speaks at a pitch and a formant scale. These five are farther from
@@ -65,7 +65,7 @@ def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_voices", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_voices", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:
         export(parser.parse_args(arguments).export, NaturalTeacher())

