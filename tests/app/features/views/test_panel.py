@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -210,15 +210,6 @@ def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> No
     panel.set_colours(DARK)
     assert large.view.backgroundBrush().color().name() == DARK.base
     large.close()
-
-
-def test_every_control_has_a_name(panel: ViewsPanel) -> None:
-    panel.show_figure(figure())
-    for one in (*panel.findChildren(QAbstractButton), *panel.findChildren(QComboBox)):
-        if one.focusPolicy() & Qt.FocusPolicy.TabFocus:
-            assert one.accessibleName() or one.text(), one
-    assert panel.canvas.accessibleName()
-    assert panel.canvas.accessibleDescription()
 
 
 def test_tab_goes_from_the_view_to_its_knobs_to_compute(panel: ViewsPanel) -> None:
