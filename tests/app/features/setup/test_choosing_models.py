@@ -62,10 +62,10 @@ def test_the_text_of_the_other_model_goes_with_it(borrowed_window: MainWindow) -
     assert "does not come with Paretone (licence of the weights: CC-BY-NC-4.0)" in setup.model_choice.note.text()
     assert setup.model_choice.folder.isVisibleTo(setup) and setup.model_choice.download.isVisibleTo(setup)
     assert borrowed_window.state.selection.model_id == "f5-mini" and not setup.model_choice.load.isVisibleTo(setup)
-    assert setup._cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
+    assert setup.cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
     choose(borrowed_window, borrowed_window.state.selection.model_id)
     assert setup.model_choice.note.text() == before
-    assert "steps" in setup._cost.text()
+    assert "steps" in setup.cost.text()
     assert not setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.keep.isVisibleTo(setup)
 
 

@@ -151,11 +151,11 @@ def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
     said = QSignalSpy(panel.canvas.read)
     press(panel.canvas, KEY.Key_Right, KEY.Key_Right, KEY.Key_Down)
     assert said.at(2) == ["Map. Layer 2, step 2: 1"]
-    assert panel._reading.text() == "Map. Layer 2, step 2: 1"
+    assert panel.reading.text() == "Map. Layer 2, step 2: 1"
     press(panel.canvas, KEY.Key_PageDown)
     assert said.at(3) == ["full, 0.2: 6 % (95 % interval 5 to 7)"]
     press(panel.canvas, KEY.Key_PageDown, KEY.Key_Left, KEY.Key_PageDown)
-    assert panel._reading.text() == "b, none: 2 ms"
+    assert panel.reading.text() == "b, none: 2 ms"
 
 
 def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
@@ -180,7 +180,7 @@ def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     panel.set_colours(DARK)
     panel.set_colours(LIGHT)
     press(panel.canvas, KEY.Key_Right)
-    assert panel._reading.text().startswith("Map.")
+    assert panel.reading.text().startswith("Map.")
     panel.show_figure(figure())
     assert panel.canvas.grab().toImage() == first, "nothing of the other figure is left"
 
@@ -286,7 +286,7 @@ def test_every_view_draws_what_the_engine_computes(window: MainWindow, qtbot: Qt
             panel = opened(window, one.name)
             QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
             qtbot.waitUntil(
-                lambda name=one.name, panel=panel: name in panel._figures and not window.jobs.busy,
+                lambda name=one.name, panel=panel: name in panel.figures and not window.jobs.busy,
                 timeout=PATIENCE_MILLISECONDS,
             )
             assert len(panel.canvas.plots) == len(panel.figure.panels)
