@@ -27,7 +27,7 @@ class PackedBuild(build_py):
             return
         # Imported here: an installation in place happens before these are there.
         sys.path.insert(0, str(ROOT / "engine"))
-        from paretone.models.files.packing import pack_models
+        from paretone.models.files.bundled import pack_models
 
         there = Path(self.build_lib) / INSTALLED
         for path in self._resources():

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from paretone.models import shipped_voices
-from paretone.models.shipped_voices import INDEX, PLACE, shipped_names
+from paretone.models import voices
+from paretone.models.voices import INDEX, PLACE, shipped_names
 from tests.workload import is_thorough
 
 TEXT, FOLLOWING = "We will meet at the old", "h"
@@ -26,15 +26,15 @@ def short_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if is_thorough():
         yield
         return
-    resource, folder = shipped_voices.resource, shortened(tmp_path_factory.mktemp("voices"))
+    resource, folder = voices.resource, shortened(tmp_path_factory.mktemp("voices"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shipped_voices, "resource", lambda *parts: folder if parts == PLACE else resource(*parts))
+        patch.setattr(voices, "resource", lambda *parts: folder if parts == PLACE else resource(*parts))
         yield
 
 
 def shortened(folder: Path) -> Path:
     """``folder``, with the beginnings of all shipped voices."""
-    whole = shipped_voices.resource(*PLACE)
+    whole = voices.resource(*PLACE)
     shutil.copyfile(whole / INDEX, folder / INDEX)
     for voice in shipped_names():
         shorten(whole, folder, voice)

@@ -43,8 +43,8 @@ except ModuleNotFoundError as missing:  # A machine that only computes has no wi
     )
 
 from paretone import __version__
+from paretone.database import LockedError
 from paretone.errors import DeviceError, PlainError
-from paretone.locks import LockedError
 from paretone.own_process import cap_threads, leave_deleted_folder, share_one_heap
 from paretone.paths import resource
 from paretone.reading import printable

@@ -16,7 +16,8 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -321,3 +322,55 @@ def texts_of(text: str) -> tuple[str, ...]:
 
 def json_text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- Having something to oneself among all processes of a machine -----------------------------------------------------
+# SQLite holds the lock: it works alike on all systems, and a process that dies lets go of it by itself.
+_TRY_SECONDS = 0.5
+
+
+class LockedError(Exception):
+    """Another process has it."""
+
+
+class UnusableError(OSError):
+    """What should be held cannot be."""
+
+
+@contextmanager
+def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
+    """Hold ``path``, a file that is made if there is none, for as long as the block runs.
+
+    Where another process holds it, this waits for it and calls ``waiting`` twice a second, which may raise; without
+    ``waiting`` it raises :class:`LockedError` at once. Raises :class:`UnusableError` if ``path`` cannot be made.
+    """
+    lock = None
+    try:
+        try:
+            if path.exists():
+                require_regular(path)  # SQLite would wait for ever at a pipe.
+            lock = sqlite3.connect(path, timeout=_TRY_SECONDS if waiting else 0.0, isolation_level=None)
+            while not _taken(lock):
+                if waiting is None:
+                    raise LockedError(path)
+                waiting()
+        except OSError as error:
+            raise UnusableError(
+                f"{path} could not be held: {(error.strerror or str(error)).partition(';')[0]}"
+            ) from error
+        except sqlite3.Error as error:
+            raise UnusableError(f"{path} could not be held: {error}") from error
+        yield
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _taken(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True

@@ -42,7 +42,7 @@ from paretone.session.commands import (
     TimeAgain,
 )
 from paretone.session.events import Caution, Event
-from paretone.session.observers import JobObserver, RunningJob
+from paretone.session.executor import JobObserver, RunningJob
 from paretone.setting.knobs import checked
 from paretone.setting.plan import imported
 from paretone.setting.profile import Evidence, Profile

@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from paretone import cli, models
-from paretone.models import catalogue, shipped_voices
+from paretone.models import catalogue, voices
 from paretone.models.base import SpeechModel
-from paretone.models.shipped_voices import PLACE
+from paretone.models.voices import PLACE
 from paretone.sampling.actions import SkipAction
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -76,7 +76,7 @@ class Runner:
 
     def __init__(self, folder: Path, document: Path | None = None) -> None:
         self.folder = folder
-        speech = shipped_voices.resource(*PLACE) / "anna.wav"
+        speech = voices.resource(*PLACE) / "anna.wav"
         for name in ("take", "voice", "seed0", "seed1", "seed2"):
             shutil.copyfile(speech, folder / f"{name}.wav")
         for name in ("ten", "eight"):
@@ -165,6 +165,6 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
 def prepared_voices() -> Iterator[None]:
     """Let the shipped voices say only the beginning of their prompts."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        resource, short = shipped_voices.resource, shortened(Path(folder))
-        patch.setattr(shipped_voices, "resource", lambda *parts: short if parts == PLACE else resource(*parts))
+        resource, short = voices.resource, shortened(Path(folder))
+        patch.setattr(voices, "resource", lambda *parts: short if parts == PLACE else resource(*parts))
         yield

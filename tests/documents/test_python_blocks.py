@@ -13,7 +13,7 @@ from tests.documents.blocks import DOCUMENTS, Block, blocks, name
 from tests.documents.running import Runner, prepared_voices
 
 NOT_RUN = {
-    "average-velocity.md": "needs the official package; test_official_class.py runs it there",
+    "average-velocity.md": "needs the official package; tests/engine/export/test_f5_tts.py runs it there",
     "official-package.md": "needs the official package and its checkpoint; test_f5_tts.py runs the module there",
     "servers.md": "runs in another program; the tests of its target run the module",
     "your-own-technique.md": "a package in three parts; test_tutorial.py installs and uses it",

@@ -14,7 +14,7 @@ import pytest
 from paretone import cli, models
 from paretone.commands import arguments
 from paretone.models.base import SpeechModel
-from paretone.models.files import downloads
+from paretone.models.files import releases
 from tests.engine.models.hub import Hub
 
 
@@ -45,7 +45,7 @@ def seed(name: str) -> None:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A server in place of the Hugging Face Hub; transfers in this process look often for a cancel."""
-    monkeypatch.setattr(downloads, "BLOCK", 16_384)
+    monkeypatch.setattr(releases, "BLOCK", 16_384)
     server = Hub()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

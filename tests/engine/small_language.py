@@ -18,9 +18,8 @@ from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.minis.natural_decoder import LATENT
-from paretone.models.minis.quantisers import SpeechTokenizer, SpeechTokenizerConfig
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.quantised_mel import QuantisedMel
+from paretone.models.networks.quantised_mel import QuantisedMel, SpeechTokenizer, SpeechTokenizerConfig
 
 LAYERS = 3
 CODES = 24

@@ -15,13 +15,13 @@ from safetensors.torch import save_file
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
-from paretone.models.shipped_voices import read_voice
+from paretone.models.voices import read_voice
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
 from paretone.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
 from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from paretone.training.recipes.natural_voices import NamedVoice, export
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
+from tests.tools.natural_voices import NamedVoice, export
 
 CPU = torch.device("cpu")
 READER = MelReaderConfig(width=16, inner_width=24, layers=1)

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from paretone.front_end.phones import PHONES, PhoneVocabulary
 from paretone.models.minis.natural_decoder import LATENT
 from paretone.models.minis.omni_mini import Layout
-from paretone.models.minis.quantisers import ResidualCodec, ResidualCodecConfig
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.quantised_mel import ResidualCodec, ResidualCodecConfig
 from tests.engine.small_language import write_codec
 
 LAYOUT = Layout(PhoneVocabulary(PHONES))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from paretone.models.files import bundled, packing
+from paretone.models.files import bundled
 
 
 def pack_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pack matrices of any size."""
-    monkeypatch.setattr(packing, "SMALLEST", 64)
-    monkeypatch.setattr(packing, "SHORTEST_ROW", 8)
+    monkeypatch.setattr(bundled, "SMALLEST", 64)
+    monkeypatch.setattr(bundled, "SHORTEST_ROW", 8)
 
 
 def shipped_packed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -21,6 +21,6 @@ def shipped_packed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pack_small(monkeypatch)
     target = models.with_name(f"{models.name}-packed")
     shutil.copytree(models, target)
-    packing.pack_models(models, target)
+    bundled.pack_models(models, target)
     monkeypatch.setattr(bundled, "root", lambda: target)
     return target

@@ -16,7 +16,7 @@ from paretone.commands.technique_args import typed_technique
 from paretone.errors import CheckpointError, PlainError, SettingError
 from paretone.models.base import SpeechModel
 from paretone.models.f5.checkpoint import VariantUnknown
-from paretone.models.shipped_voices import shipped_names
+from paretone.models.voices import shipped_names
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from tests.engine.command_line import Outcome, runner
@@ -176,11 +176,6 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("compare", "baseline", "steps=4,steps=8"), 2, "'steps' is given twice"),
         (("compare", "baseline", "seed=-1"), 2, "seed must be a whole number between 0 and 2**63 - 1, not -1"),
         (("compare", "baseline", "seed=1.5"), 2, "seed must be a whole number between 0 and 2**63 - 1, not 1.5"),
-        (
-            ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps:steps=2,steps=3"),
-            2,
-            "Separate knobs of Step pruning by ';', not ','",
-        ),
         (
             ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps", "--technique", "steps:steps=3"),
             2,

@@ -24,8 +24,8 @@ from paretone.export.exported_weights import plain_content
 from paretone.files import ABANDONED_SECONDS, TEMPORARY
 from paretone.listening import trials
 from paretone.models.files import bundled
+from paretone.models.files.bundled import pack_models
 from paretone.models.files.checkpoints import read_checkpoint
-from paretone.models.files.packing import pack_models
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from paretone.locks import LockedError, held
+from paretone.database import LockedError, held
 
 HOLDER = """
 import sys
 from pathlib import Path
-from paretone.locks import held
+from paretone.database import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -17,10 +17,10 @@ from paretone.audio.recording import read_recording
 from paretone.listening import trials
 from paretone.models import load_model
 from paretone.models.f5.checkpoint import read_f5_checkpoint
-from paretone.models.files import packing
+from paretone.models.files import bundled
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.language_weights import find_language_weights
+from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.megatts3.front_end import prepare_recording, read_latents
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.omni_mini import OmniMiniFolder
@@ -76,7 +76,7 @@ def write_packed(root: Path) -> None:
     small_language.write_student(root / "whole" / "lm")
     with pytest.MonkeyPatch.context() as patch:
         small_packed.pack_small(patch)
-        packing.pack_models(root / "whole", root / "packed")
+        bundled.pack_models(root / "whole", root / "packed")
     shutil.rmtree(root / "whole")
 
 

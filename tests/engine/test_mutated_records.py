@@ -17,7 +17,7 @@ from paretone.measure.roofline import ceilings
 from paretone.models import load_model
 from paretone.models.files.layer_importance import FILE as IMPORTANCE
 from paretone.models.files.layer_importance import read_record
-from paretone.models.shipped_voices import PLACE, read_voice
+from paretone.models.voices import PLACE, read_voice
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.profile import Profile

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paretone import own_process
-from paretone.own_process import command, packaged, run
+from paretone.own_process import HEAPS, KERNELS, command, packaged, run
 
 SENTENCE = "-m runs modules of Paretone alone"
 
@@ -48,3 +51,169 @@ def test_no_other_place_starts_this_interpreter() -> None:
         "engine/paretone/own_process.py",
         "engine/paretone/extras.py",
     }
+
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+SPOKEN = "--text", "Hello.", "--out", "a.wav"
+
+
+def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_thousands_of_threads_are_not_started(tmp_path: Path) -> None:
+    code = """
+import os
+from paretone.own_process import cap_threads
+cap_threads()
+import numpy, torch
+torch.set_num_threads(__import__("paretone.device").device.thread_count())
+torch.randn(512, 512) @ torch.randn(512, 512)
+torch.randn(1 << 20).exp()
+numpy.ones((512, 512)) @ numpy.ones((512, 512))
+print(len(os.listdir("/proc/self/task")), os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"])
+"""
+    ended = started(code, tmp_path, OMP_NUM_THREADS="9999", OPENBLAS_NUM_THREADS="9999")
+    threads, wanted, of_numpy = map(int, ended.stdout.split())
+    assert wanted == of_numpy == LOGICAL
+    assert threads <= 4 * LOGICAL + 4, ended.stderr
+
+
+CONVOLUTIONS = """
+import ctypes, gc
+import torch
+import paretone
+torch.set_num_threads(1)
+library = ctypes.CDLL(None)
+def held():
+    gc.collect()
+    library.malloc_trim(0)
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1000
+layer = torch.nn.Conv1d(64, 64, 7, padding=3, groups=64)
+with torch.inference_mode():
+    for length in range(200, 500):
+        layer(torch.zeros(1, 64, length))
+        if length == 300:
+            before = held()
+print(held() - before)
+"""
+"""Three hundred lengths of speech in a process that has imported torch first; what the last two hundred left, in MB."""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="is of GNU's C")
+def test_every_length_of_speech_leaves_nothing_unless_the_user_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in KERNELS:
+        monkeypatch.delenv(name, raising=False)
+
+    def left(**given: str) -> float:
+        return float(started(CONVOLUTIONS, tmp_path, **given).stdout)
+
+    assert left() < 1.0
+    for name in KERNELS:  # Each of the two keeps what it may.
+        assert left(**{name: "1024"}) > 2.0
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="is of GNU's C")
+@pytest.mark.parametrize(("given", "most"), [({}, 10.0), ({HEAPS: "8"}, None)])
+def test_what_threads_have_freed_can_be_given_back(
+    tmp_path: Path, given: dict[str, str], most: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four threads fill 80 MB each and free it, as the engine's thread and those that analyse do."""
+    monkeypatch.delenv(HEAPS, raising=False)
+    code = """
+import ctypes, threading
+from paretone.device import keep_freed_memory
+from paretone.own_process import share_one_heap
+share_one_heap()
+keep_freed_memory()
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+library.free.argtypes = (ctypes.c_void_p,)
+def held():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1000
+def work():
+    blocks = [library.malloc(20_000_000) for _ in range(4)]
+    for block in blocks:
+        ctypes.memset(block, 1, 20_000_000)
+    for block in blocks:
+        library.free(block)
+    done.set()
+    over.wait()
+before, over = held(), threading.Event()
+for _ in range(4):
+    done = threading.Event()
+    threading.Thread(target=work).start()
+    done.wait()
+library.malloc_trim(0)
+print(held() - before)
+over.set()
+"""
+    ended = started(code, tmp_path, **given)
+    assert ended.returncode == 0, ended.stderr
+    stayed = float(ended.stdout)
+    assert stayed < most if most is not None else stayed > 100.0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")
+@pytest.mark.parametrize("arguments", [["speak", "--text", "Hello."], ["models"], ["bench"]])
+def test_a_deleted_working_folder_is_said(tmp_path: Path, arguments: list[str]) -> None:
+    code = f"""
+import os, sys
+os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
+from paretone.cli import main
+sys.exit(main({[*arguments, *(["--json"] if arguments != ["bench"] else [])]!r}))
+"""
+    ended = started(code, tmp_path)
+    assert ended.returncode == 1
+    assert "does not exist any more; change to another one" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    if arguments != ["bench"]:
+        assert json.loads(ended.stdout)["exit_code"] == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")
+def test_the_window_goes_home_from_a_deleted_folder(tmp_path: Path) -> None:
+    code = """
+import os
+os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
+from paretone.own_process import leave_deleted_folder
+leave_deleted_folder()
+print(os.getcwd())
+"""
+    assert started(code, tmp_path, HOME=str(tmp_path)).stdout.strip() == os.path.realpath(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("speak", "--profile", "PLACE", *SPOKEN), 6),
+        (("speak", "--text-file", "PLACE", "--out", "a.wav"), 3),
+        (("study", "run", "PLACE"), 10),
+        (("speak", "--voice", "PLACE", "--transcript", "Hello.", *SPOKEN), 4),
+        (("speak", "--folder", "PLACE", *SPOKEN), 5),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int, kind: str) -> None:
+    place = tmp_path / "place.safetensors"
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/zero")
+    named = [str(place) if one == "PLACE" else one for one in arguments]
+    ended = started(f"import sys; from paretone.cli import main; sys.exit(main({named!r}))", tmp_path)
+    assert ended.returncode == code, ended.stderr
+    assert f"it is a {kind}; choose a regular file" in ended.stderr
+    assert "Traceback" not in ended.stderr

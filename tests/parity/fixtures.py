@@ -113,3 +113,12 @@ def full_precision() -> None:
     """Fixtures were made in float32 on one thread of a CPU."""
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("highest")
+
+
+KEYS = SHIPPED / "keys"
+
+
+def released(name: str) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of a release's weights."""
+    tensors = json.loads((KEYS / f"{name}.json").read_text(encoding="utf-8"))["tensors"]
+    return {key: tuple(shape) for key, (shape, _) in tensors.items()}

@@ -10,12 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tests.parity import (
-    test_parity_cosyvoice2_stream,
-    test_parity_f5_text,
-    test_parity_omnivoice_util,
-    test_parity_ssd,
-)
+from tests.parity import test_parity_cosyvoice2_sound, test_parity_f5_text, test_parity_omnivoice, test_parity_ssd
 from tests.parity.fixtures import GOLDEN_PREFIX, SHIPPED, Fixture
 
 
@@ -45,14 +40,14 @@ def test_other_numbers_of_tokens(tmp_path: Path, prompt: int, tokens: int) -> No
         "prompt_feat": shipped["prompt_feat"][:, : 2 * prompt],
     }
     fixture = copied(tmp_path, "ar", "cosyvoice2_stream", {}, changed)
-    test_parity_cosyvoice2_stream.test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture)
+    test_parity_cosyvoice2_sound.test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture)
 
 
 def test_other_languages(tmp_path: Path) -> None:
     rows = [{"given": "Nowhereish", "resolved": None}, {"given": "NONE", "resolved": None}]
     rows += [{"given": "french", "resolved": "fr"}, {"given": "", "resolved": None}]
     fixture = copied(tmp_path, "ar", "omnivoice_util", {"language": rows}, {})
-    test_parity_omnivoice_util.test_parity_omnivoice_util_languages(fixture)
+    test_parity_omnivoice.test_parity_omnivoice_util_languages(fixture)
 
 
 def test_recordings_of_two_channels(tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from paretone.sampling.verification import acceptance, by_token, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures
-from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
-from tests.parity.test_parity_cosyvoice2_prompt import model_of, tensors
+from tests.parity.test_parity_cosyvoice2_language import model_of, models, official_request, tensors, token_model
 
 PROBABILITY = 1e-6
 TRACED = 1e-4

@@ -21,7 +21,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError
 from paretone.measure.timing import Interval, interval, stopwatch
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import HalfProduct
 from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig, Llama3Scaling
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request

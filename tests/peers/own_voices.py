@@ -30,7 +30,7 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import voices
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import LatentVocoder
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.paths import resource
 from paretone.speaking import synthesise
 

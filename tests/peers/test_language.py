@@ -10,7 +10,7 @@ import torch
 
 from paretone.bench.budget import Budget
 from paretone.errors import PlainError
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.tokens import Nucleus, draw
 from tests.peers import cosyvoice2, llasa

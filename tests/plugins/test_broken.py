@@ -49,6 +49,70 @@ from tests.plugins.writing import DECLARED, written
 Show = Callable[[Path], None]
 
 KNOB = 'declared(knobs=(Number("share", "Share", "Of all.", {}),))'
+DECLARATIONS = {
+    "called": ("name='My own'", "is not a Technique with a name"),
+    "numbered": ("name=7", "is not a Technique with a name"),
+    "titled": ("title='Blockwise streaming'", "a technique named 'Blockwise streaming'"),
+    "bench": ("benches=(('guidance-free', 'json'),)", "a bench named 'guidance-free', which is there already"),
+    "option": (
+        "artefact_file=ArtefactFile('voice', 'file', 'A file.', 'json:loads')",
+        "artefact_file.option has 'voice', which is an option of commands already; rename it",
+    ),
+    "untitled": ("title=''", "title must be a text, not ''"),
+    "speechless": ("summary=None", "summary must be a text, not None"),
+    "paperless": ("paper='A paper'", "paper must be a Paper(title, reference)"),
+    "families": ("families='flow'", "families is the text 'flow', but must be a tuple: ('flow',)"),
+    "family": ("families=('flwo',)", "'flwo', but there are flow, language, masked"),
+    "renamed": ("name='misnamed', families=()", "families is empty; name one or more"),
+    "homeless": ("families=()", "families is empty; name one or more of flow"),
+    "slot": ("slot='skiping'", "slot is 'skiping' (did you mean 'skipping'?)"),
+    "part": ("slot='grid:'", "slot is 'grid:' (did you mean 'grid'?)"),
+    "combining": (
+        "slot='guidance:combinig'",
+        "slot is 'guidance:combinig' (did you mean 'guidance:combining'?); it must be one of passages, grid",
+    ),
+    "capitals": ("slot='guidance:Combining'", "slot is 'guidance:Combining' (did you mean 'guidance:combining'?)"),
+    "accepting": ("slot='draft:acceptence'", "slot is 'draft:acceptence' (did you mean 'draft:acceptance'?)"),
+    "options": ("options=('stepz',)", "'stepz', which no model has (did you mean 'steps'?)"),
+    "improves": ("improves='real_time_facto'", "improves is 'real_time_facto' (did you mean 'real_time_factor'?)"),
+    "needs": ("needs='a GPU'", "needs is 'a GPU', but must be one of recording, compiling"),
+    "place": ("place='first'", "place must be a whole number, not 'first'"),
+    "experiment": ("experimental='yes'", "experimental must be True or False"),
+    "knobless": ("knobs=None", "knobs must be a tuple of Number, Switch, Choice and Text"),
+    "knob": ("knobs=('share',)", "knobs must be a tuple of Number, Switch, Choice"),
+    "same": ("knobs=(Switch('a', 'A', '', False), Switch('a', 'B', '', False))", "two knobs are named 'a'; rename one"),
+    "choice": (
+        "knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),)",
+        "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
+    ),
+    "titles": (
+        "knobs=(Choice('a', 'A', '', 'x', values=('x', 'y'), titles=('X',)),)",
+        "there are 2 values, so titles must be a tuple of 2, or ()",
+    ),
+    "bare": ("knobs=(Knob('a', 'A', '', 1),)", "check fails for its default (NotImplem"),
+    "resolve": ("resolve=None", "resolve must be a function, not None"),
+    "arguments": ("resolve=lambda knobs: knobs", "resolve must take 3 arguments"),
+    "describe": ("describe=lambda knobs: knobs['x']", "describe failed (KeyError: 'x', plugin_describe.py line"),
+    "describing": ("describe=lambda knobs: None", "describe gave None in place of a text"),
+    "lacking": (
+        "lacking=lambda family: 1 / 0",
+        "lacking failed (ZeroDivisionError: division by zero, plugin_lacking.py line",
+    ),
+    "lack": ("lacking=lambda family: 3", "lacking gave 3 in place of a text or None"),
+    "little": ("little='rarely'", "little must be a function, not 'rarely'"),
+    "benches": ("benches='json'", "benches must be a tuple of pairs, ((name, module),)"),
+    "benched": ("benches=(('a', 'no.such'),)", "no.such cannot be read (ModuleNotFound"),
+    "exports": ("exports='no_such'", "exports: no_such cannot be imported (ModuleNot"),
+    "views": ("views='json'", "views is the text 'json', but must be a tuple: ('json',)"),
+    "viewless": ("views=('json',)", "json must have a VIEW, a View, not None"),
+    "commands": ("commands=('json',)", "commands: json has no NAME, a text"),
+    "viewnamed": ("views=('json:loads',)", "json:loads must have a VIEW, a View, not None"),
+    "commandnamed": ("commands=('json:nothing',)", "commands: json:nothing cannot be imported"),
+    "jobs": ("jobs=(1,)", "jobs must be a tuple of Job, not tuple"),
+    "artefact": ("artefact='a table'", "artefact must be of ArtefactType, or None"),
+    "weights": ("weights='some'", "weights must be of Weights, or None, not 'some'"),
+}
+"""Arguments of a declaration, and what is said of it."""
 LEFT_OUT = {
     # How it is imported.
     "raises": (
@@ -80,75 +144,16 @@ LEFT_OUT = {
     ),
     "word": ("TECHNIQUE = 'a word'", "plugin_word:TECHNIQUE is not a Technique with a name of lower-case letters"),
     "class": (f"{DECLARED}TECHNIQUE = Technique", "is not a Technique with a name"),
-    "called": (f"{DECLARED}TECHNIQUE = declared(name='My own')", "is not a Technique with a name"),
-    "numbered": (f"{DECLARED}TECHNIQUE = declared(name=7)", "is not a Technique with a name"),
     # Names that are there.
     "twice": (
         "from paretone.techniques.steps import TECHNIQUE",
         "brings a technique named 'steps', which is there already",
-    ),
-    "titled": (
-        f"{DECLARED}TECHNIQUE = declared(title='Blockwise streaming')",
-        "a technique named 'Blockwise streaming'",
-    ),
-    "bench": (
-        f"{DECLARED}TECHNIQUE = declared(benches=(('guidance-free', 'json'),))",
-        "a bench named 'guidance-free', which is there already",
-    ),
-    "option": (
-        f"{DECLARED}TECHNIQUE = declared(artefact_file=ArtefactFile('voice', 'file', 'A file.', 'json:loads'))",
-        "artefact_file.option has 'voice', which is an option of commands already; rename it",
     ),
     "filed": (
         f"{DECLARED}FILE = ArtefactFile('seeds', 'file', 'A file.', 'json:loads', knobs=('seed',))\n"
         f"TECHNIQUE = replace({KNOB.replace('share', 'seed', 1).format('default=1')}, artefact_file=FILE)",
         "artefact_file.knobs has 'seed', which is an option of commands already; rename it",
     ),
-    # Texts.
-    "untitled": (f"{DECLARED}TECHNIQUE = declared(title='')", "title must be a text, not ''"),
-    "speechless": (f"{DECLARED}TECHNIQUE = declared(summary=None)", "summary must be a text, not None"),
-    "paperless": (f"{DECLARED}TECHNIQUE = declared(paper='A paper')", "paper must be a Paper(title, reference)"),
-    "families": (
-        f"{DECLARED}TECHNIQUE = declared(families='flow')",
-        "families is the text 'flow', but must be a tuple: ('flow',)",
-    ),
-    "family": (f"{DECLARED}TECHNIQUE = declared(families=('flwo',))", "'flwo', but there are flow, language, masked"),
-    "renamed": (f"{DECLARED}TECHNIQUE = declared(name='misnamed', families=())", "families is empty; name one or more"),
-    "homeless": (f"{DECLARED}TECHNIQUE = declared(families=())", "families is empty; name one or more of flow"),
-    "slot": (f"{DECLARED}TECHNIQUE = declared(slot='skiping')", "slot is 'skiping' (did you mean 'skipping'?)"),
-    "part": (f"{DECLARED}TECHNIQUE = declared(slot='grid:')", "slot is 'grid:' (did you mean 'grid'?)"),
-    "combining": (
-        f"{DECLARED}TECHNIQUE = declared(slot='guidance:combinig')",
-        "slot is 'guidance:combinig' (did you mean 'guidance:combining'?); it must be one of passages, grid",
-    ),
-    "capitals": (
-        f"{DECLARED}TECHNIQUE = declared(slot='guidance:Combining')",
-        "slot is 'guidance:Combining' (did you mean 'guidance:combining'?)",
-    ),
-    "accepting": (
-        f"{DECLARED}TECHNIQUE = declared(slot='draft:acceptence')",
-        "slot is 'draft:acceptence' (did you mean 'draft:acceptance'?)",
-    ),
-    "options": (
-        f"{DECLARED}TECHNIQUE = declared(options=('stepz',))",
-        "'stepz', which no model has (did you mean 'steps'?)",
-    ),
-    "improves": (
-        f"{DECLARED}TECHNIQUE = declared(improves='real_time_facto')",
-        "improves is 'real_time_facto' (did you mean 'real_time_factor'?)",
-    ),
-    "needs": (
-        f"{DECLARED}TECHNIQUE = declared(needs='a GPU')",
-        "needs is 'a GPU', but must be one of recording, compiling",
-    ),
-    "place": (f"{DECLARED}TECHNIQUE = declared(place='first')", "place must be a whole number, not 'first'"),
-    "experiment": (f"{DECLARED}TECHNIQUE = declared(experimental='yes')", "experimental must be True or False"),
-    # Knobs.
-    "knobless": (
-        f"{DECLARED}TECHNIQUE = declared(knobs=None)",
-        "knobs must be a tuple of Number, Switch, Choice and Text",
-    ),
-    "knob": (f"{DECLARED}TECHNIQUE = declared(knobs=('share',))", "knobs must be a tuple of Number, Switch, Choice"),
     "nameless": (
         f"{DECLARED}TECHNIQUE = {KNOB.replace('share', '', 1).format('default=1')}",
         "the name of knob 1 is ''",
@@ -156,10 +161,6 @@ LEFT_OUT = {
     "spaced": (
         f"{DECLARED}TECHNIQUE = {KNOB.replace('share', 'a share', 1).format('default=1')}",
         "the name of knob 1 is 'a share'; use letters, digits and underscores, a letter first",
-    ),
-    "same": (
-        f"{DECLARED}TECHNIQUE = declared(knobs=(Switch('a', 'A', '', False), Switch('a', 'B', '', False)))",
-        "two knobs are named 'a'; rename one",
     ),
     "default": (
         f"{DECLARED}TECHNIQUE = {KNOB.format('default=3, maximum=1')}",
@@ -174,63 +175,10 @@ LEFT_OUT = {
         "minimum 2 is above its maximum 1",
     ),
     "still": (f"{DECLARED}TECHNIQUE = {KNOB.format('default=1, step=0')}", "step must be above 0, not 0"),
-    "choice": (
-        f"{DECLARED}TECHNIQUE = declared(knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),))",
-        "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
-    ),
-    "titles": (
-        f"{DECLARED}TECHNIQUE = declared(knobs=(Choice('a', 'A', '', 'x', values=('x', 'y'), titles=('X',)),))",
-        "there are 2 values, so titles must be a tuple of 2, or ()",
-    ),
-    "bare": (
-        f"{DECLARED}TECHNIQUE = declared(knobs=(Knob('a', 'A', '', 1),))",
-        "check fails for its default (NotImplem",
-    ),
-    # Functions.
-    "resolve": (f"{DECLARED}TECHNIQUE = declared(resolve=None)", "resolve must be a function, not None"),
-    "arguments": (f"{DECLARED}TECHNIQUE = declared(resolve=lambda knobs: knobs)", "resolve must take 3 arguments"),
-    "describe": (
-        f"{DECLARED}TECHNIQUE = declared(describe=lambda knobs: knobs['x'])",
-        "describe failed (KeyError: 'x', plugin_describe.py line",
-    ),
-    "describing": (
-        f"{DECLARED}TECHNIQUE = declared(describe=lambda knobs: None)",
-        "describe gave None in place of a text",
-    ),
-    "lacking": (
-        f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 1 / 0)",
-        "lacking failed (ZeroDivisionError: division by zero, plugin_lacking.py line",
-    ),
     "based": (
         f"{DECLARED}class Odd(BaseException): ...\ndef describe(knobs):\n    raise Odd('no')\n"
         "TECHNIQUE = declared(describe=describe)",
         "describe failed (Odd: no, plugin_based.py line",
-    ),
-    "lack": (f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 3)", "lacking gave 3 in place of a text or None"),
-    "little": (f"{DECLARED}TECHNIQUE = declared(little='rarely')", "little must be a function, not 'rarely'"),
-    # What it brings.
-    "benches": (
-        f"{DECLARED}TECHNIQUE = declared(benches='json')",
-        "benches must be a tuple of pairs, ((name, module),)",
-    ),
-    "benched": (
-        f"{DECLARED}TECHNIQUE = declared(benches=(('a', 'no.such'),))",
-        "no.such cannot be read (ModuleNotFound",
-    ),
-    "exports": (f"{DECLARED}TECHNIQUE = declared(exports='no_such')", "exports: no_such cannot be imported (ModuleNot"),
-    "views": (
-        f"{DECLARED}TECHNIQUE = declared(views='json')",
-        "views is the text 'json', but must be a tuple: ('json',)",
-    ),
-    "viewless": (f"{DECLARED}TECHNIQUE = declared(views=('json',))", "json must have a VIEW, a View, not None"),
-    "commands": (f"{DECLARED}TECHNIQUE = declared(commands=('json',))", "commands: json has no NAME, a text"),
-    "viewnamed": (
-        f"{DECLARED}TECHNIQUE = declared(views=('json:loads',))",
-        "json:loads must have a VIEW, a View, not None",
-    ),
-    "commandnamed": (
-        f"{DECLARED}TECHNIQUE = declared(commands=('json:nothing',))",
-        "commands: json:nothing cannot be imported",
     ),
     "declares": (
         f"{DECLARED}NAME_ = NAME\nSUMMARY = ''\nTECHNIQUE = declared(commands=(__name__,))\n"
@@ -238,14 +186,12 @@ LEFT_OUT = {
         "declare of plugin_declares failed (ArgumentError: argument --json: conflicting option string",
     ),
     "study": (f"{DECLARED}def files(): ...\nTECHNIQUE = declared(study=__name__)", "files must take 1 argument"),
-    "jobs": (f"{DECLARED}TECHNIQUE = declared(jobs=(1,))", "jobs must be a tuple of Job, not tuple"),
-    "artefact": (f"{DECLARED}TECHNIQUE = declared(artefact='a table')", "artefact must be of ArtefactType, or None"),
     "profiled": (
         f"{DECLARED}KIND = ArtefactType('setting', dict, lambda *given: {{}}, lambda *given: {{}})\n"
         "TECHNIQUE = declared(artefact=KIND)",
         "artefact.key is 'setting', which is another field of profiles; rename it",
     ),
-    "weights": (f"{DECLARED}TECHNIQUE = declared(weights='some')", "weights must be of Weights, or None, not 'some'"),
+    **{name: (f"{DECLARED}TECHNIQUE = declared({given})", said) for name, (given, said) in DECLARATIONS.items()},
 }
 """Plug-ins that are found to be broken, their sources, and what is said."""
 
@@ -404,6 +350,33 @@ def resolving(body: str) -> str:
     return f"{DECLARED}def resolve(context, knobs, plan):\n    {body}\nTECHNIQUE = declared(resolve=resolve)\n"
 
 
+REPLACED = {
+    "backwards": ("times=(0.0, 0.5, 0.25, 0.75, 1.0)", "times must increase, but 0.25 comes after 0.5"),
+    "once": ("times=(0.0,)", "times has 1 values, but 4 steps have 5"),
+    "unknown": ("times=(0.0, float('nan'), 0.5, 0.75, 1.0)", "times must be a tuple of finite numbers"),
+    "short": ("times=(0.0, 0.2, 0.4, 0.6, 0.8)", "times must go from 0 to 1, not from 0 to 0.8"),
+    "listed": ("times=[0.0, 0.25, 0.5, 0.75, 1.0]", "times must be a tuple of finite numbers, not [0.0"),
+    "options": ("options=plan.options.replace(steps=-3)", "cannot run: Steps must lie between 1 and"),
+    "mapping": ("options=dict(plan.options)", "options must be Values, not dict"),
+    "function": ("stepper=resolve", "stepper must be a Part or None, not function"),
+    "target": ("stepper=Part.of('steps')", "must name its function as 'package.module:function'"),
+    "unhashable": ("stepper=Part.of('a:b', c=[1])", "arguments of parts must be hashable"),
+    "notes": ("notes='A note.'", "notes must be a tuple of sentences, not 'A note.'"),
+    "warm": ("temperature='warm'", "temperature must be a number from 0, not 'warm'"),
+    "float8": ("precision='float8'", "precision must be one of float32, bfloat16, float16, int8"),
+    "guided": (
+        "guidance=replace(plan.guidance, steps='all')",
+        "guidance: steps must be None or a whole number from 1, not 'all'",
+    ),
+    "strengths": (
+        "guidance=replace(plan.guidance, strengths=(1.0, 2.0))",
+        "guidance: strengths must be None or a tuple of Strength, not (1.0, 2.0)",
+    ),
+    "guidance": ("guidance=3", "guidance must be a GuidanceSchedule, not 3"),
+    "share": ("evaluated_share=lambda counts: None", "evaluated_share must give a share from 0, not None"),
+    "dividing": ("evaluated_share=lambda counts: 1 / 0", "failed when it was resolved (ZeroDivision"),
+}
+"""What ``resolve`` replaces of the plan, and what is said."""
 UNRESOLVED = {
     "raising": (
         "return plan.options['no such']",
@@ -412,48 +385,7 @@ UNRESOLVED = {
     "leaving": ("raise SystemExit(1)", "failed when it was resolved (SystemExit: 1, plugin_leaving.py line"),
     "none": ("return None", "makes a plan that cannot run: resolve must return the plan, a FlowPlan, not None"),
     "other": ("return 'a plan'", "resolve must return the plan, a FlowPlan, not 'a plan'"),
-    "backwards": (
-        "return replace(plan, times=(0.0, 0.5, 0.25, 0.75, 1.0))",
-        "times must increase, but 0.25 comes after 0.5",
-    ),
-    "once": ("return replace(plan, times=(0.0,))", "times has 1 values, but 4 steps have 5"),
-    "unknown": (
-        "return replace(plan, times=(0.0, float('nan'), 0.5, 0.75, 1.0))",
-        "times must be a tuple of finite numbers",
-    ),
-    "short": ("return replace(plan, times=(0.0, 0.2, 0.4, 0.6, 0.8))", "times must go from 0 to 1, not from 0 to 0.8"),
-    "listed": (
-        "return replace(plan, times=[0.0, 0.25, 0.5, 0.75, 1.0])",
-        "times must be a tuple of finite numbers, not [0.0",
-    ),
-    "options": (
-        "return replace(plan, options=plan.options.replace(steps=-3))",
-        "cannot run: Steps must lie between 1 and",
-    ),
-    "mapping": ("return replace(plan, options=dict(plan.options))", "options must be Values, not dict"),
-    "function": ("return replace(plan, stepper=resolve)", "stepper must be a Part or None, not function"),
-    "target": ("return replace(plan, stepper=Part.of('steps'))", "must name its function as 'package.module:function'"),
-    "unhashable": ("return replace(plan, stepper=Part.of('a:b', c=[1]))", "arguments of parts must be hashable"),
-    "notes": ("return replace(plan, notes='A note.')", "notes must be a tuple of sentences, not 'A note.'"),
-    "warm": ("return replace(plan, temperature='warm')", "temperature must be a number from 0, not 'warm'"),
-    "float8": ("return replace(plan, precision='float8')", "precision must be one of float32, bfloat16, float16, int8"),
-    "guided": (
-        "return replace(plan, guidance=replace(plan.guidance, steps='all'))",
-        "guidance: steps must be None or a whole number from 1, not 'all'",
-    ),
-    "strengths": (
-        "return replace(plan, guidance=replace(plan.guidance, strengths=(1.0, 2.0)))",
-        "guidance: strengths must be None or a tuple of Strength, not (1.0, 2.0)",
-    ),
-    "guidance": ("return replace(plan, guidance=3)", "guidance must be a GuidanceSchedule, not 3"),
-    "share": (
-        "return replace(plan, evaluated_share=lambda counts: None)",
-        "evaluated_share must give a share from 0, not None",
-    ),
-    "dividing": (
-        "return replace(plan, evaluated_share=lambda counts: 1 / 0)",
-        "failed when it was resolved (ZeroDivision",
-    ),
+    **{name: (f"return replace(plan, {given})", said) for name, (given, said) in REPLACED.items()},
 }
 """Bodies of ``resolve``, and what is said."""
 

@@ -204,24 +204,6 @@ TECHNIQUE = Technique("failing", "Failing", "Fails.", Paper("None", "none"), ("f
 """
 
 
-def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
-    tmp_path: Path, visible: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    written(tmp_path, "broken", "raise RuntimeError('no luck')")
-    written(tmp_path, "other", "TECHNIQUE = 'a word'")
-    written(tmp_path, "twice", "from paretone.techniques.steps import TECHNIQUE")
-    visible(tmp_path)
-    assert find("ditreducio") is not None and find("steps") is not None
-    said = " ".join(problems())
-    raised = "RuntimeError: no luck, plugin_broken.py line 1"
-    assert f"'broken' of plugin-broken 2.0 was left out: it cannot be imported ({raised})." in said
-    assert "plugin_other:TECHNIQUE is not a Technique" in said
-    assert "'twice' of plugin-twice 2.0 brings a technique named 'steps', which is there already" in said
-    assert len(problems()) == 3
-    assert cli.main(["models", "--techniques"]) == 0
-    assert "no luck" in capsys.readouterr().out
-
-
 def test_the_window_says_which_plug_in_was_left_out(
     tmp_path: Path, visible: Callable[[Path], None], theme: Theme, qtbot: QtBot
 ) -> None:

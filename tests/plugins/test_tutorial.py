@@ -37,12 +37,12 @@ SHORTER = (
 COMMANDS = """
 import contextlib, io, json, pathlib, sys
 from paretone import cli
-from paretone.models import shipped_voices
+from paretone.models import voices as shipped
 
 commands, voices = json.loads(sys.argv[1]), sys.argv[2:]
 if voices:
-    whole, place = shipped_voices.resource, shipped_voices.PLACE
-    shipped_voices.resource = lambda *parts: pathlib.Path(*voices) if parts == place else whole(*parts)
+    whole, place = shipped.resource, shipped.PLACE
+    shipped.resource = lambda *parts: pathlib.Path(*voices) if parts == place else whole(*parts)
 for words in commands:
     with contextlib.redirect_stdout(io.StringIO()) as said:
         code = cli.main(words)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Slot
 
 from paretone.errors import ProfileError
 from paretone.models import catalogue
-from paretone.models.own_voices import shown_name, without_folder
+from paretone.models.voices import shown_name, without_folder
 from paretone.setting.profile import Profile
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.setup.presenter import SetupPresenter

@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.errors import PlainError
-from paretone.figures.scales import Scale
+from paretone.figures.scatter import Scale
 from paretone_app.plotting import files
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import Frame, pen

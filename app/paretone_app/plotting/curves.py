@@ -12,8 +12,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
 from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT, SERIES_DARK, SERIES_LIGHT, SHAPES, Glyph
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone_app.numbers import general
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Frame, Shape, Shapes, pen

@@ -17,8 +17,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
-from paretone.figures.scales import Scale, tick_text
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone_app.numbers import localised
 from paretone_app.shell.colours import Colours
 

@@ -11,8 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPicture
 from PySide6.QtWidgets import QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines, Panel
 from paretone_app.numbers import general
 from paretone_app.plotting.curves import (

@@ -10,8 +10,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor
 
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension, Scatter
+from paretone.figures.scatter import Dimension, Scale, Scatter
 from paretone_app.plotting.chart import EVERYTHING, Sections
 from paretone_app.plotting.frame import Frame, Shape, Shapes, StaticLayers, pen
 from paretone_app.plotting.points import Points, Whiskers

@@ -16,7 +16,7 @@ from paretone.measure.metrics import METRICS, figure_of
 from paretone.models import catalogue
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
-from paretone.studies.published import PublishedPoint
+from paretone.studies.gains import PublishedPoint
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.wording import setting_title
 from paretone.techniques import find

@@ -20,9 +20,9 @@ from PySide6.QtCore import QObject, QStandardPaths
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QWidget
 
+from paretone.database import LockedError, held
 from paretone.errors import PlainError, SettingError
 from paretone.files import write_atomically
-from paretone.locks import LockedError, held
 from paretone.paths import data_folder
 
 
@@ -85,7 +85,7 @@ class Calls(QObject):
         self._locks = contextlib.ExitStack()
 
     def take(self, folder: Path) -> None:
-        """Be the first on ``folder``, too. Raises :class:`paretone.locks.LockedError` if another one is, and
+        """Be the first on ``folder``, too. Raises :class:`paretone.database.LockedError` if another one is, and
         :class:`OSError` if nothing can be written there."""
         folder.mkdir(parents=True, exist_ok=True)
         self._locks.enter_context(held(folder / LOCK))

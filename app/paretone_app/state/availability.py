@@ -11,7 +11,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
 from paretone.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
-from paretone.models.own_voices import is_own
+from paretone.models.voices import is_own
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict, problem, remarks, resolve, technique

@@ -10,7 +10,7 @@ from paretone.errors import SettingError
 from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models import catalogue
 from paretone.models.base import FLOW, MASKED, DraftWeights, IntervalWeights, TrainedWeights, Voice, WeightSet
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.paths import resource
 from paretone.setting.compatibility import are_others, checkpoint_text, is_replaced
 from paretone.setting.knobs import Choice, Knob, Number, Switch

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from paretone.models.base import Voice
-from paretone.models.own_voices import is_own, known_as
+from paretone.models.voices import is_own, known_as
 from paretone.setting.knobs import Knob
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Artefact, Setting

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from paretone.errors import SettingError
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry
-from paretone.models.own_voices import shown_name, without_folder
+from paretone.models.voices import shown_name, without_folder
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Values, checked, defaults
 from paretone.setting.setting import Artefact

@@ -12,7 +12,7 @@ from paretone.commands.arguments import above_zero
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.verdicts import VoiceVerdict, Way, verdicts
 from paretone.models.base import SpeechModel, Voice
-from paretone.models.vocoders import Vocoder
+from paretone.models.loading import Vocoder
 
 MINUTES = 4.5
 """A default run of a bench with a budget ends within five minutes; what was begun is finished."""

@@ -20,7 +20,7 @@ from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.vocoders import load_vocoder
+from paretone.models.loading import load_vocoder
 from paretone.sampling.autoregressive import Cycle
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import make_ready, scripted

@@ -27,7 +27,6 @@ from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import BidirectionalTransformer, MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.plain_masked import PlainRun
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
@@ -277,3 +276,48 @@ def random_request(config: MaskedConfig, text: int, reference: int, frames: int,
     ids = torch.randint(config.text_vocabulary, (text,), generator=generator)
     codes = torch.randint(config.mask, (config.codebooks, reference), generator=generator)
     return MaskedRequest(ids.to(device), codes.to(device), frames)
+
+
+class PlainRun:
+    """A masked network on one canvas, run as the official code runs it: the reference for exact savings.
+
+    Both branches, whatever the guide of the step, are a batch of two, the unconditional one padded to the length of the
+    other; text is embedded at every step; every row of both is scored; scores of the canvas are normalised three times.
+
+    Source: k2-fsa/OmniVoice, ``_generate_iterative`` and ``_predict_tokens_with_scoring`` of
+    ``omnivoice/models/omnivoice.py``. See :class:`paretone.sampling.demasking.Predictor`."""
+
+    normalised = True
+    operations = whole_operations = 0.0
+    """They are not counted."""
+
+    def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
+        self._network, self._request, self._guidance = network, request, guidance
+        rows, frames, device = request.prefix + request.frames, request.frames, request.text.device
+        self._mask = torch.zeros(2, 1, rows, rows, dtype=torch.bool, device=device)
+        self._mask[0] = True
+        self._mask[1, :, :frames, :frames] = True
+        # What pads sees itself, so that no row sees nothing.
+        padding = torch.arange(frames, rows, device=device)
+        self._mask[1, :, padding, padding] = True
+        counted = torch.arange(rows, device=device)
+        positions = counted if request.positions is None else request.positions
+        alone = counted.clone()
+        if request.alone_positions is not None:
+            alone[:frames] = request.alone_positions
+        self._positions = torch.stack([positions, alone])
+
+    @torch.inference_mode()
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        network, request, frames = self._network, self._request, self._request.frames
+        audio = torch.cat([request.reference, codes], dim=1)
+        conditional = torch.cat([network.text(request.text[None]), network.audio(audio[None])], dim=1)
+        padding = codes.new_full((len(codes), request.prefix), network.config.mask)
+        alone = network.audio(torch.cat([codes, padding], dim=1)[None])
+        hidden = network.llm(torch.cat([conditional, alone]), self._positions, self._mask)
+        scores = network.scores(hidden).float()
+        guided, plain = scores[0, :, request.prefix :], scores[1, :, :frames]
+        if self._guidance == 0:
+            return guided.log_softmax(-1)[:, first:last]
+        guided, plain = guided.log_softmax(-1), plain.log_softmax(-1)
+        return (guided + self._guidance * (guided - plain)).log_softmax(-1)[:, first:last]

@@ -38,8 +38,7 @@ from paretone.measure.timing import interval, paired_ratio, running_order
 from paretone.measure.verdicts import ORIGINAL
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.catalogue import harvard_sentences
-from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_networks import offered
+from paretone.models.families.masked import MaskedSpeech, offered
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.sampling.demasking import Guide, Predictor
 from paretone.sampling.demasking_schedule import Block

@@ -35,7 +35,7 @@ from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.clock import launches
 from paretone.measure.roofline.masked_stages import masked_stages
 from paretone.measure.timing import paired_ratio
-from paretone.models.families.masked_script import MaskedInternals
+from paretone.models.families.masked import MaskedInternals
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.kernels.graphs import GraphCache, Record, record_cuda, with_graphs
 from paretone.models.networks.masked_network import MaskedConfig

@@ -32,8 +32,8 @@ from paretone.measure.metrics import estimate
 from paretone.measure.pitch import diversity, log_pitch, mean_pitch, pitch_range
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
-from paretone.models.minis.natural_coding import VoiceReader
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
+from paretone.models.minis.speaking import VoiceReader
 from paretone.speaking import synthesise
 from paretone.training.natural_teacher import decoder_copy
 

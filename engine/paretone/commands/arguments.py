@@ -19,7 +19,7 @@ from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.files.releases import RELEASES
-from paretone.models.shipped_voices import shipped_names
+from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile

@@ -11,8 +11,7 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models import catalogue
-from paretone.models.files.downloads import Extent, extent
-from paretone.models.files.releases import LICENCES, RELEASES, Release
+from paretone.models.files.releases import LICENCES, RELEASES, Extent, Release, extent
 from paretone.session.commands import DownloadModel
 from paretone.session.events import Event, Progress
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from paretone.export.accounts import Account
 from paretone.export.targets import Order
+from paretone.models.base import OfficialIds, OfficialPrompt
 from paretone.models.catalogue import entry
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.setting.knobs import Values
 
 

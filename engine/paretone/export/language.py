@@ -28,10 +28,9 @@ from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.files.bundled import SUFFIX
-from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
-from paretone.models.files.language_weights import find_language_weights, places
+from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned, require_layers
-from paretone.models.files.shards import Shards
+from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer

@@ -35,7 +35,7 @@ from paretone.export.language import (
 )
 from paretone.export.targets import Order
 from paretone.models import load_model
-from paretone.models.base import DraftWeights, StudentWeights, Voice
+from paretone.models.base import DraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
@@ -43,7 +43,6 @@ from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.language_model import MARKS, TEXT, CosyNames
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.files.layer_importance import pruned
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan

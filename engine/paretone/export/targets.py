@@ -226,7 +226,7 @@ def _guided_weights(profile: Profile, place: Path) -> bool:
     if entry(profile.setting.model).kind != F5:
         return False
     from paretone.models.f5.checkpoint import find_checkpoint
-    from paretone.models.files.weight_sets import trained_guidance
+    from paretone.models.files.trained_weights import trained_guidance
 
     try:
         return trained_guidance(find_checkpoint(place)) is not None

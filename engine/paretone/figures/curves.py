@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale, tick_text
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone.figures.svg import LINE, escape, label, mark
 from paretone.measure.metrics import HIGHER, LOWER
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from paretone.figures.glyphs import FILLED, Glyph, corners, part
-from paretone.figures.scales import tick_text
-from paretone.figures.scatter import Corners, Dimension, Scatter
+from paretone.figures.scatter import Corners, Dimension, Scatter, tick_text
 
 _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 """Source: W3C, Extensible Markup Language 1.0, production Char."""

@@ -93,7 +93,7 @@ class SymbolLengths:
 
     @classmethod
     def load(cls, path: Path) -> SymbolLengths:
-        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
         :class:`CheckpointError`."""
         weights, (symbols,) = read_network(path, "symbols")
         network = LengthNetwork(len(symbols)).eval()

@@ -241,7 +241,7 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: Path) -> Lexicon:
-        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
         :class:`paretone.errors.CheckpointError`."""
         try:
             parts = gzip.decompress(path.read_bytes()).decode().split(f"\n{SEPARATOR}\n")

@@ -148,7 +148,7 @@ class Tagger:
 
     @classmethod
     def load(cls, path: Path) -> Tagger:
-        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
         :class:`paretone.errors.CheckpointError`."""
         try:
             with np.load(path, allow_pickle=False) as stored:

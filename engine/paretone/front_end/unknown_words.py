@@ -53,7 +53,7 @@ class UnknownWords:
 
     @classmethod
     def load(cls, path: Path) -> UnknownWords:
-        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
         :class:`CheckpointError`."""
         weights, (letters, phonemes) = read_network(path, *ALPHABETS)
         network = _Network(len(letters), len(phonemes)).eval()

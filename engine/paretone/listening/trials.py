@@ -24,7 +24,7 @@ import numpy as np
 from paretone import __version__, files
 from paretone.errors import PlainError
 from paretone.fields import is_of
-from paretone.models.own_voices import without_folder
+from paretone.models.voices import without_folder
 from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_bytes
 

@@ -20,8 +20,8 @@ from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.metrics import estimate, metric
 from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
-from paretone.models.own_voices import shown_name
-from paretone.models.vocoders import Vocoder
+from paretone.models.loading import Vocoder
+from paretone.models.voices import shown_name
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
 from paretone.training.natural_teacher import original_speech

@@ -19,6 +19,7 @@ from paretone.setting.take import Measurements, Trace
 if TYPE_CHECKING:
     from paretone.sampling.calibration_target import CalibrationTarget
 
+
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
 in."""
@@ -55,11 +56,9 @@ class DraftWeights:
 
     path: str
     fingerprint: str
-    """SHA-256 of the file, hexadecimal."""
     retained: tuple[int, ...]
     """The target's layers that it runs, by their numbers there."""
     trained: tuple[int, ...]
-    """The trained layers."""
     head: bool
     """Whether its head was trained as well."""
 
@@ -70,7 +69,6 @@ class StudentWeights:
 
     path: str
     fingerprint: str
-    """SHA-256 of the file, hexadecimal."""
     retained: tuple[int, ...]
     """The layers that it kept, by their numbers in the whole model."""
     stage: str
@@ -80,12 +78,10 @@ class StudentWeights:
 
     @property
     def depth(self) -> int:
-        """Number of its layers."""
         return len(self.retained)
 
     @property
     def recovered(self) -> bool:
-        """Whether its training went to the end."""
         return self.stage == RECOVERED
 
 
@@ -96,7 +92,6 @@ class IntervalWeights:
 
     path: str
     fingerprint: str
-    """SHA-256 of the file, hexadecimal."""
     evaluations: int
     """Most evaluations from noise to speech that they were trained for."""
     sway: float
@@ -115,8 +110,6 @@ RECOVERED = "recovered"
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """Description of a loaded model."""
-
     id: str
     title: str
     family: str
@@ -143,9 +136,7 @@ class ModelInfo:
     """The weight w of the guidance that the checkpoint was trained with, and has in its weights: it runs one branch and
     takes no more."""
     drafts: tuple[DraftWeights, ...] = ()
-    """Drafts for a language model."""
     students: tuple[StudentWeights, ...] = ()
-    """Students of a language model, with fewer layers."""
     foreign: tuple[str, ...] = ()
     """Files next to these that were made from another checkpoint and cannot be used."""
     layer_order: tuple[int, ...] = ()
@@ -156,7 +147,6 @@ class ModelInfo:
     """What its device cannot do, such as ``recording``, each with the reason as a sentence; see
     :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
-    """Kind of its guidance."""
     mel_steps: int = 0
     """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
     device_type: str = ""
@@ -186,8 +176,6 @@ class Voice:
 
 @dataclass(frozen=True)
 class Utterance:
-    """A text and the voice that speaks it."""
-
     text: str
     voice: Voice
 
@@ -205,8 +193,6 @@ class Piece:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """A finished synthesis."""
-
     samples: np.ndarray = field(repr=False)
     sample_rate: int = 24000
     measurements: Measurements = field(default_factory=Measurements)
@@ -247,7 +233,6 @@ class AttentionCapture:
     similarities: tuple[float, ...] = ()
     """The diagonal similarity of each branch."""
     frame_seconds: float = 256 / 24000
-    """Seconds per frame."""
 
 
 @dataclass(frozen=True)
@@ -261,11 +246,9 @@ class Script:
     network: Any = field(repr=False)
     """The network under the plan, ready and warm."""
     prompt: Any = field(repr=False)
-    """The voice."""
     passages: tuple[Any, ...] = field(repr=False)
     """The text in pieces, each with its own ``text``."""
     notes: tuple[str, ...]
-    """What the user should know."""
     seconds: float
     """Wall seconds that this took; :meth:`SpeechModel.speak` counts them as its own."""
     cpu_seconds: tuple[float, float | None] = (0.0, None)
@@ -313,6 +296,9 @@ class SpeechModel(Protocol):
 class FlowModel(SpeechModel, Protocol):
     """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
 
+    def replanned(self, script: Any, plan: Any) -> Any:
+        """``script`` under another ``plan`` that differs in the times of its steps only: nothing is read again."""
+
     def operations(self, script: Any) -> OperationCounts:
         """Operations of one backbone evaluation of the first passage, without running anything."""
 
@@ -337,3 +323,34 @@ def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
             f"{_WAYS[model.info.family]}; load another model."
         )
     return cast("FlowModel", model)
+
+
+@dataclass(frozen=True)
+class OfficialIds:
+    size: int
+    """Number of ids: rows of the table of embeddings."""
+    first_code: int
+    """Id of speech token 0; the others follow."""
+    codes: int
+    stops: tuple[int, ...]
+    """The ids that end speech, the one that does in training first."""
+
+    @property
+    def spoken(self) -> tuple[int, ...]:
+        """All ids that may come after a prompt, (codes + stops,), in the order of local ids."""
+        return (*range(self.first_code, self.first_code + self.codes), *self.stops)
+
+
+@dataclass(frozen=True)
+class OfficialPrompt:
+    """What a model continues to speak one passage."""
+
+    text: str
+    ids: tuple[int, ...] = field(repr=False)
+    """Voice and passage, (n,)."""
+    minimum: int
+    """Number of speech tokens before which speech cannot end."""
+    maximum: int
+    """Number of speech tokens after which decoding ends anyway."""
+    positions: tuple[int, ...] | None = field(default=None, repr=False)
+    """(n,), of the ids, where they are not counted from 0 through; later tokens continue from the last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paretone.by_name import by_name, meant
@@ -19,15 +19,27 @@ from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
 from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from paretone.models.minis.options import LM_MINI_OPTIONS, OMNI_MINI_OPTIONS
 from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
-from paretone.models.own_voices import own_voice
-from paretone.models.shipped_voices import shipped_voices
+from paretone.models.voices import own_voice, shipped_voices
 from paretone.paths import own_place, resource
 from paretone.reading import require_regular, shown
 from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
+from paretone.sampling.options import (
+    CROSS_FADE,
+    DEMASKING_OPTIONS,
+    REPETITION_PENALTY,
+    SPEED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)
 from paretone.setting.compatibility import owner_of_voice
 from paretone.setting.knobs import NO_VALUES, Knob, Values
+
+_SHORT_FADE = replace(CROSS_FADE, default=0.02)
+LM_MINI_OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, _SHORT_FADE)
+OMNI_MINI_OPTIONS = (*DEMASKING_OPTIONS, SPEED, _SHORT_FADE)
+
 
 F5 = "F5-TTS"
 """The kind of F5-TTS, E2-TTS and F5 mini."""
@@ -35,8 +47,6 @@ F5 = "F5-TTS"
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One model as the user picks it."""
-
     id: str
     title: str
     summary: str
@@ -49,9 +59,7 @@ class CatalogueEntry:
     """Values that differ from the knobs' own defaults."""
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
-    """Folder of the vocoder, next to the model's."""
     guidance: Guidance = STRENGTH
-    """Kind of its guidance."""
     loader: str = "f5"
     """Name of the loader of its files; see :mod:`paretone.models.loading`."""
     weights: str = ""
@@ -77,7 +85,6 @@ class CatalogueEntry:
 
     @property
     def vocoder_folder(self) -> Path:
-        """Folder of its vocoder."""
         return self.folder.parent / self.vocoder
 
     @property
@@ -97,11 +104,9 @@ class CatalogueEntry:
 
     @property
     def available(self) -> bool:
-        """Whether its files are there."""
         return self.available_in(self.folder)
 
     def available_in(self, folder: Path) -> bool:
-        """Whether its files are in ``folder``."""
         place = folder / self.weights
         return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
@@ -334,7 +339,6 @@ def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].i
 
 
 def sentences() -> tuple[str, ...]:
-    """Sentences to try."""
     return _lines("demo.txt")
 
 

@@ -1,23 +1,26 @@
-"""From a catalogue entry, a folder and a device to a model that speaks."""
+"""From a catalogue entry, a folder and a device to a model that speaks, with the vocoder that it needs."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+from torch import Tensor
 
 from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
-from paretone.models.catalogue import entry
+from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
-from paretone.models.files.checkpoints import require_part
+from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import weight_files
 from paretone.models.files.releases import RELEASES
-from paretone.models.load_request import LoadRequest
+from paretone.models.minis.natural_vocoder import LatentVocoder
+from paretone.models.networks.vocos import Vocos
 from paretone.paths import resource
 from paretone.reading import is_regular
 from paretone.setting.plan import imported
@@ -27,18 +30,123 @@ if TYPE_CHECKING:
     from paretone.models.families.language import LanguageSpeech
     from paretone.models.families.masked import MaskedSpeech
 
+
+BIGVGAN_WEIGHTS = "bigvgan_generator.pt"
+
+
+class Vocoder(Protocol):
+    """From mel to audio."""
+
+    def decode(self, mel: Tensor) -> Tensor:
+        """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · 256) float32 at 24 kHz."""
+
+
+def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocoder:
+    """The vocoder in ``folder``, of natural speech or official. ``check`` is called between the parts and may raise to
+    cancel. Raises :class:`paretone.errors.CheckpointError` that names the file at fault."""
+    if LatentVocoder.is_at(folder):
+        check()
+        return LatentVocoder.load(folder, device)
+    if (folder / BIGVGAN_WEIGHTS).is_file():
+        raise CheckpointError(
+            f"{folder} holds a BigVGAN, which Paretone does not have; give the folder of vocos-mel-24khz, and a "
+            "checkpoint that was trained for it."
+        )
+    return Vocos.load(folder, device, check)
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """One model of the catalogue, and where it is and goes to."""
+
+    entry: CatalogueEntry
+    place: Path
+    """The folder of the checkpoint, or its file; it exists."""
+    variant: str
+    """Architecture given by the caller, or ``""``."""
+    device: torch.device
+    status: Callable[[str], None]
+    check: Callable[[], None]
+    """Is called between the parts, and may raise to cancel."""
+    own_vocoder: str = ""
+    """Folder of the vocoder, if not the usual one."""
+
+    def require_folder(self, reason: str) -> None:
+        """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why that will not do, and what
+        will."""
+        if not self.place.is_dir():
+            raise CheckpointError(f"{self.place} is a file, but {reason}")
+
+    def info(self, **found: Any) -> ModelInfo:
+        """The model's information: known before reading, and ``found`` while reading."""
+        known: dict[str, Any] = {
+            "id": self.entry.id,
+            "title": self.entry.title,
+            "family": self.entry.family,
+            "variant": self.variant or self.entry.variant,
+            "licence": self.entry.licence,
+            "device": devices.title(self.device),
+            "precision": "float32",
+            "knobs": self.entry.options,
+            "guidance": self.entry.guidance,
+            "mel_steps": self.entry.mel_steps,
+            "vocoder": self._other_vocoder(),
+        }
+        return ModelInfo(**known | found)
+
+    @property
+    def vocoder_folder(self) -> Path:
+        """The model's vocoder: the one that was asked for, else next to the model where it was put there, else where
+        the catalogue's lies."""
+        if self.own_vocoder:
+            return Path(self.own_vocoder)
+        own = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
+        return own if own.is_dir() else self.entry.vocoder_folder
+
+    def vocoder(self) -> Vocoder:
+        """The model's vocoder, read. Raises :class:`CheckpointError`."""
+        return load_vocoder(self._announced_vocoder(), self.device, self.check)
+
+    def natural_vocoder(self) -> LatentVocoder:
+        """The same for a model of natural speech."""
+        vocoder = self.vocoder()
+        if not isinstance(vocoder, LatentVocoder):
+            raise CheckpointError(
+                f"The model in {self.place} makes natural speech, which the vocoder in {self.vocoder_folder} cannot "
+                "decode; put that of natural speech there."
+            )
+        return vocoder
+
+    def _other_vocoder(self) -> str:
+        """SHA-256 of a vocoder of the user's, or ``""`` if it is the usual one, wherever that lies."""
+        if not self.own_vocoder:
+            return ""
+        usual = replace(self, own_vocoder="").vocoder_folder
+        own, there = (self._digest(one) for one in (Path(self.own_vocoder), usual))
+        return "" if own == there else own
+
+    def _digest(self, folder: Path) -> str:
+        found = [f"{one.name}:{fingerprint(one, self.check)}" for one in weight_files(folder) if one.is_file()]
+        return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
+
+    def _announced_vocoder(self) -> Path:
+        folder = self.vocoder_folder
+        self.status(f"Reading the vocoder in {folder.name} …")
+        return folder
+
+
 PARTS = "tokenizer", "codec"
 """Folders of a bundled model's parts, which nothing hashes while loading."""
 DECODER = "models", "natural-decoder"
 """Resource folder of what every model of natural speech is decoded by."""
 LOADERS: Mapping[str, str] = {
-    "f5": "paretone.models.f5.loading:load_f5",
-    "megatts3": "paretone.models.megatts3.loading:load_megatts3",
+    "f5": "paretone.models.f5.adapter:load_f5",
+    "megatts3": "paretone.models.megatts3.adapter:load_megatts3",
     "lm_mini": "paretone.models.minis.lm_mini:load_lm_mini",
     "omni_mini": "paretone.models.minis.omni_mini:load_omni_mini",
-    "cosyvoice2": "paretone.models.cosyvoice2.loading:load_cosyvoice2",
-    "llasa": "paretone.models.llasa.loading:load_llasa",
-    "omnivoice": "paretone.models.omnivoice.loading:load_omnivoice",
+    "cosyvoice2": "paretone.models.cosyvoice2.adapter:load_cosyvoice2",
+    "llasa": "paretone.models.llasa.adapter:load_llasa",
+    "omnivoice": "paretone.models.omnivoice.adapter:load_omnivoice",
 }
 """The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Functions are imported
 when they load, so that loading one model does not import the code of the others."""

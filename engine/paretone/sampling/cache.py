@@ -154,7 +154,7 @@ class CausalReader(Protocol):
 
 class TokenScorer(Protocol):
     """A language model for the decoding loops: it reads tokens, and scores the next. Ids are local: codes from 0 on,
-    then the ids that end speech. :class:`paretone.models.families.token_model.TokenModel` is one."""
+    then the ids that end speech. :class:`paretone.models.families.language_network.TokenModel` is one."""
 
     @property
     def transformer(self) -> CausalReader: ...

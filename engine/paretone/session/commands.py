@@ -246,7 +246,7 @@ class ExportWeights(Command):
 @dataclass(frozen=True)
 class EncodePrompts(Command):
     """What the loaded language model would continue to speak ``text`` in ``voice``, as ids that other programs count:
-    see :class:`paretone.models.families.official_ids.OfficialPrompt`."""
+    see :class:`paretone.models.base.OfficialPrompt`."""
 
     activity = "encoding"
     carried_out_by = "paretone.session.synthesis:encode"

@@ -11,8 +11,7 @@ import numpy as np
 
 from paretone.computing import Computing
 from paretone.measure.roofline.report import RooflineReport
-from paretone.models.base import AttentionCapture, ModelInfo
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
+from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, OfficialPrompt
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Artefact

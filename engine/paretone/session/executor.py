@@ -1,4 +1,4 @@
-"""Executor of a session: owns the loaded model and its device, and carries out commands with them.
+"""Executor of a session: owns the loaded model and its device, and carries out commands with them, observed.
 
 Both front ends have one: the window through its engine thread, the command line directly. Only this module and what it
 calls touch torch.
@@ -8,23 +8,197 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from paretone import device
 from paretone.computing import computing
-from paretone.errors import SettingError
+from paretone.errors import Cancelled, SettingError
 from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
 from paretone.models.base import ModelInfo, SpeechModel
-from paretone.observer import stoppable
+from paretone.models.families.pacing import Pace
+from paretone.observer import Observer, RemainingTime, StepReport, stoppable
 from paretone.reading import shown
 from paretone.session.commands import Command, LoadModel
-from paretone.session.events import EngineReady, Event
-from paretone.session.observers import JobObserver, Post, RunningJob
+from paretone.session.events import Caution, EngineReady, EngineStatus, Event, PreparationReport, Progress, Telemetry
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
+
+Post = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A running job: its number, where its events go, and what stops it."""
+
+    number: int
+    post: Post
+    cancelled: threading.Event
+    pausing: threading.Event = field(default_factory=threading.Event)
+    """Set when a study is to end after the takes under way."""
+
+
+class JobObserver(Observer):
+    """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
+
+    def __init__(self, job: RunningJob) -> None:
+        self.job = job.number
+        self.post = job.post
+        self._cancelled = job.cancelled
+        self._remaining = RemainingTime()
+
+    def check(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        self.check()
+        self.post(EngineStatus(self.job, text))
+
+    def caution(self, sentence: str) -> None:
+        """Say what the user should know before anything is spoken."""
+        self.check()
+        self.post(Caution(self.job, sentence))
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far a sampling loop is; chunks and steps count from 0."""
+        self.check()
+        self.advance(report.steps_done, report.steps_in_all, _position(report))
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done, in units of the job's own."""
+        self.check()
+        self.advance(done, total, text)
+
+    def advance(self, done: int, total: int, text: str) -> None:
+        self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
+
+
+class SynthesisObserver(JobObserver):
+    """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
+
+    def __init__(self, job: RunningJob, device: str, live: bool = True) -> None:
+        """``live``: whether to tell how fast it is meanwhile."""
+        super().__init__(job)
+        self._live = live
+        self.memory = PeakMemory(device)
+        self._pace = Pace(time.perf_counter())
+        self._report: StepReport | None = None
+        self._audio_seconds = 0.0
+        self._sampled_seconds = 0.0
+        """The share of the running chunk's audio that corresponds to its finished steps."""
+
+    def begin(self) -> None:
+        """Count time from here: neither the wait after other jobs nor making the model ready is part of it."""
+        self._pace = Pace(time.perf_counter())
+
+    @property
+    def first_audio_seconds(self) -> float | None:
+        """Seconds from :meth:`begin` to the first piece."""
+        return self._pace.first_audio_seconds if self._pace.playing else None
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far the sampling loop is, how fast, and in how much memory."""
+        super().step(report)
+        self._report = report
+        self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
+        self._tell(report)
+
+    def delivered(self, seconds: float) -> None:
+        """Count ``seconds`` of audio that can now be played."""
+        self._pace.delivered(seconds)
+        self._audio_seconds += seconds
+        self._sampled_seconds = 0.0
+        if self._report is not None:
+            self._tell(self._report)
+
+    def _tell(self, report: StepReport) -> None:
+        memory = self.memory.sample()
+        if not self._live:
+            return
+        elapsed = time.perf_counter() - self._pace.started
+        # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
+        # of the whole.
+        made = self._audio_seconds + self._sampled_seconds
+        if report.tokens is not None:
+            # Audio comes while tokens do, some of them after.
+            made = report.tokens * report.audio_seconds / report.steps
+        self.post(
+            Telemetry(
+                self.job,
+                report.chunk,
+                report.chunks,
+                report.step,
+                report.steps,
+                report.seconds,
+                self._remaining.units_per_second or 1 / max(report.seconds, 1e-9),
+                elapsed,
+                self._audio_seconds,
+                elapsed / made if made else None,
+                self.first_audio_seconds,
+                memory,
+                report.tokens,
+                None if report.tokens is None else self._remaining.units_per_second or None,
+                self._pace.largest_gap,
+                self._pace.pause_so_far,
+            )
+        )
+
+
+class PreparationObserver(JobObserver):
+    """Follows a technique's own job. Its progress has its own units, not the steps of single sentences."""
+
+    def __init__(self, job: RunningJob, technique: str, title: str) -> None:
+        super().__init__(job)
+        self._technique = technique
+        self._title = title
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        super().progress(done, total, text or self._title)
+
+    def report(self, name: str, value: object) -> None:
+        self.check()
+        self.post(PreparationReport(self.job, self._technique, value))
+
+
+class MeasuringObserver(JobObserver):
+    """Follows a measurement that speaks many utterances: its progress is counted in these, not in their steps."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+
+class RepeatingObserver(JobObserver):
+    """Follows a synthesis that is repeated: its progress is counted in hundredths of each run."""
+
+    def __init__(self, job: RunningJob, times: int) -> None:
+        super().__init__(job)
+        self._times = times
+        self.done = 0
+        """Number of finished runs."""
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far all runs are."""
+        self.check()
+        share = min(1.0, report.steps_done / report.steps_in_all)
+        text = f"Repeat {self.done + 1} of {self._times}"
+        self.advance(100 * self.done + int(100 * share), 100 * self._times, text)
+
+
+def _position(report: StepReport) -> str:
+    unit = "step" if report.tokens is None else "token"
+    step = f"{unit} {report.step + 1} of {report.steps}"
+    return step.capitalize() if report.chunks == 1 else f"Chunk {report.chunk + 1} of {report.chunks}, {step}"
+
 
 Load = Callable[..., SpeechModel]
 """See :func:`paretone.models.load_model`."""

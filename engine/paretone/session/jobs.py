@@ -21,7 +21,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
-from paretone.models.files.downloads import download
+from paretone.models.files.releases import download
 from paretone.observer import StepReport
 from paretone.session.commands import (
     DownloadModel,
@@ -46,8 +46,7 @@ from paretone.session.events import (
     TakeJudged,
     WeightsExported,
 )
-from paretone.session.executor import Executor
-from paretone.session.observers import JobObserver, PreparationObserver, RunningJob
+from paretone.session.executor import Executor, JobObserver, PreparationObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.studies import definition

@@ -44,8 +44,14 @@ from paretone.session.events import (
     TokensHeard,
     ViewComputed,
 )
-from paretone.session.executor import Executor
-from paretone.session.observers import JobObserver, MeasuringObserver, RepeatingObserver, RunningJob, SynthesisObserver
+from paretone.session.executor import (
+    Executor,
+    JobObserver,
+    MeasuringObserver,
+    RepeatingObserver,
+    RunningJob,
+    SynthesisObserver,
+)
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take
 from paretone.speaking import scripted

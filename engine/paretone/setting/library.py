@@ -21,7 +21,7 @@ from paretone import files
 from paretone.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
 from paretone.errors import LibraryError
 from paretone.fields import record
-from paretone.models.own_voices import without_folder
+from paretone.models.voices import without_folder
 from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.setting import Setting, setting_of
 from paretone.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated

@@ -376,7 +376,7 @@ class LanguagePlan(Plan):
     """Which of the model's layers run, in order, where not all do."""
     products: Part | None = None
     """Changes how products with the weights are computed, the draft's as well: called for each network as
-    ``function(tokens, **arguments)`` with a :class:`paretone.models.families.token_model.TokenModel`; returns
+    ``function(tokens, **arguments)`` with a :class:`paretone.models.families.language_network.TokenModel`; returns
     another."""
     draft: DraftWeights | StudentWeights | None = None
     sampler: Part | None = None

@@ -19,7 +19,7 @@ from paretone.errors import AudioError, PlainError, ProfileError, SettingError
 from paretone.fields import is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
-from paretone.models.own_voices import is_own, shown_name, without_folder
+from paretone.models.voices import is_own, shown_name, without_folder
 from paretone.observer import Observer
 from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text

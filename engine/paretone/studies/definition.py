@@ -18,7 +18,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import Utterance, Voice
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique

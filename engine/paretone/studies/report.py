@@ -27,7 +27,7 @@ from paretone.listening.results import Listened, agreement_page
 from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
 from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.setting.compatibility import checkpoint_text
 from paretone.studies.curves import curves_page, curves_sheet
 from paretone.studies.definition import written

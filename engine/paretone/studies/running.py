@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from paretone import locks
+from paretone import database
 from paretone.errors import StudyError
 from paretone.measure.timing import running_order
 from paretone.models.base import SpeechModel
@@ -630,10 +630,10 @@ def alone_with(folder: Path) -> Iterator[None]:
     if lock.is_symlink():
         raise StudyError(f"{lock} is a symbolic link, and nothing is written through one; delete the link.")
     try:
-        with locks.held(lock):
+        with database.held(lock):
             yield
-    except locks.LockedError as error:
+    except database.LockedError as error:
         raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error
-    except locks.UnusableError as error:
+    except database.UnusableError as error:
         rest = "Delete it, and try again" if os.path.lexists(lock) else "Choose another folder for the study"
         raise StudyError(f"{error}. {rest}.") from error

@@ -23,7 +23,7 @@ from paretone.database import AUDIO, Database, json_text, table_of, texts_of
 from paretone.errors import StudyError
 from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
-from paretone.models.own_voices import without_folder
+from paretone.models.voices import without_folder
 from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.setting.setting import Artefact, Setting, setting_of

@@ -18,7 +18,7 @@ from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
 from paretone.models import catalogue
 from paretone.models.base import Utterance, Voice
-from paretone.models.own_voices import with_folder
+from paretone.models.voices import with_folder
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take

@@ -14,7 +14,7 @@ from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Prompt
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.weight_sets import trained_guidance
+from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.training import features
 from paretone.training.features import Example, Examples

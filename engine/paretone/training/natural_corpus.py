@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone import locks
+from paretone import database
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
@@ -181,7 +181,7 @@ def make_corpus(
     utterances = planned(options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locks.held(folder / _LOCK, lambda: progress(0, len(utterances))):
+        with database.held(folder / _LOCK, lambda: progress(0, len(utterances))):
             _require_same(folder, options)
             _make(folder, utterances, teacher, progress)
     except OSError as error:

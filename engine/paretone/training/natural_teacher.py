@@ -25,7 +25,7 @@ from paretone.front_end.phones import EDGE
 from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from paretone.models.base import Voice
 from paretone.models.minis.natural_decoder import LEVEL_MEAN, LOWEST_VOICED, NaturalDecoder, SeededNoise
-from paretone.models.shipped_voices import Origin, origin_of
+from paretone.models.voices import Origin, origin_of
 from paretone.training.natural_corpus import Manner, SpokenSentence
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.families.training_layout import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
-from paretone.models.minis.quantisers import token_phones
-from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
 from paretone.training import features
 from paretone.training.batches import Corpus, QueuedClip, moved
 from paretone.training.manifest import read_manifest

@@ -30,7 +30,7 @@ from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
 from paretone.models.llasa.tokenizer import rendered, training_row
 from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
-from paretone.models.load_request import LoadRequest
+from paretone.models.loading import LoadRequest
 from paretone.models.minis.lm_mini import (
     SHORTEST,
     SPARE,
@@ -39,13 +39,12 @@ from paretone.models.minis.lm_mini import (
     LmMiniFolder,
     LmMiniFrontEnd,
     LmMiniParts,
-    LmMiniPrompt,
     positions,
     read_parts,
 )
+from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler
-from paretone.setting.knobs import Values
 from paretone.training.natural_corpus import open_corpus
 from paretone.training.requests import Follower
 from paretone.training.sentences import corpus_sentences
@@ -77,7 +76,7 @@ def speak_tokens(
     texts: list[tuple[int, Voice, np.ndarray]] = []
     for number, sentence in enumerate(sentences):
         voice = voices[number % len(voices)]
-        _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None, seed + number)
+        passages = front_end.passages(sentence, 1.0, seed=seed + number)
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
     transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}
@@ -108,7 +107,7 @@ def _spoken(
     network: TokenNetwork,
     transformer: FusedTransformer,
     layout: Layout,
-    prompt: LmMiniPrompt,
+    prompt: MiniPrompt,
     texts: Sequence[np.ndarray],
     sampler: TokenSampler,
     generator: torch.Generator,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from paretone.models.base import Utterance
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting
 from paretone.wording import comma_separated, comments

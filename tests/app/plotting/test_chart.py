@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
-from paretone.figures.scales import Scale
+from paretone.figures.scatter import Scale
 from paretone.measure.decoding import PositionAcceptance
 from paretone_app.features.decoding.panel import AcceptancePlot, RunningPlot
 from paretone_app.features.layers.layer_bars import LayerBars

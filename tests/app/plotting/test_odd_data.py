@@ -12,8 +12,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.decoding import PositionAcceptance, SpokenToken
 from paretone.models.files.layer_importance import DIVERGENCE, LayerImportance
 from paretone.sampling.actions import SkipAction

@@ -15,8 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.metrics import LOWER
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
 from paretone_app.plotting.chart import Chart

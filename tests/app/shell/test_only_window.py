@@ -17,8 +17,8 @@ import pytest
 from PySide6.QtNetwork import QLocalServer
 from pytestqt.qtbot import QtBot
 
+from paretone.database import LockedError, held
 from paretone.errors import PlainError
-from paretone.locks import LockedError, held
 from paretone.models import catalogue
 from paretone.studies.store import DATABASE
 from paretone_app.__main__ import _answer, _open

@@ -13,7 +13,7 @@ import pytest
 from paretone.commands import arguments, speak
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel
 from paretone.session.events import JobFailed, JobFinished, ModelLoaded

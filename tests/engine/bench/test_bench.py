@@ -1,4 +1,4 @@
-"""Reports and the registry of benches."""
+"""Reports and the registry of benches; rounds and sentences that fit into a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 
 from paretone import bench
-from paretone.bench import bundled
+from paretone.bench import budget, bundled
+from paretone.bench.budget import Budget, Turns, heard_in_turns
 from paretone.bench.report import Report, table
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
+from paretone.measure.verdicts import ORIGINAL, Way, verdicts
+from paretone.models import load_model
+from paretone.models.catalogue import entry, harvard_sentences, unseen_sentences, voice
+from paretone.setting.setting import Setting
+from paretone.training.natural_teacher import original_speech
 from tests.engine import speaking
 from tests.engine.small_language import write_model
 from tests.peers.__main__ import PEERS
@@ -109,3 +115,121 @@ def test_benches_of_flow_models_refuse_others(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(bundled, "load_model", lambda *given, **named: speaking.load(write_model(tmp_path / "model")))
     with pytest.raises(SettingError, match="is not a flow model"):
         bundled.loaded_flow(argparse.Namespace(model="lm-mini", device="cpu"))
+
+
+@pytest.mark.parametrize(("minutes", "seconds", "expected"), [(10, 1.0, 9), (10, 99.0, 6), (10, 500.0, 2), (0, 1.0, 2)])
+def test_as_many_rounds_as_fit_but_two_at_least(minutes: float, seconds: float, expected: int) -> None:
+    assert Budget(minutes, most=9).rounds(seconds) == expected
+
+
+def test_a_share_of_the_time_leaves_the_rest() -> None:
+    assert Budget(10, most=9).rounds(99.0, share=0.5) == 3
+
+
+def test_what_is_spoken_at_once_is_shortened_until_two_rounds_fit() -> None:
+    assert Budget(8, most=9).length(0.5, most=60, least=16) == 60, "eight runs of 30 s fit into 480 s"
+    assert Budget(8, most=9).length(2.0, most=60, least=16) == 29
+    assert Budget(8, most=9).length(2.0, most=60, least=16, begin=20.0) == 19
+    assert Budget(0, most=9).length(2.0, most=60, least=16) == 16
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(budget.time, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def taken(turns: Turns, clock: Clock, seconds: float, most: int = 99) -> int:
+    """How many sentences of ``seconds`` each are spoken."""
+    for number in range(most):
+        if not turns.another():
+            return number
+        clock.now += seconds
+    return most
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(10.0, 6), (17.0, 3), (31.0, 1), (90.0, 1)])
+def test_another_sentence_is_begun_only_if_it_will_end_in_time(clock: Clock, seconds: float, expected: int) -> None:
+    assert taken(Turns(Budget(1, most=2), least=1), clock, seconds) == expected
+    assert clock.now <= max(60, seconds)
+
+
+def test_the_fewest_sentences_are_spoken_however_long_they_take(clock: Clock) -> None:
+    assert taken(Turns(Budget(1, most=2), least=2), clock, 45.0) == 2
+
+
+def test_the_longest_sentence_so_far_decides(clock: Clock) -> None:
+    turns = Turns(Budget(1, most=2), least=1)
+    lengths = iter((5.0, 25.0, 10.0, 5.0))
+    count = 0
+    while turns.another():
+        clock.now += next(lengths)
+        count += 1
+    assert count == 3, "after the third 20 seconds are left, and one took 25"
+
+
+def test_a_share_of_the_time_is_left_for_what_comes_after(clock: Clock) -> None:
+    within = Budget(1, most=2)
+    clock.now = 20.0
+    assert taken(Turns(within, least=1, share=0.5), clock, 6.0) == 3
+    assert within.part(0.25).left == pytest.approx(0.25 * within.left)
+
+
+def test_what_was_heard_is_said_and_whether_it_was_all() -> None:
+    assert budget.heard(30, 30, "in 5 voices in turn", 3) == (
+        "The judges heard 30 sentences in 5 voices in turn, 3 takes of each."
+    )
+    few = budget.heard(1, 30, "in each of 2 voices")
+    assert "heard 1 sentence in each of 2 voices, as many of 30 as fit into the time" in few and "--minutes" in few
+
+
+def test_no_sentence_is_heard_that_something_was_prepared_on() -> None:
+    arguments = argparse.Namespace(sentences=30)
+    assert bundled.heard_sentences(arguments) == list(harvard_sentences())
+    held_out = bundled.heard_sentences(arguments, [bundled.SENTENCE])
+    assert bundled.SENTENCE in harvard_sentences() and bundled.SENTENCE not in held_out
+    assert len(held_out) == 30 and held_out[-1] == unseen_sentences()[0], "another takes its place"
+
+
+def test_rounds_that_fit_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    variants = {name: lambda name=name: done.append(name) for name in ("one", "two")}
+    arguments = argparse.Namespace(rounds=4)
+    times = bundled.timed(variants, "cpu", arguments, budget=Budget(1, most=4), share=0.5)
+    assert len(times.seconds["two"]) == 4 and done[:2] == ["one", "two"], "each is warm"
+    times = bundled.timed(variants, "cpu", arguments, budget=Budget(1e-9, most=4))
+    assert len(times.seconds["two"]) == 2, "two at least"
+
+
+SENTENCES = ("The rice was good.", "They went home.", "It is late.")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts", "only_words")
+def test_as_many_sentences_are_heard_as_there_is_time_for() -> None:
+    pytest.importorskip("pocketsphinx")
+    try:
+        original_speech("Rice.", voice())
+    except PlainError as error:
+        pytest.skip(str(error))
+    model = load_model("f5-mini", device="cpu")
+    # Clear speech: of words at the edge of being understood, the judge's choice hangs on the last digits.
+    ways = [Way("in haste", Setting("f5-mini", entry("f5-mini").options_with(steps=7)))]
+    turns = Turns(Budget(1e-9, most=2), least=2)
+    found = heard_in_turns(SENTENCES, [voice()], None, model, ways, turns)
+    assert list(found) == [ORIGINAL, "in haste"]
+    at_once = {one.speech: one for one in verdicts(SENTENCES, [voice()], None, model, ways)}
+    for title, (one,) in found.items():
+        whole = at_once[title].errors
+        assert (one.errors.edits, one.errors.words) == (whole.edits[:2], whole.words[:2]), "there was time for two"
+        assert one.errors.heard == whole.heard[:2], "the judge knows the words of the third as well"
+        assert len(one.figures) == 2
+    (spoken,) = found["in haste"]
+    assert [one.trace.chunk_texts[0] for one in spoken.syntheses] == list(SENTENCES[:2])

@@ -16,7 +16,7 @@ from paretone.bench.stacked import LADDERS, Climb, climb
 from paretone.errors import PlainError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.files.interval_weights import find_interval_weights
+from paretone.models.files.trained_weights import find_interval_weights
 from paretone.speaking import make_ready, scripted
 from paretone.techniques import compatibility_of
 from tests.engine import small_speech

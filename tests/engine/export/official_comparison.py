@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.networks.diffusion import add_interval
+from paretone.paths import resource
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
@@ -272,13 +275,43 @@ def refusals(place: Path, results: dict) -> None:
     refuse("half precision is the same checkpoint", lambda: module.apply(official_model(path).bfloat16(), out))
 
 
+def average_velocity(place: Path, results: dict) -> None:
+    """Weights with an embedding of intervals in the official class, by the code of the guide."""
+    from f5_tts.model.backbones.dit import DiT as OfficialDiT
+
+    guide = resource("docs", "average-velocity.md").read_text(encoding="utf-8")
+    code: dict = {}
+    exec(re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1], code)
+    arch, evaluations = SMALL | VERSIONS["v1"], 3
+    torch.manual_seed(3)
+    ours = DiT(BackboneConfig.from_official("DiT", arch, VOCABULARY, "test"))
+    add_interval(ours)
+    for parameter in ours.parameters():
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.3)
+    ours = ours.eval().requires_grad_(False)
+    official = OfficialDiT(**arch, mel_dim=100, text_num_embeds=VOCABULARY).eval()
+    code["take_intervals"](official, evaluations)
+    official.load_state_dict(ours.state_dict(), strict=True)
+    noise, prompt = torch.randn(1, FRAMES, 100), torch.randn(1, FRAMES, 100)
+    prompt[:, PROMPT:] = 0
+    ids = torch.randint(0, VOCABULARY, (1, 12))
+    times = sampling_grid(evaluations, "uniform", -1.0)[:-1]
+    run = ours.begin(prompt, ids, times, guided=False)
+    for number, time in enumerate(times):
+        theirs = official(noise, prompt, ids, torch.tensor([float(time)]))
+        results["intervals"].append(float((theirs - ours.velocity(noise, number, run)).abs().max()))
+        # The interval counts: the same evaluation as a step of no length is another.
+        assert (theirs - ours.velocity(noise, (number + 1) % evaluations, run)).abs().max() > 1e-2
+
+
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": []}
+    results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": [], "intervals": []}
     output, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as place, torch.no_grad():
-        for part in (random_weights, guidance_free_weights, refusals, bundled):
+        for part in (random_weights, guidance_free_weights, refusals, bundled, average_velocity):
             part(Path(place), results)
     print(json.dumps(results), file=output)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from paretone.export.targets import export
 from paretone.models import catalogue, load_model
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.llasa import adapter as llasa_adapter
 from paretone.observer import Observer

@@ -62,6 +62,12 @@ def test_official_package_gives_the_engines_mel(official_run: dict) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations(official_run: dict) -> None:
+    assert len(official_run["intervals"]) == 3 and max(official_run["intervals"]) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_profiles_take_effect_and_can_be_removed(official_run: dict) -> None:
     # The baseline profile is what the package does by default; all others must change what is heard.
     same = [name for name, value in official_run["changed"].items() if value < 10 * TOLERANCE]
@@ -160,15 +166,11 @@ def test_probes_tell_checkpoints_apart() -> None:
     assert [one for one, values in f5_tts.probes(weights).items() if values != before[one]] == [name]
 
 
-def test_profile_for_another_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_for_another_or_no_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile("a" * 64).save(tmp_path / "p.json")
     arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main(arguments) == 6
     assert "is for the checkpoint 'aaaaaaaaaaaa'" in capsys.readouterr().err
-
-
-def test_checkpoint_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile().save(tmp_path / "p.json")
-    arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
     assert "nowhere; download it, or give its folder" in capsys.readouterr().err

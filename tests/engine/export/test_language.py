@@ -27,8 +27,8 @@ from paretone.models import catalogue
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import LanguageModel, official_shapes
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.language_weights import find_language_weights
 from paretone.models.files.layer_importance import pruned
+from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.networks.causal import CausalConfig
 from paretone.observer import Observer

@@ -20,7 +20,7 @@ from paretone.export.targets import export
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
-from paretone.models.files.language_weights import find_language_weights
+from paretone.models.files.trained_weights import find_language_weights
 from paretone.observer import Observer
 from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile

@@ -20,6 +20,7 @@ from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict, techniques
+from tests.disk import tiny_disk  # noqa: F401
 
 
 def plain(model: CatalogueEntry, **options: object) -> Profile:
@@ -74,15 +75,6 @@ def test_what_is_dropped_takes_its_options_along() -> None:
     weights = account(target("safetensors"), profile, guided_weights=True)
     assert weights.options["steps"] == 12
     assert weights.honours == ()
-
-
-def test_guidance_in_the_weights_takes_none_on_top() -> None:
-    said = account(target("f5-tts"), plain(entry("f5-mini"), guidance=1.5), guided_weights=True)
-    assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
-
-
-def test_options_that_a_target_forgets_are_dropped() -> None:
-    model = entry("f5-mini")
     ledger = OptionLedger(model, model.options_with(), 3)
     ledger.drop("no", "steps")
     ledger.honour("yes", "steps", "seed", "nothing like it")
@@ -90,6 +82,11 @@ def test_options_that_a_target_forgets_are_dropped() -> None:
     assert [line.what for line in ledger.honours] == ["Steps", "Seed"]
     assert {line.how for line in ledger.drops} == {"forgotten"}
     assert len(ledger.drops) == len(model.options) - 1
+
+
+def test_guidance_in_the_weights_takes_none_on_top() -> None:
+    said = account(target("f5-tts"), plain(entry("f5-mini"), guidance=1.5), guided_weights=True)
+    assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
 
 
 def test_an_unknown_target_is_named_with_all() -> None:
@@ -205,7 +202,7 @@ def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
     assert listing(tmp_path) == []
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:  # noqa: F811
     with pytest.raises(PlainError, match=r"b\.bin could not be written: the disk is full"):
         deliver(tiny_disk / "out", CONTENTS, ignore)
     assert listing(tiny_disk) == []

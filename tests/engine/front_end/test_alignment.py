@@ -80,26 +80,13 @@ SYMBOLS = tuple("^həlˈO wˌɜɹld.^")
 LENGTHS = (4, 2, 2, 2, 1, 5, 2, 1, 2, 4, 0, 3, 2, 6, 3)
 
 
-def test_a_stress_mark_and_its_vowel_are_one_phone_as_long_as_both():
+def test_words_keep_their_places_and_stress_its_vowel():
     phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
     assert [name for name, _, _ in phones] == [EDGE, "h", "ə", "l", "ˈO", BLANK, "w", "ˌɜ", "l", "d", ".", EDGE]
     assert phones[4] == ("ˈO", 0.125, 0.2)
     assert phones[-1][2] == pytest.approx(sum(LENGTHS) * 0.0125)
     assert all(end == start for (_, _, end), (_, start, _) in pairwise(phones))
-
-
-def test_every_phone_has_one_name_and_a_place_in_a_file_of_lines():
-    assert len(set(PHONES)) == len(PHONES)
-    assert "\n".join(PHONES).split() == list(PHONES)
-
-
-def test_words_end_at_blanks_punctuation_and_edges():
-    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
     assert ["".join(phones[place][0] for place in word) for word in words(phones)] == ["həlˈO", "wˌɜld"]
-
-
-def test_other_lengths_inside_of_words_leave_the_words_where_they_are():
-    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
     spaced = respaced(phones, np.ones_like)
     assert [name for name, _, _ in spaced] == [name for name, _, _ in phones]
     for word in words(phones):
@@ -112,6 +99,11 @@ def test_other_lengths_inside_of_words_leave_the_words_where_they_are():
     assert [time for _, *times in same for time in times] == pytest.approx(
         [time for _, *times in phones for time in times]
     )
+
+
+def test_every_phone_has_one_name_and_a_place_in_a_file_of_lines():
+    assert len(set(PHONES)) == len(PHONES)
+    assert "\n".join(PHONES).split() == list(PHONES)
 
 
 def test_a_list_of_phones_gives_their_numbers(tmp_path: Path) -> None:

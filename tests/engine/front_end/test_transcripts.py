@@ -16,7 +16,7 @@ from paretone.errors import AudioError
 from paretone.front_end import transcripts
 from paretone.front_end.transcripts import doubts, fitted, hear
 from paretone.models.catalogue import voices
-from paretone.models.own_voice_check import examine, examined
+from paretone.models.voices import examine, examined
 from tests.workload import workload
 
 VOICES = voices()
@@ -80,6 +80,7 @@ def test_what_is_no_english_speech_is_doubted() -> None:
     assert heard(samples[::-1].copy(), rate, TEXT), "backwards it is another language"
     bursts = noise(3 * rate, 0.1) * (np.arange(3 * rate) % (0.7 * rate) < 0.3 * rate)
     assert heard(bursts, rate, TEXT)
+    assert heard(0.3 * samples + 0.1, rate, TEXT) == ()
 
 
 @pytest.mark.parametrize("kind", ["noise", "tone", "chord"])
@@ -163,12 +164,6 @@ def test_without_the_aligner_none_are_quoted_of_a_transcript_at_another_pace() -
     with pytest.raises(AudioError) as raised:
         fitted(minute(), LONG * 3, "me.wav")
     assert "too long for the" in str(raised.value) and "“" not in str(raised.value)
-
-
-@pytest.mark.usefixtures("aligner")
-def test_a_constant_offset_is_no_steady_sound() -> None:
-    samples, rate = spoken()
-    assert heard(0.3 * samples + 0.1, rate, TEXT) == ()
 
 
 # --- Both cut together ------------------------------------------------------------------------------------------------

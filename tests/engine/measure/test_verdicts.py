@@ -21,7 +21,7 @@ from paretone.measure.verdicts import (
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, harvard_sentences, voice
-from paretone.models.vocoders import load_vocoder
+from paretone.models.loading import load_vocoder
 from paretone.setting.setting import Setting
 from paretone.techniques.resolving import known
 from paretone.training.natural_teacher import original_speech

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
 
 LLAMA = CausalConfig(24, 4, 4, 2, 8, 40, 1e-5, 10000.0)

@@ -16,11 +16,10 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.models import catalogue, load_model
 from paretone.models.base import FLOW
 from paretone.models.catalogue import MODELS, CatalogueEntry, entry, voice, voice_problem, voices
-from paretone.models.loading import LOADERS
+from paretone.models.loading import LOADERS, load_vocoder
 from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
 from paretone.models.networks.vocos import Vocos
-from paretone.models.shipped_voices import shipped_names
-from paretone.models.vocoders import load_vocoder
+from paretone.models.voices import shipped_names
 from paretone.setting.knobs import checked
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting

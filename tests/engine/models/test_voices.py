@@ -25,8 +25,16 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import MODELS, entry, voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.voices import Remembered, changed, transcript_of
-from paretone.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
-from paretone.models.shipped_voices import origin_of, shipped_names, shipped_voices
+from paretone.models.voices import (
+    is_own,
+    origin_of,
+    own_voice,
+    shipped_names,
+    shipped_voices,
+    shown_name,
+    with_folder,
+    without_folder,
+)
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
@@ -275,7 +283,7 @@ def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(
 def test_another_recording_in_their_folder_is_nobody_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shortened(tmp_path)
     shutil.copyfile(shipped_voices()[0].audio, folder / "me.wav")
-    monkeypatch.setattr("paretone.models.shipped_voices.resource", lambda *parts: folder)
+    monkeypatch.setattr("paretone.models.voices.resource", lambda *parts: folder)
     assert origin_of(own_voice(folder / "me.wav")) is None
     assert origin_of(own_voice(folder / "gone.wav")) is None
     assert origin_of(own_voice(folder / "anna.wav")) is not None

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import Cancelled
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
 from paretone.sampling.cache import MOST_KEPT, Prefixes
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
@@ -338,6 +338,6 @@ def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
     tokens = [token for cycle in guarded(decoding(), guard) for token in cycle.tokens]
     assert len(tokens) == 75 and closed == [True]
     assert guard.found.kind == "repetition"
-    cycles = [Cycle((1, 2)), Cycle((), stopped=True)]
+    cycles, guard = [Cycle((1, 2)), Cycle((), stopped=True)], RunawayGuard(RATE)
     assert list(guarded(iter(cycles), guard)) == cycles
     assert guard.found is None

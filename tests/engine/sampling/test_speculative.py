@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paretone.errors import Cancelled
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
 from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 from paretone.sampling.speculative import speculation
@@ -240,6 +240,7 @@ def test_whatever_the_prompt_greedy_decoding_is_repeated() -> None:
     # Exact as well, however bad the draft.
     request = request_of(target, maximum=40)
     other = replace(request, embedded=-request.embedded)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     found = speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
     assert tokens_of(list(found)) == expected
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request, within_length
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms

@@ -33,8 +33,8 @@ from paretone.session.events import (
     TakeReady,
     Telemetry,
 )
+from paretone.session.executor import RunningJob
 from paretone.session.jobs import StudyObserver
-from paretone.session.observers import RunningJob
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Similarities, Trial
 from tests.engine import small_speech

@@ -1,4 +1,4 @@
-"""The executor: every command is carried out by somebody, or refused."""
+"""The executor: every command is carried out by somebody, or refused; failures of jobs, and what is left of them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,30 @@ import numpy as np
 import pytest
 
 from paretone.errors import Cancelled, SettingError
+from paretone.models.base import Utterance
+from paretone.observer import RemainingTime
 from paretone.session import commands
-from paretone.session.commands import Command, JudgeTake, LoadModel, Synthesise
+from paretone.session.commands import CaptureAttention, Command, JudgeTake, LoadModel, Synthesise
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import Event, ModelLoaded, TakeJudged, TakeReady
+from paretone.session.events import (
+    AudioReady,
+    Event,
+    JobFailed,
+    JobFinished,
+    ModelLoaded,
+    Progress,
+    TakeJudged,
+    TakeReady,
+)
 from paretone.session.executor import Executor
 from paretone.setting.plan import imported
+from paretone.setting.setting import Setting
 from paretone.techniques import Technique, techniques
 from paretone.techniques.base import Job
 from tests.engine import small_speech
+from tests.engine.preparing import calibrate
+from tests.engine.recorder import Clock, Gate, Recorder
+from tests.engine.session.small_jobs import calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 
 AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release, commands.ShutDown}
@@ -106,3 +121,155 @@ def test_a_take_is_judged_without_a_model() -> None:
     cancelled.set()
     with pytest.raises(Cancelled):
         executor.carry_out(JudgeTake(4, "a" * 32, samples, 24_000), told.append, cancelled)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (synthesis(2, chosen=Setting("other")), ("'other'", "'small' is loaded", "load 'other' first")),
+        (synthesis(2, chosen=setting(steps=0)), ("Steps", "between 1 and 128")),
+        (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
+        (
+            calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
+            ("ran out of memory while calibrating", "shorter"),
+        ),
+        (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
+        (LoadModel(2, "small", variant="huge"), ("ran out of memory while loading", "unload the current model first")),
+        (LoadModel(2, "small", device="abacus"), ("no device named 'abacus'", "auto, cuda, mps, cpu")),
+        (LoadModel(2, "small", variant="strange"), ("unexpected went wrong while loading the model: KeyError", "log")),
+        (CaptureAttention(2, "One.", VOICE, setting(), layer=99, step=0), ("no layer 100",)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
+)
+def test_failure_says_what_to_do_and_the_engine_goes_on(
+    engine: EngineThread, recorder: Recorder, command: Command, words: tuple[str, ...]
+) -> None:
+    loaded(engine, recorder)
+    engine.submit(command)
+    engine.submit(synthesis(3))
+    failed = recorder.end_of(2)
+    assert isinstance(failed, JobFailed)
+    for word in words:
+        assert word in failed.sentence
+    assert "\n" not in failed.sentence
+    assert failed.sentence.endswith(".")
+    assert isinstance(recorder.end_of(3), JobFinished), "the model loaded before is still there"
+
+
+def test_unforeseen_error_leaves_its_traceback(engine: EngineThread, recorder: Recorder) -> None:
+    engine.submit(LoadModel(1, "small", variant="strange"))
+    failed = recorder.end_of(1)
+    assert "Traceback" in failed.details
+    assert "an error that nobody foresaw" in failed.details
+
+
+def test_foreseen_error_has_no_traceback(engine: EngineThread, recorder: Recorder) -> None:
+    engine.submit(synthesis(1))
+    assert recorder.end_of(1).details == ""
+
+
+@pytest.mark.parametrize("command", [synthesis(2), calibration(2)], ids=["synthesis", "calibration"])
+def test_weights_that_are_not_numbers(engine: EngineThread, recorder: Recorder, command: Command) -> None:
+    engine.submit(LoadModel(1, "small", variant="damaged"))
+    engine.submit(command)
+    failed = recorder.end_of(2)
+    assert isinstance(failed, JobFailed)
+    assert failed.details == ""
+    assert "precision" in failed.sentence
+    assert not recorder.of(2, AudioReady), "noise must not be played"
+
+
+def test_every_piece_is_checked_whatever_the_adapter_does(engine: EngineThread, recorder: Recorder) -> None:
+    engine.submit(LoadModel(1, "small", variant="careless"))
+    engine.submit(synthesis(2))
+    assert recorder.end_of(2).sentence == (
+        "The model produced invalid numbers (NaN) for piece 1 at 4 steps in float32; "
+        "try more steps or less guidance, or download the checkpoint again."
+    )
+    assert not recorder.of(2, AudioReady)
+
+
+def test_front_end_that_fails_does_not_stop_the_engine(engine: EngineThread, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+
+    def fail(event: Event) -> None:
+        raise RuntimeError("the window is gone")
+
+    recorder.react = fail
+    engine.submit(synthesis(2))
+    assert isinstance(recorder.end_of(2), JobFinished)
+
+
+def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder) -> None:
+    with pytest.raises(TypeError, match="Command is not a command that can be carried out"):
+        engine.submit(Command(7))
+    with pytest.raises(ValueError, match="numbered from 1"):
+        engine.submit(LoadModel(0, "small"))
+    loaded(engine, recorder)
+    gate = Gate(recorder, Progress)
+    engine.submit(synthesis(2))
+    engine.submit(synthesis(3))
+    gate.reached()
+    for taken in (2, 3):
+        with pytest.raises(ValueError, match=f"{taken} is taken"):
+            engine.submit(synthesis(taken))
+    gate.open()
+    assert isinstance(recorder.end_of(3), JobFinished)
+
+
+def run(pace: list[float], total: int) -> list[float | None]:
+    """Estimates after units that took ``pace`` seconds each."""
+    clock = Clock()
+    remaining = RemainingTime(clock)
+    estimates = []
+    for done, seconds in enumerate(pace, start=1):
+        clock.now += seconds
+        estimates.append(remaining.update(done, total))
+    return estimates
+
+
+def test_even_pace_is_estimated_exactly() -> None:
+    estimates = run([9.0] + [0.25] * 9, total=20)
+    assert estimates[3:] == pytest.approx([0.25 * (20 - done) for done in range(4, 11)])
+
+
+def test_no_estimate_without_evidence() -> None:
+    assert run([2.0, 2.0], total=9) == [None, None]
+    assert run([0.01] * 5, total=9) == [None] * 5
+
+
+def test_nothing_is_left_at_the_end() -> None:
+    assert run([0.01], total=1) == [0.0]
+
+
+def test_recent_work_counts_more() -> None:
+    slow_then_fast = run([1.0] * 10 + [0.1] * 50, total=120)[-1]
+    assert 0.1 * 60 < slow_then_fast < 0.25 * 60, "the mean over all would say 0.25 s a unit"
+
+
+def test_units_may_come_in_bundles() -> None:
+    clock = Clock()
+    remaining = RemainingTime(clock)
+    for done in (1, 10, 30, 70):
+        clock.now = done * 0.1
+        estimate = remaining.update(done, 100)
+    assert estimate == pytest.approx(3.0)
+    assert remaining.units_per_second == pytest.approx(10.0)
+
+
+def test_what_an_earlier_session_did_is_no_evidence() -> None:
+    clock = Clock()
+    remaining = RemainingTime(clock)
+    remaining.update(900, 1000)
+    for done in (910, 920, 930):
+        clock.now += 1
+        estimate = remaining.update(done, 1000)
+    assert estimate == pytest.approx(7.0)
+
+
+def test_no_progress_is_no_estimate() -> None:
+    clock = Clock()
+    remaining = RemainingTime(clock)
+    for _ in range(5):
+        clock.now += 1
+        assert remaining.update(0, 10) is None

@@ -106,6 +106,7 @@ def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Lib
     library._connection.execute("UPDATE takes SET measurements = ?", (written,))
     (one,) = library.summaries()
     assert one.measurements == Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
+    assert not one.measurements.busy and one.measurements.other_share is None
 
 
 def test_a_take_timed_again_has_the_medians_of_all_repeats(library: Library) -> None:

@@ -12,9 +12,9 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
-from paretone.studies.gains import Place, best_known, of_study, of_takes
+from paretone.studies.gains import Place, PublishedPoint, best_known, of_study, of_takes, published
 from paretone.studies.results import Results, SettingResult
-from paretone.techniques import technique
+from paretone.techniques import technique, techniques
 
 MACHINE = "Processor, 2 cores, 8 GiB; Linux 6.1; Python 3.11.2, torch 2.9, paretone 0.9"
 NEWER = MACHINE.replace("6.1", "6.9").replace("2.9", "2.10")
@@ -187,3 +187,32 @@ def test_first_audio_is_compared_with_the_baselines() -> None:
     )
     (gain,) = of_study(found, Place("omni-mini", "a" * 64, "CPU: 2 cores", "cpu", MACHINE))
     assert (gain.ratio, gain.interval) == (4.0, None)
+
+
+def point(paper: str, model: str, label: str) -> PublishedPoint:
+    (found,) = (one for one in published() if (one.paper, one.model, one.label) == (paper, model, label))
+    return found
+
+
+def test_ratios_are_those_that_the_papers_speak_of() -> None:
+    # "a 1.6× improvement in RTF" is F5-TTS at its largest threshold.
+    assert point("DiTReducio", "F5-TTS", "T6").ratios["speed_up"] == pytest.approx(1.59, abs=0.005)
+    assert point("DiTReducio", "F5-TTS", "T4 (recommended)").ratios["speed_up"] == pytest.approx(1.38, abs=0.005)
+    assert point("DiTReducio", "MegaTTS 3", "T6").ratios["ops_ratio"] == pytest.approx(0.2752)
+    assert point("CFG-free", "F5-TTS", "CFG-free, 7 steps").ratios["speed_up"] == pytest.approx(7.75)
+    # "1.4× faster synthesis"
+    assert point("SSD", "CosyVoice 2", "β = 0.4").ratios["speed_up"] == pytest.approx(1.4)
+    # "accelerates inference by 42.6 %", "improves RTF by 45.9 %", and LLaSA by 29.3 %
+    assert 1 - point("SPADE", "CosyVoice 2", "12 layers").ratios["real_time_factor"] == pytest.approx(0.426, abs=5e-4)
+    assert 1 - point("SPADE", "CosyVoice 2", "9 layers").ratios["real_time_factor"] == pytest.approx(0.459, abs=5e-4)
+    assert 1 - point("SPADE", "LLaSA-1B", "8 layers").ratios["real_time_factor"] == pytest.approx(0.293, abs=5e-4)
+    assert point("OmniVoice roofline", "OmniVoice", "block by block").ratios["speed_up"] == pytest.approx(6.5)
+
+
+def test_every_point_says_where_it_is_from() -> None:
+    names = {one.name for one in techniques()} | {""}
+    assert len({one.paper for one in published()}) == 5
+    for one in published():
+        assert one.source and one.hardware and one.data and one.model
+        assert one.technique in names
+        assert one.baseline == all(ratio == 1.0 for ratio in one.ratios.values())

@@ -174,25 +174,6 @@ def test_a_damaged_study_is_opened_for_reading_and_can_be_set_aside(tmp_path: Pa
         assert fresh.takes() == ()
 
 
-def test_what_cannot_be_read_at_all_says_so(tmp_path: Path) -> None:
-    finished(tmp_path)
-    (tmp_path / DATABASE).write_bytes(b"not a database at all" * 100)
-    with pytest.raises(StudyDamaged, match=r"The study in .* is damaged .* Set it aside"):
-        Store(tmp_path)
-
-
-def test_a_locked_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.database._PATIENCE_SECONDS", 0.05)
-    with Store(tmp_path) as store:
-        other = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StudyError, match="another program is writing to it"):
-            store.begin(study())
-        other.execute("ROLLBACK")
-        other.close()
-        store.begin(study())
-
-
 @dataclass(frozen=True)
 class Note:
     """An artefact that knows nothing of files."""

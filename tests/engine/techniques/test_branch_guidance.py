@@ -120,19 +120,13 @@ def test_reasons_why_not(model: F5Speech, name: str) -> None:
     assert "do without one of the two" in (problem(model.info, cached) or "")
 
 
-def test_times_must_follow_one_another(model: F5Speech) -> None:
+def test_what_cannot_be_guided_so_is_said(model: F5Speech) -> None:
     of = using("separate_guidance", text_from=0.6, text_until=0.3)
     assert problem(model.info, of) == (
         "Guidance by the text begins at 0.6 and ends at 0.3; let it end later, or set its strength to 0."
     )
-
-
-def test_an_end_given_and_an_end_found_exclude_each_other(model: F5Speech) -> None:
     of = using("saturating_guidance").with_technique(UsedTechnique("guidance_interval", Values(steps=2)))
     assert "ends guidance at a given step already" in (problem(model.info, of) or "")
-
-
-def test_models_with_two_weights_set_them_as_options() -> None:
     with pytest.raises(SettingError, match="has a weight for the text and one for the voice among its own options"):
         foreseen(Setting("megatts3-mini", Values(), (UsedTechnique("separate_guidance", Values()),)))
     without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique("saturating_guidance", Values()),))

@@ -1,4 +1,4 @@
-"""The first-block cache against whole evaluations of a random transformer."""
+"""The first-block cache and the change meter of error curves, against whole evaluations of a random transformer."""
 
 from __future__ import annotations
 
@@ -23,11 +23,17 @@ from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, STEPS, begun, s
 from tests.workload import workload
 
 
-def test_a_threshold_of_nothing_skips_nothing() -> None:
+def test_a_threshold_of_nothing_skips_nothing_and_operations_are_those_that_torch_counts() -> None:
     run, cache, counts = begun(), FirstBlockCache(DIT, 0.0), DIT.operations(FRAMES, True)
     for step, state in enumerate(states()):
         assert torch.allclose(cache.velocities(state, step, run), DIT.velocity(state, step, run), atol=1e-5)
         assert cache.operations(step, counts) == counts.evaluation
+    run, cache, counts = begun(), FirstBlockCache(DIT, 1e9), DIT.operations(FRAMES, True)
+    for step, state in enumerate(states()[:2]):
+        # The counter does not know the fused attention kernels of a CPU.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            cache.velocities(state, step, run)
+        assert cache.operations(step, counts) == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
 def test_what_hardly_changes_is_replaced_by_the_last_residual(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,15 +54,6 @@ def test_what_hardly_changes_is_replaced_by_the_last_residual(monkeypatch: pytes
     assert found == [list(range(LAYERS)), [0]]
     skipped = counts.branches * (counts.fixed + counts.attention + counts.feed_forward)
     assert [cache.operations(step, counts) for step in range(2)] == [counts.evaluation, skipped]
-
-
-def test_operations_are_those_that_torch_counts() -> None:
-    run, cache, counts = begun(), FirstBlockCache(DIT, 1e9), DIT.operations(FRAMES, True)
-    for step, state in enumerate(states()[:2]):
-        # The counter does not know the fused attention kernels of a CPU.
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            cache.velocities(state, step, run)
-        assert cache.operations(step, counts) == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
 def test_the_skipped_velocity_is_by_definition() -> None:
@@ -92,9 +89,6 @@ def test_changes_add_up_and_other_branches_start_anew() -> None:
     assert adding.operations(3, counts) == counts.evaluation
 
 
-TEXT = "The quick brown fox jumps."
-
-
 def packed_product(x: torch.Size, packed: object, weight: torch.Size, *more: object, **named: object) -> int:
     """Operations of the product with packed weights that the library MKL computes, which torch's counter leaves out: a
     sixth of F5 mini's, so that what is never skipped counts for more."""
@@ -122,7 +116,7 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
 
     def spoken(setting: Setting) -> tuple[int, float]:
         counted[0] = 0
-        made = synthesise(speech, TEXT, voice("", model), setting)
+        made = synthesise(speech, workload("The quick brown fox jumps.", "Rice."), voice("", model), setting)
         return counted[0], made.measurements.ops_ratio
 
     everything, _ = spoken(whole)

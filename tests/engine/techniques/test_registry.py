@@ -65,20 +65,17 @@ def test_every_technique_of_the_folder_is_declared_under_its_name() -> None:
         assert find(name) is imported(value) and technique(name).name == name
 
 
-def test_lists_have_one_order_and_titles_are_unique() -> None:
+def test_lists_have_one_order_and_offer_what_a_family_allows() -> None:
     listed = techniques()
     assert [one.place for one in listed] == sorted({one.place for one in listed})
     assert len({one.title for one in listed}) == len(listed)
-
-
-def test_a_model_is_offered_what_its_family_and_options_allow() -> None:
     flow = applying_to("flow", ())
     assert flow and all("flow" in one.families and not one.options for one in flow)
     with_flow, without = applying_to("language", (), 10), applying_to("language", ())
     assert {one.name for one in with_flow} - {one.name for one in without} == {"average_velocity"}
 
 
-def test_unknown_names_are_refused_with_the_known_ones() -> None:
+def test_unknown_techniques_are_refused_with_the_known_ones() -> None:
     with pytest.raises(SettingError, match=r"no technique named 'warp'; known techniques: ditreducio"):
         technique("warp")
 
@@ -116,7 +113,7 @@ def test_a_part_is_imported_when_it_is_made() -> None:
             Part.of(target).make()
 
 
-def test_differences_read_as_people_say_them() -> None:
+def test_differences_and_conflicts_are_those_of_the_used_techniques() -> None:
     left = Setting("f5-mini", Values(steps=16))
     right = Setting("f5-mini", Values(steps=32), (UsedTechnique("ditreducio", Values(threshold=0.1), "t"),))
     assert [wording(one) for one in left.differences(right)] == ["steps", "DiTReducio"]
@@ -125,14 +122,6 @@ def test_differences_read_as_people_say_them() -> None:
         "DiTReducio, Threshold δ",
         "DiTReducio, strategy table",
     ]
-
-
-def test_an_unknown_technique_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SettingError, match="ditreducio"):
-        technique("magic")
-
-
-def test_conflicts_are_those_of_the_used_techniques() -> None:
     midpoint = Setting("f5-mini", Values(solver="midpoint"))
     assert conflict(midpoint) is None
     assert "Euler" in str(conflict(midpoint.with_technique(UsedTechnique("ditreducio"))))
@@ -265,14 +254,11 @@ def test_the_test_would_see_it(source: str, how: str) -> None:
     assert any(how in said for _, said in named(ast.parse(source), spade))
 
 
-def test_every_technique_of_ours_declares_a_mark_and_no_two_the_same() -> None:
+def test_every_technique_of_ours_declares_a_mark_unlike_all_others() -> None:
     marks = [one.mark for one in techniques()]
     assert len(marks) >= 25 and None not in marks
     assert len(set(marks)) == len(marks)
     assert {one.hue for one in marks} == set(HUES) and {one.shape for one in marks} <= set(SHAPES)
-
-
-def test_a_mark_that_follows_from_a_name_never_looks_like_a_declared_one() -> None:
     assert not set(SHAPES) & set(DERIVED_SHAPES) and all(corners(one) for one in DERIVED_SHAPES)
     derived = {derived_mark(f"plug_in_{number}") for number in range(500)}
     assert derived == set(itertools.starmap(Mark, itertools.product(HUES, DERIVED_SHAPES))), "all are used"

@@ -102,11 +102,8 @@ def test_techniques_compose() -> None:
     assert found.ops_ratio(one_branch) == found.ops_ratio(OPERATIONS)
 
 
-def test_two_thirds_need_not_be_typed() -> None:
+def test_weights_are_chosen_by_their_number_or_fingerprint() -> None:
     assert resolve(info(), setting(free(0.67))).weights == TWO_THIRDS
-
-
-def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
     twin = replace(HALF, fingerprint="e" * 64, method="distillation")
     assert resolve(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
 
@@ -156,24 +153,16 @@ def test_a_table_of_another_trajectory_is_refused(more: UsedTechnique, words: st
         resolve(info(), of.with_technique(more), (table,))
 
 
-def test_a_table_of_another_depth_is_refused() -> None:
+def test_tables_fit_depth_and_branches() -> None:
     of, table = with_table(setting(), SkipAction.TS)
     with pytest.raises(ProfileError, match="has 3 layers, but Small has 5"):
         resolve(info(layers=5), of, (table,))
-
-
-def test_on_one_branch_only_temporal_skipping_remains() -> None:
     of, table = with_table(setting(free()), SkipAction.TS, SkipAction.BS)
     found = resolve(info(), of, (table,))
     assert any("3 cells of the strategy table skip branches" in note for note in found.notes)
     without = replace(table, actions=tuple((*row[:2], SkipAction.NONE, *row[3:]) for row in table.actions))
     one_branch = replace(OPERATIONS, branches=1)
     assert table.ops_ratio(one_branch) == without.ops_ratio(one_branch) < 1
-
-
-def test_no_guidance_is_not_sold_as_cfg_free() -> None:
-    assert resolve(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE["flow"],)
-    assert resolve(info(), setting(free(), guidance=1.0)).notes == ()
 
 
 def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> None:
@@ -183,6 +172,8 @@ def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> 
     assert resolve(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
     (note,) = resolve(info(), setting(free(0.67), guidance=3.0)).notes
     assert "equal guidance 2, but the baseline is guided by 3:" in note
+    assert resolve(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE["flow"],)
+    assert resolve(info(), setting(free(), guidance=1.0)).notes == ()
 
 
 def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
@@ -228,12 +219,9 @@ def test_only_the_grid_is_changed() -> None:
     assert dict(changed) == {**options, "steps": 12, "spacing": "epss", "sway": -0.5}
 
 
-def test_what_is_as_published_needs_no_remark() -> None:
+def test_grids_that_are_not_what_they_may_be_taken_for() -> None:
     assert remarks() == ""
     assert remarks(steps=9, spacing="uniform", sway=0.3) == ""
-
-
-def test_grids_that_are_not_what_they_may_be_taken_for() -> None:
     assert "5, 6, 7, 10, 12, 16 steps only, so these 9 are evenly spaced" in remarks(steps=9)
     assert "16 steps are not evenly spaced" in remarks(steps=16)
     assert "tuned for a sway of -1, not of 0" in remarks(sway=0.0)

@@ -25,14 +25,11 @@ def guided(steps: int) -> UsedTechnique:
     return UsedTechnique(guidance_interval.NAME, Values(steps=steps))
 
 
-def test_a_schedule_reuses_until_changes_have_added_up() -> None:
+def test_a_curve_is_the_mean_of_sentences_and_gives_a_schedule() -> None:
     curve = ErrorCurve((INF, 0.1, 0.1, 0.1, 0.1), (INF, 0.3, 0.1, 0.1, 0.5))
     none, reuse = SkipAction.NONE, SkipAction.TS
     assert curve.schedule(0.25) == ((none, reuse, reuse, none, reuse), (none, none, reuse, reuse, none))
     assert curve.schedule(0.0) == ((none,) * 5,) * 2
-
-
-def test_curves_of_several_sentences_are_their_mean() -> None:
     assert ErrorCurve.mean([ErrorCurve((INF, 1.0), (INF, 0.0)), ErrorCurve((INF, 3.0), (INF, 1.0))]) == ErrorCurve(
         (INF, 2.0), (INF, 0.5)
     )
@@ -46,12 +43,9 @@ def test_knobs_reach_what_runs() -> None:
     assert dict(found.evaluator.arguments) == {"threshold": 0.2} and "first_block" in found.evaluator.target
 
 
-def test_the_saving_of_a_cache_is_not_foreseen() -> None:
+def test_savings_are_foreseen_where_they_can_be() -> None:
     assert resolve(info(), setting(CACHE)).ops_ratio(OPERATIONS) is None
     assert resolve(info(), setting(FIRST)).ops_ratio(OPERATIONS) is None
-
-
-def test_the_saving_of_ended_guidance_is_that_of_its_branches() -> None:
     one = replace(OPERATIONS, branches=1).evaluation
     expected = (4 * OPERATIONS.evaluation + 12 * one) / (16 * OPERATIONS.evaluation)
     assert resolve(info(), setting(guided(4), steps=16)).ops_ratio(OPERATIONS) == pytest.approx(expected)

@@ -27,37 +27,28 @@ LONG, SHORT, EARLY, OTHER = (
 )
 
 
-def test_cfg_free_weights_of_the_same_weight_fit_the_nearest_first() -> None:
+def test_weights_fit_the_knobs_and_the_named_ones_are_used() -> None:
     near, exact = (WeightSet(path, path * 64, weight, "") for path, weight in (("1", 0.67), ("2", 2 / 3)))
     info = replace(FLOW, weight_sets=(WeightSet("0", "0" * 64, 0.5, ""), near, exact))
     knobs = defaults(technique(guidance_free.NAME).knobs).replace(weight=0.667)
     assert fitting(info, guidance_free.NAME, knobs) == (exact, near)
     assert fitting(info, guidance_free.NAME, knobs.replace(weight=0.9)) == ()
-
-
-def test_students_fit_by_depth_layers_and_stage() -> None:
     info = replace(LANGUAGE, students=(SHORT, LONG, OTHER, EARLY))
     knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
     assert fitting(info, spade.NAME, knobs) == (LONG, SHORT)
     assert fitting(info, spade.NAME, knobs.replace(recovery=spade.PARTLY)) == (EARLY,)
     assert fitting(info, spade.NAME, knobs.replace(layers="0,1,3")) == (OTHER,)
     assert fitting(info, spade.NAME, knobs.replace(recovery=spade.NONE)) == ()
-
-
-def test_what_a_setting_names_is_used_and_else_the_first_that_fits() -> None:
-    info = replace(LANGUAGE, students=(SHORT, LONG), drafts=(DRAFT,))
-    knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
-    for artefact, student in (("", LONG), (SHORT.fingerprint, SHORT)):
-        setting = Setting("lm-mini").with_technique(UsedTechnique(spade.NAME, knobs, artefact))
-        assert resolve(info, setting).weights == student
-
-
-def test_drafts_fit_and_students_where_they_draft() -> None:
     info = replace(LANGUAGE, students=(EARLY, LONG), drafts=(DRAFT,))
     knobs = defaults(technique(speculative.NAME).knobs)
     assert fitting(info, speculative.NAME, knobs) == (DRAFT,)
     assert fitting(info, speculative.NAME, knobs.replace(draft="student")) == (LONG, EARLY)
     assert fitting(info, "steps", knobs) == ()
+    info = replace(LANGUAGE, students=(SHORT, LONG), drafts=(DRAFT,))
+    knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
+    for artefact, student in (("", LONG), (SHORT.fingerprint, SHORT)):
+        setting = Setting("lm-mini").with_technique(UsedTechnique(spade.NAME, knobs, artefact))
+        assert resolve(info, setting).weights == student
 
 
 # --- Named by people --------------------------------------------------------------------------------------------------
@@ -114,7 +105,7 @@ def test_what_names_no_weights_is_said(technique: object, knobs: dict[str, objec
     assert words in str(error.value)
 
 
-def test_names_that_are_there_twice_are_told_apart_by_fingerprint() -> None:
+def test_names_that_are_there_twice_or_nowhere_are_said() -> None:
     own = replace(TWO, path="/elsewhere/draft-2.safetensors", fingerprint="ef01" * 16)
     info = replace(COMPANIONS, drafts=(own, TWO, replace(THREE, path="/copy/draft-2.safetensors")))
     listed = r"several weights named 'draft-2' .* there are draft-2 \(ef01ef01\), draft-2 \(abcdabcd\)"
@@ -124,8 +115,5 @@ def test_names_that_are_there_twice_are_told_apart_by_fingerprint() -> None:
     # Copies of the same file are the same weights.
     copied = replace(COMPANIONS, drafts=(TWO, replace(TWO, path="/copy/draft-2.safetensors")))
     assert named(copied, UsedTechnique(speculative.NAME, Values(), "draft-2")).artefact == TWO.fingerprint
-
-
-def test_where_nothing_is_trained_yet_that_is_said() -> None:
     with pytest.raises(SettingError, match=r"has no weights for SPADE \(fewer layers\) yet; train some first"):
         named(replace(COMPANIONS, students=()), UsedTechnique(spade.NAME, Values(), "student-2"))

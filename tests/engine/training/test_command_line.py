@@ -17,8 +17,7 @@ from paretone.errors import TrainingError
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.natural_vocoder import MelReader
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.quantisers import ResidualCodec
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel
 from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from paretone.training.recipes import bundled_training
 from paretone.training.recipes.bundled_training import RECIPES

@@ -14,8 +14,8 @@ from safetensors import safe_open
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.trained_weights import DRAFTS, STUDENTS
 from paretone.observer import Observer
 from paretone.speaking import scripted
 from paretone.techniques import resolve

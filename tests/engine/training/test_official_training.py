@@ -19,8 +19,8 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.files.checkpoints import read_weights
-from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.trained_weights import DRAFTS, STUDENTS
 from paretone.models.llasa import adapter
 from paretone.observer import Observer
 from paretone.setting.knobs import Values

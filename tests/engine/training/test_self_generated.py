@@ -15,11 +15,11 @@ from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.load_request import LoadRequest
+from paretone.models.loading import LoadRequest
 from paretone.models.minis import lm_mini as adapter
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
-from paretone.models.minis.natural_coding import NaturalVoice
-from paretone.models.minis.quantisers import token_phones
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import token_phones
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting
@@ -142,28 +142,22 @@ def parts_of(folder: LmMiniFolder) -> LmMiniParts:
     return read_parts(request, folder)
 
 
-def test_phones_and_tokens_stand_side_by_side(tmp_path: Path) -> None:
+def test_phones_and_tokens_are_those_of_the_models_own_tokenizer(tmp_path: Path) -> None:
     folder = LmMiniFolder(write_model(tmp_path / "model"))
-    training, held_out = record_tokens(toy_manifest(tmp_path, clips=4), parts_of(folder), tmp_path / "speech-of-it")
+    parts, clips = parts_of(folder), toy_corpus(4)
+    training, held_out = record_tokens(toy_manifest(tmp_path, clips=4), parts, tmp_path / "speech-of-it")
     assert (len(training), len(held_out)) == (4, 4)
     for one in (*training, *held_out):
         assert len(one.phones) == len(one.codes) > 25
         assert one.codes.min() >= 0 and one.codes.max() < CODES
-    clip = toy_corpus(4).training[0]
-    assert training[0].voice == clip.voice
+    first = clips.training[0]
+    assert training[0].voice == first.voice
     names = [folder.layout().vocabulary.phones[one] for one in training[0].phones]
-    assert set(names) == {phone for phone, _, _ in clip.phones}
-
-
-def test_tokens_are_those_of_the_models_own_tokenizer(tmp_path: Path) -> None:
-    folder = LmMiniFolder(write_model(tmp_path / "model"))
-    parts, clips = parts_of(folder), toy_corpus(4)
-    training, _ = record_tokens(toy_manifest(tmp_path, clips=4), parts, tmp_path / "speech-of-it")
+    assert set(names) == {phone for phone, _, _ in first.phones}
     frames = {
         id(clip): parts.coding.frames(torch.from_numpy(clip.mel.astype(np.float32))[None])
         for clip in (*clips.training, *clips.held_out)
     }
-    first = clips.training[0]
     own = [frames[id(clip)] for clip in (*clips.training, *clips.held_out) if clip.voice == first.voice]
     expected = parts.coding.codes(frames[id(first)], NaturalVoice.of(torch.cat(own))).numpy()
     # Written as FLAC and read again, a frame may just fall on the other side of a level.

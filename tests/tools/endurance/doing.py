@@ -26,7 +26,7 @@ from paretone.models import catalogue
 from paretone.models.base import FLOW
 from paretone.session.commands import CaptureAttention
 from paretone.session.events import Event, JobFailed
-from paretone.setting.knobs import Choice, Knob, Number, Switch
+from paretone.setting.knobs import Choice, Knob, Number, Switch, Values
 from paretone.studies import definition
 from paretone.studies.definition import to_toml
 from paretone.techniques.base import Technique
@@ -190,7 +190,7 @@ class Panels:
         built(lab.volume).begin_button.click()
         await until(lambda: lab.trial is not None, window, PATIENCE)
         await asyncio.sleep(10 * _MOMENT)
-        lab.abandoned.emit()
+        lab.can.abandon.trigger()
         await asyncio.sleep(_MOMENT)
 
     async def _dialogs(self) -> None:
@@ -318,25 +318,37 @@ class Doing:
             editing.set_option("steps", self._draw.choice(STEPS))
 
     async def _accelerated(self) -> None:
-        """Two takes with the technique whose turn it is, each alone and with one knob changed; those that would have to
-        be prepared are passed over."""
-        window, state, made = self._window, self._window.state, 0
-        for technique in self._next_techniques(6):
-            if made == 2:
+        """Two takes with the techniques whose turn it is, each alone and with one knob changed. In the second round,
+        the last of the warm-up, a take with each technique and each of its choices. Those that would have to be
+        prepared are passed over."""
+        everything, made = self._rounds == 1, 0
+        for technique in self._all_techniques() if everything else self._next_techniques(6):
+            if made == 2 and not everything:
                 break
             self._use_alone(technique.name)
-            before = state.selection.knobs(technique.name)
-            if technique.knobs:
+            before = self._window.state.selection.knobs(technique.name)
+            if everything:
+                for knob in technique.knobs:
+                    for value in knob.values if isinstance(knob, Choice) else ():
+                        if self._give(technique.name, knob, value):
+                            made += await self._made_accelerated(technique.name, before)
+            elif technique.knobs:
                 self._turn(technique.name, self._draw.choice(technique.knobs))
-            if state.availability.why_not_accelerate():  # The knob's value asks for a preparation.
-                for name, value in before.items():
-                    state.editing.set_knob(technique.name, name, value)
-            if not state.availability.why_not_accelerate():
-                try:
-                    await perform(window, window.action.accelerated)
-                except PlainError as error:  # Such as one that is slower on this machine.
-                    self.refused.append(f"{technique.name} with {state.selection.model_id}: {error}")
-                made += 1
+            made += await self._made_accelerated(technique.name, before)
+
+    async def _made_accelerated(self, technique: str, usual: Values) -> bool:
+        """Whether it could be asked for."""
+        window, state = self._window, self._window.state
+        if state.availability.why_not_accelerate():  # The knob's value asks for a preparation.
+            for name, value in usual.items():
+                state.editing.set_knob(technique, name, value)
+        if state.availability.why_not_accelerate():
+            return False
+        try:
+            await perform(window, window.action.accelerated)
+        except PlainError as error:  # Such as one that is slower on this machine.
+            self.refused.append(f"{technique} with {state.selection.model_id}: {error}")
+        return True
 
     def _use_alone(self, technique: str) -> None:
         state = self._window.state
@@ -348,11 +360,15 @@ class Doing:
         selection = self._window.state.selection
         waiting = self._turns.setdefault(selection.model_id, [])
         if len(waiting) < count:
-            fresh = [one for one in selection.techniques if one.slot != _COMPILING and not one.needs]
+            fresh = self._all_techniques()
             self._draw.shuffle(fresh)
             waiting += fresh
         taken, waiting[:count] = waiting[:count], []
         return taken
+
+    def _all_techniques(self) -> list[Technique]:
+        selection = self._window.state.selection
+        return [one for one in selection.techniques if one.slot != _COMPILING and not one.needs]
 
     def _turn(self, technique: str, knob: Knob) -> None:
         """Give the knob another value near the present one; one that is refused stays as it was."""
@@ -364,10 +380,16 @@ class Doing:
             wanted = self._draw.choice(knob.values)
         elif isinstance(knob, Number):
             wanted = value + self._draw.choice((-1, 1)) * knob.step
-        try:
-            editing.set_knob(technique, knob.name, wanted)
-        except SettingError:
+        if not self._give(technique, knob, wanted):
             editing.set_knob(technique, knob.name, value)
+
+    def _give(self, technique: str, knob: Knob, value: object) -> bool:
+        """Whether the knob takes the value."""
+        try:
+            self._window.state.editing.set_knob(technique, knob.name, value)
+        except SettingError:
+            return False
+        return True
 
     async def _calibrate(self) -> None:
         """With the technique that it prepares, where the model has that."""
@@ -470,8 +492,8 @@ class Doing:
         panel.select(newest[:1])
         panel.star()
         panel.star()
-        panel.set_b()
-        panel.rerun()
+        panel.can.set_b.trigger()
+        panel.can.use.trigger()
         panel.select(newest[KEPT:])
         if len(newest) > KEPT:
             panel.delete()
@@ -481,13 +503,15 @@ class Doing:
             box.button(QMessageBox.StandardButton.Yes).click()
 
     async def _tidy(self) -> None:
-        """Nothing runs, plays or asks any more, and the judges have heard every take."""
+        """Nothing runs, plays or asks any more, the judges have heard every take, and the first model is loaded anew: a
+        model keeps its weights in every precision that it was used in."""
         window = self._window
         for dialog in dialogs():
             dialog.close()
         await until(lambda: not window.jobs.busy, window, PATIENCE)
         judging = window.features.find(TakesPresenter).judging
         await until(lambda: not judging.busy, window, PATIENCE)
+        await self._load(self._models[0])
         window.workspaces.switch(window.workspaces.there[0])
         window.notices.clear()
         await asyncio.sleep(0.5)

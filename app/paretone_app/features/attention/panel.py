@@ -11,8 +11,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QTransform
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QWidget
 
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.models.base import AttentionCapture
 from paretone_app.numbers import fixed, general
 from paretone_app.plotting.cell_grid import CellGrid

@@ -12,8 +12,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QScrollArea, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.decoding import (
     WINDOW,
     Drafting,

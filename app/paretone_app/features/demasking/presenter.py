@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.models.base import MASKED, Voice
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.session.commands import DecodePartial
 from paretone.session.events import Event, PartialDecoded
 from paretone.setting.take import Take

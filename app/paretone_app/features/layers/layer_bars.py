@@ -14,7 +14,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QGraphicsRectItem, QWidget
 
-from paretone.figures.scales import Scale
+from paretone.figures.scatter import Scale
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 from paretone_app.numbers import general
 from paretone_app.plotting.chart import Chart

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.metrics import metric
 from paretone.measure.processor_time import busy_words, load_words
 from paretone.measure.timing import spread

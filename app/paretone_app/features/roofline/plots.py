@@ -13,8 +13,7 @@ from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale, tick_text
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, Phase, RooflineReport
 from paretone_app.numbers import fixed, general, percent

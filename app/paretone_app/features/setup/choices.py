@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QProgressBar, QWidget
 
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.models.own_voice_check import Examined, examine
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import Examined, examine, own_voice
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import Background

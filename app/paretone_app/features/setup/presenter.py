@@ -27,7 +27,7 @@ from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
-    from paretone.models.files.downloads import Extent
+    from paretone.models.files.releases import Extent
 
 
 CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
@@ -242,7 +242,7 @@ class SetupPresenter(Presenter):
 
 
 def _extent(model: str, folder: Path) -> Extent:
-    from paretone.models.files.downloads import extent
+    from paretone.models.files.releases import extent
 
     return extent(model, folder, lambda: None)
 

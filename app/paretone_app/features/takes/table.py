@@ -17,7 +17,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import BUSY, load_line
 from paretone.models import catalogue
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.session.commands import Synthesise
 from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary

@@ -15,8 +15,7 @@ from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QMouseEven
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS

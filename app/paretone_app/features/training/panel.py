@@ -11,8 +11,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from paretone.errors import SettingError
-from paretone.figures.scales import Scale
-from paretone.figures.scatter import Dimension
+from paretone.figures.scatter import Dimension, Scale
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.training.forms import Figure, TrainingForm, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress

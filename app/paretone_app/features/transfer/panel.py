@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.models.base import Utterance, Voice
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.techniques.ditreducio import UNITS
 from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport
 from paretone_app.numbers import counted, fixed, general, percent

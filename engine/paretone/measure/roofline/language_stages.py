@@ -23,7 +23,7 @@ from paretone.measure.roofline.report import (
     SAMPLING,
 )
 from paretone.models.families.language import LanguageInternals
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
 from paretone.models.kernels.graphs import GraphedTransformer

@@ -23,7 +23,7 @@ from paretone.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from paretone.models.families.masked_script import MaskedInternals, guide_of
+from paretone.models.families.masked import MaskedInternals, guide_of
 from paretone.models.kernels.fused_masked import FusedLayer, MaskedRequest, MaskedRun, Rows, rotated
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, confidence
 from paretone.sampling.demasking_schedule import Block, commit_counts

@@ -22,8 +22,7 @@ from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import SpeechModel, Utterance
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_script import MaskedInternals
+from paretone.models.families.masked import MaskedInternals, MaskedSpeech
 from paretone.observer import Observer, Passing
 from paretone.setting.plan import Launching
 from paretone.setting.setting import Artefact, Setting

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from paretone import device as devices
+from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Voice
-from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
+from paretone.models.base import ModelInfo, OfficialIds, Voice
+from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
 from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
 from paretone.models.cosyvoice2.flow_networks import Estimator
 from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPassages, CosyPrompt, VoicePrompts, prepare
-from paretone.models.cosyvoice2.hift import Hift
+from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds, Ratios
-from paretone.models.cosyvoice2.streaming import CosyDecoder
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import (
     AcousticPrompt,
@@ -30,20 +32,96 @@ from paretone.models.cosyvoice2.token_to_mel import (
 )
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
-from paretone.models.families.official_ids import OfficialIds
-from paretone.models.files.interval_weights import find_interval_weights, folders
+from paretone.models.families.passages import Decoded
+from paretone.models.families.token_decoder import TokenDecoder
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import find_interval_weights, interval_folders
+from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import RepetitionAware, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
 
+
+def sped_up(mel: Tensor, speed: float) -> Tensor:
+    """``mel`` (1, bands, n) to (1, bands, n / speed), linearly between frames."""
+    return (
+        mel if speed == 1 or not mel.shape[-1] else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
+    )
+
+
+class CosyDecoder(TokenDecoder):
+    """Flow and vocoder for one passage: audio while tokens are decoded, exactly as in one run at the end.
+
+    A chunk of tokens is vocoded as soon as it and the look-ahead of the flow are complete; chunks are counted from the
+    start of the prompt, so that the first comes early. Upstream lets the last chunk attend to everything; here it sees
+    what it would see if more followed. All audio comes at the end if it is wanted ``at_once``, which takes less memory
+    and time, and at another ``speed`` than 1, because frames then depend on the length of the whole.
+    """
+
+    def __init__(
+        self,
+        flow: TokenToMel,
+        vocoder: Hift,
+        prompt: AcousticPrompt,
+        seed: int = 0,
+        speed: float = 1.0,
+        at_once: bool = False,
+        few: FewEvaluations | None = None,
+    ) -> None:
+        """``few``: in place of the flow's own steps. Raises :class:`paretone.errors.AudioError` for a prompt whose
+        parts do not belong together."""
+        self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
+        self._few = few
+        self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
+        self._audio = self._vocoded()
+        self._mels: list[Tensor] = []
+
+    def push(self, tokens: Sequence[int]) -> np.ndarray:
+        """As :class:`TokenDecoder` says. Raises :class:`paretone.errors.TextError` after five minutes."""
+        mel = self._kept(self._frames.push(tokens))
+        return _samples(self._audio.push(mel)) if mel.shape[-1] else _silence()
+
+    def finish(self) -> np.ndarray:
+        mel = self._kept(sped_up(self._frames.finish(), self._speed))
+        if not sum(one.shape[-1] for one in self._mels):
+            return _silence()
+        return _samples(self._audio.push(mel, last=True))
+
+    def whole(self, tokens: Sequence[int]) -> Decoded:
+        """As :class:`TokenDecoder` says: one pass of flow and vocoder each, with the attention of streaming."""
+        frames = MelStream(self._flow, self._prompt, few=self._few)
+        mel = sped_up(frames.whole(tokens), self._speed)
+        samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
+        return Decoded(samples, mel[0].T.cpu().numpy())
+
+    @property
+    def mel(self) -> np.ndarray | None:
+        """(frames, bands) of the speech so far."""
+        return torch.cat(self._mels, dim=-1)[0].T.cpu().numpy() if self._mels else None
+
+    def _vocoded(self) -> AudioStream:
+        return AudioStream(self._vocoder, SeededNoise(self._seed, self._vocoder.config))
+
+    def _kept(self, mel: Tensor) -> Tensor:
+        self._mels.append(mel)
+        return mel
+
+
+def _samples(audio: Tensor) -> np.ndarray:
+    return audio[0].float().cpu().numpy()
+
+
+def _silence() -> np.ndarray:
+    return np.zeros(0, np.float32)
+
+
 TEXT, MARKS = "text", "marks"
 """Names of the tables that prompts are embedded with."""
 RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
 MOST_ESTIMATORS = 2
-"""Other weights of the flow that are kept in memory."""
 
 
 class CosySpeech(LanguageSpeech):
@@ -75,7 +153,7 @@ class CosySpeech(LanguageSpeech):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
-        found = find_interval_weights(folders(info.id, self._flow_path), self._flow_base, check)
+        found = find_interval_weights(interval_folders(info.id, self._flow_path), self._flow_base, check)
         self.info = replace(info, interval_weights=found)
         return self.info
 
@@ -160,10 +238,51 @@ class CosySpeech(LanguageSpeech):
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:
-    """``model`` for decoding."""
     return LanguageNetwork(model.tokens.optimised(), {TEXT: model.text, MARKS: model.marks})
 
 
 def model_of(network: LanguageNetwork) -> LanguageModel:
     """The same as a language model with its layout."""
     return LanguageModel(network.tables[TEXT], network.tables[MARKS], network.tokens)
+
+
+FRONT_END = "qwen2"
+
+
+def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
+    """Load all parts but those that hear recordings, which are read with the first new voice.
+
+    Raises :class:`CheckpointError`.
+    """
+    chosen, device = request.entry, request.device
+    request.require_folder(
+        f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."
+    )
+    folder = OfficialFolder(request.place, device, request.check)
+    folder.require_parts()
+    encoder, tokenizer = folder.recording_encoder(), folder.tokenizer()
+    request.status("Reading flow and vocoder …")
+    flow, vocoder = folder.flow(), folder.vocoder()
+    request.status(f"Reading the language model of {chosen.title} …")
+    model = folder.language_model()
+    tokenizer.require_rows(len(model.text), f"the text embedding in {folder.checkpoint}")
+    if flow.config.tokens < model.codes:
+        raise CheckpointError(
+            f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
+            "they do not belong together. Download the official release again."
+        )
+    digest = fingerprint(folder.checkpoint, request.check)
+    info = request.info(
+        checkpoint=str(folder.checkpoint),
+        fingerprint=digest,
+        sample_rate=vocoder.config.sample_rate,
+        layers=model.tokens.transformer.config.layers,
+        branches=1,
+        parameters=model.parameters,
+        text_front_end=FRONT_END,
+    )
+    prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
+    flow_base = fingerprint(folder.root / FLOW, request.check)
+    speech = CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)
+    speech.look_for_weights(request.check)
+    return speech

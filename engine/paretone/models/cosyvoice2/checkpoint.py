@@ -66,11 +66,9 @@ class OfficialFolder:
         return self.root / LANGUAGE_MODEL
 
     def tokenizer(self) -> TextTokenizer:
-        """The text tokenizer."""
         return TextTokenizer.load(self.root / BLANK)
 
     def recording_encoder(self) -> RecordingEncoder:
-        """The models that analyse recordings."""
         return RecordingEncoder(self.root)
 
     def language_model(self) -> LanguageModel:

@@ -138,5 +138,4 @@ class HiftConfig:
 
     @property
     def samples_per_frame(self) -> int:
-        """Samples of one mel frame."""
         return prod(self.upsampling) * self.hop

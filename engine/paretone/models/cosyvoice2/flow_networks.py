@@ -461,7 +461,6 @@ class EstimatorStage(nn.ModuleList):
 
     @property
     def smooth(self) -> CausalConv:
-        """The last convolution; only outer stages have it."""
         return cast("CausalConv", self[2])
 
 
@@ -485,7 +484,6 @@ class Estimator(nn.Module):
 
     @property
     def residuals(self) -> list[Residual]:
-        """The first part of every stage, in order."""
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def time_table(self, times: Tensor) -> Tensor:

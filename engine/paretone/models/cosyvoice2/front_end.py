@@ -64,8 +64,6 @@ class EncodedRecording:
 
 @dataclass(frozen=True)
 class VoicePrompt:
-    """A voice made ready."""
-
     acoustic: AcousticPrompt = field(repr=False)
     """On the CPU."""
     seconds: float
@@ -73,7 +71,6 @@ class VoicePrompt:
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """The recording's speech tokens."""
         return tuple(self.acoustic.tokens[0].tolist())
 
 
@@ -193,8 +190,6 @@ class CosyPrompt:
 
 @dataclass(frozen=True)
 class CosyPassage:
-    """One piece of text."""
-
     text: str
     ids: tuple[int, ...] = field(repr=False)
     expected: int

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import HiftConfig
+from paretone.models.networks.layers import PARAMETRISED, load_normalised
 from paretone.models.networks.shapes import Modules
-from paretone.models.networks.weight_norm import PARAMETRISED, load_normalised
 
 # Layers that look both ways, run on a signal that is not there as a whole yet.
 #
@@ -162,7 +162,6 @@ class SeededNoise:
         self._shape = (config.samples_per_frame, config.harmonics + 1)
 
     def draw(self, frames: int) -> Tensor:
-        """As :class:`Noise` says."""
         drawn = [torch.randn(self._shape, generator=self._generator) for _ in range(frames)]
         return torch.cat([torch.empty(0, self._shape[1]), *drawn])[None]
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.families.training_layout import IGNORED, Parts, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
@@ -88,12 +88,10 @@ class LanguageModel:
         return cls(text, marks, tokens.eval().requires_grad_(False))
 
     def to(self, device: torch.device) -> LanguageModel:
-        """The same on ``device``."""
         return LanguageModel(self.text.to(device), self.marks.to(device), self.tokens.to(device))
 
     @property
     def codes(self) -> int:
-        """Number of speech tokens."""
         return self.tokens.codes
 
     @property
@@ -179,7 +177,6 @@ class CosyNames:
     head: str = HEAD
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
-        """As :class:`paretone.models.families.training_layout.TensorNames` says."""
         body = {
             name.removeprefix(TRANSFORMER): value
             for name, value in tensors.items()

@@ -115,12 +115,10 @@ class RecordingEncoder:
 
     @property
     def tokenizer_path(self) -> Path:
-        """File of the speech tokenizer."""
         return self._tokenizer.path
 
     @property
     def speaker_path(self) -> Path:
-        """File of the speaker encoder."""
         return self._speaker.path
 
     def fingerprints(self, check: Callable[[], None] = lambda: None) -> tuple[str, str]:

@@ -55,11 +55,8 @@ _IN_CHINESE = str.maketrans(
 
 @dataclass(frozen=True)
 class ReadText:
-    """A text, ready for the tokenizer."""
-
     pieces: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """Things the user should know, as sentences."""
 
 
 def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) -> ReadText:
@@ -291,7 +288,6 @@ class TextTokenizer:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:
-        """Number of tokens of ``text``."""
         return len(self.encode(text))
 
     def joined(self, rows: int, marks: Sequence[str], speech: Sequence[str], stops: Sequence[str]) -> str:

@@ -43,7 +43,6 @@ class AcousticPrompt:
     speaker: Tensor
 
     def to(self, device: torch.device) -> AcousticPrompt:
-        """The same on ``device``."""
         return AcousticPrompt(self.tokens.to(device), self.mel.to(device), self.speaker.to(device))
 
 
@@ -65,7 +64,6 @@ def cosine_times(steps: int) -> Tensor:
 
 
 def new_estimator(config: FlowConfig) -> Estimator:
-    """The network of a flow of these sizes."""
     return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
@@ -97,7 +95,6 @@ class TokenToMel(nn.Module):
 
     @property
     def estimator(self) -> Estimator:
-        """The network after the flow."""
         return self.decoder.estimator
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
@@ -247,7 +244,7 @@ class MelStream:
 #
 # A file has the keys of the estimator in ``flow.pt``, and those of one more perceptron,
 # ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``; its metadata are those of
-# :mod:`paretone.models.files.interval_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
+# :mod:`paretone.models.files.trained_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
 # stay those of ``flow.pt``.
 
 

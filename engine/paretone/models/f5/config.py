@@ -147,4 +147,3 @@ OPTIONS = (
     CROSS_FADE,
     QUICK_START,
 )
-"""The sampler options of this family, as knobs."""

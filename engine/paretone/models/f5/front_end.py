@@ -116,8 +116,6 @@ class PromptLevel:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A voice made ready."""
-
     voice: Voice
     mel: Tensor = field(repr=False)
     """(1, frames, bands) natural-log mel of the recording, on the CPU."""
@@ -151,8 +149,6 @@ class Passages:
 
 
 class TextFrontEnd(Protocol):
-    """Text front end of a model."""
-
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard
         sooner. A front end of natural speech draws the pace from ``seed``. Raises
@@ -239,7 +235,6 @@ class FramePhones:
 
     @property
     def phones(self) -> tuple[str, ...]:
-        """The phones that the model knows."""
         return self._vocabulary.phones
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:

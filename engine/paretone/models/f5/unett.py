@@ -221,7 +221,6 @@ class UNetT(nn.Module):
 
     @property
     def blocks(self) -> tuple[UNetTLayer, ...]:
-        """The layers' parts, in order."""
         return tuple(self.layers)
 
     def fuse(self) -> None:

@@ -26,8 +26,6 @@ from paretone.setting.plan import FlowPlan
 
 @dataclass(frozen=True)
 class FlowNetwork:
-    """The network that computes."""
-
     backbone: Any
     """A module of the model's own kind; see :class:`Evaluated`."""
     evaluator: Callable[[], Evaluator]
@@ -36,8 +34,6 @@ class FlowNetwork:
 
 @dataclass(frozen=True)
 class FlowScript(Script):
-    """Everything one synthesis needs."""
-
     plan: FlowPlan
     network: FlowNetwork
     prompt: FlowPrompt
@@ -113,7 +109,6 @@ class Evaluations:
         return self.combine(velocities, evaluation)
 
     def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
-        """The model's own combination."""
         return self._guided(velocities, self.phase(evaluation).options)
 
     def _count(self, evaluation: int, counts: OperationCounts) -> None:
@@ -130,7 +125,6 @@ class Evaluations:
         return frozenset(part for part, saves in found.items() if saves)
 
     def phase(self, evaluation: int) -> Phase:
-        """The phase that an evaluation belongs to."""
         return next(one for one in reversed(self._phases) if one.first <= evaluation)
 
 
@@ -142,7 +136,6 @@ class Stage:
     plan: FlowPlan
     backbone: Evaluated
     title: str
-    """The model's."""
     voice: Voice
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
@@ -225,7 +218,6 @@ class FlowInternals:
     """When the backbone is evaluated, in order."""
     frames: int
     passages: int
-    """Total number of passages."""
     audio_seconds: float
     """Seconds of audio of the first passage."""
     begin: Callable[[], Run]

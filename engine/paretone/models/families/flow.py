@@ -34,10 +34,10 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import SettingError
-from paretone.models.base import AttentionCapture, ModelInfo, Voice, WeightSet
+from paretone.errors import CheckpointError, SettingError
+from paretone.last_used import LastUsed
+from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
-from paretone.models.families.backbones import Backbones
 from paretone.models.families.evaluations import (
     DecidedEvaluations,
     Evaluations,
@@ -53,10 +53,12 @@ from paretone.models.families.evaluations import (
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
-from paretone.models.files import interval_weights, weight_sets
+from paretone.models.files import trained_weights
+from paretone.models.files.trained_weights import interval_backbone
 from paretone.models.kernels import products
-from paretone.models.kernels.compiled import notes_of
+from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
+from paretone.models.kernels.precision import in_precision
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
@@ -68,6 +70,57 @@ from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
+
+MOST_KEPT = 3
+"""Maximum number kept in addition to the model's own."""
+
+
+class Backbones:
+    """Hands out the backbone that a synthesis runs, ready and warm."""
+
+    def __init__(
+        self,
+        own: Evaluated,
+        read_weights: Callable[[WeightSet], Evaluated] | None,
+        warm_up: Callable[[Evaluated], None],
+    ) -> None:
+        """``read_weights`` gives the backbone with other weights, ready for inference; ``None``: there are none."""
+        self.own = own
+        self._read_weights = read_weights
+        self._warm_up = warm_up
+        self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
+        """By fingerprint of the weights, precision and mode of compiling."""
+
+    def __len__(self) -> int:
+        return 1 + len(self._others)
+
+    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
+        """The backbone, a module of the model's own kind, with the weights and in the precision of a plan."""
+        weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
+        if weights is None and precision == "float32" and mode is None:
+            return self.own
+
+        def make() -> Evaluated:
+            status("Preparing other weights …" if mode is None else COMPILING)
+            narrowed = in_precision(self._in_full(weights), precision)
+            made = narrowed if mode is None else compiled_backbone(narrowed, mode)
+            self._warm_up(made)
+            warmed(made)
+            return made
+
+        return self._others.of((weights and weights.fingerprint, precision, mode), make)
+
+    def _in_full(self, weights: WeightSet | IntervalWeights | None) -> Any:
+        """The backbone with these weights, ``None`` for its own, in float32: a module of one of two kinds, whichever
+        the model has."""
+        if weights is None:
+            return self.own
+        if isinstance(weights, IntervalWeights):
+            return interval_backbone(require_layers(self.own, "The model"), weights)
+        if self._read_weights is None:
+            raise CheckpointError("The model takes no other weights.")
+        return self._read_weights(weights)
+
 
 _ANY_TEXT = "Yes."
 """Spoken by nobody: a voice is made ready together with a text."""
@@ -139,16 +192,13 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         need."""
 
     def _fader(self, options: Values) -> CrossFader:
-        """Joiner of passages."""
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
     def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
-        """Seconds of audio of a passage."""
         return (passage.frames - prompt.frames) * self._frame_seconds
 
     # --- Backbones ---------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self._backbone)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
@@ -156,8 +206,10 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
         self.info = replace(
             self.info,
-            weight_sets=weight_sets.find_weight_sets(weight_sets.folders(model, path), base, check),
-            interval_weights=interval_weights.find_interval_weights(interval_weights.folders(model, path), base, check),
+            weight_sets=trained_weights.find_weight_sets(trained_weights.weight_set_folders(model, path), base, check),
+            interval_weights=trained_weights.find_interval_weights(
+                trained_weights.interval_folders(model, path), base, check
+            ),
         )
         return self.info
 
@@ -167,6 +219,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             self._prepare(_ANY_TEXT, voice, plan.options, observer.check, plan.seed)
         if voice is not None:
             self._evaluator(voice, plan, observer)
+
+    def replanned(self, script: FlowScript, plan: FlowPlan) -> FlowScript:
+        return replace(script, plan=plan, network=self._network(plan, script.voice, SILENT))
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: FlowScript) -> PassageJoiner:
@@ -236,7 +291,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         )
 
     def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
-        """A passage about to be sampled."""
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
         sampler = self._sampler(passage, script.times, script.seed, script.options)
@@ -286,7 +340,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         )
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
-        """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
         if guidance.steps is not None and guidance.shortened(options["steps"]):

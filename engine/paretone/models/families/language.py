@@ -35,7 +35,7 @@ from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError, enough_memory
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Script, Voice
+from paretone.models.base import ModelInfo, OfficialIds, OfficialPrompt, Script, Voice
 from paretone.models.families import parts
 from paretone.models.families.language_network import (
     DecodingLoop,
@@ -44,14 +44,13 @@ from paretone.models.families.language_network import (
     Networks,
     ReadDraft,
     ReadStudent,
+    TokenModel,
 )
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
-from paretone.models.families.token_model import TokenModel
-from paretone.models.files.language_weights import find_language_weights, places_of
+from paretone.models.files.trained_weights import find_language_weights, places_of
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
@@ -104,14 +103,12 @@ class LanguageInternals:
     plan: LanguagePlan
     request: Request
     draft_request: Request | None
-    """The draft's prompt, if there is a draft."""
     sampler: TokenSampler
     decoding: Decoding
     """The loop, not yet begun."""
     decoder: Callable[[], TokenDecoder]
     """Gives what makes its tokens heard, again."""
     passages: int
-    """Total number of passages."""
 
 
 REPORT_SECONDS = 0.05
@@ -133,7 +130,6 @@ class TokenProgress:
         self._last = -REPORT_SECONDS
 
     def tell(self, cycle: Cycle) -> None:
-        """A cycle is done."""
         self._tokens += len(cycle.tokens)
         now = time.perf_counter()
         if now - self._last < REPORT_SECONDS and not cycle.stopped:
@@ -206,7 +202,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @property
     def token_rate(self) -> float:
-        """Speech tokens a second."""
         return self._token_rate
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
@@ -237,7 +232,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Ids of the vocabulary for all that :meth:`_request` embeds."""
 
     def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
-        """The same under ``plan``."""
         return self._decoder(prompt, seed, plan.options)
 
     def _fade_seconds(self, options: Values) -> float:
@@ -259,7 +253,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- Networks ----------------------------------------------------------------------------------------------------
     @property
     def own(self) -> LanguageNetwork:
-        """The model's own network."""
         return self._networks.own
 
     def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
@@ -267,7 +260,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self._networks.of(plan, status)
 
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
@@ -497,11 +489,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return next(decoding, None)
 
     def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
-        """See :func:`paretone.errors.enough_memory`."""
         return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
-        """Remarks on irregularities."""
         remarks = []
         for number, one in enumerate(spoken):
             where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
@@ -528,7 +518,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:
-    """The record of a cycle in a trace."""
     return DecodingCycle(
         cycle.tokens,
         cycle.drafted,

@@ -21,9 +21,12 @@ decoder. Blockwise streaming comes out above 1: it computes more steps.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,23 +35,199 @@ import torch
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError, enough_memory
-from paretone.models.base import ModelInfo, Voice
-from paretone.models.families.masked_networks import MaskedNetworks
-from paretone.models.families.masked_script import DemaskingProgress, MaskedInternals, MaskedScript, guide_of
-from paretone.models.families.pacing import Pace
+from paretone.last_used import LastUsed
+from paretone.models.base import ModelInfo, Script, Voice
+from paretone.models.families import parts
+from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Joiner, Speech
 from paretone.models.families.token_decoder import GridDecoder
+from paretone.models.kernels import precision
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.kernels.graphs import with_graphs
 from paretone.models.networks.masked_network import MaskedNetwork
-from paretone.observer import SILENT, Observer
-from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask
-from paretone.sampling.demasking_schedule import Block, commit_counts
+from paretone.observer import SILENT, Observer, StepReport
+from paretone.sampling.demasking import Canvas, CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise, demask
+from paretone.sampling.demasking_schedule import Block, block_bounds, commit_counts
 from paretone.setting.knobs import Values
-from paretone.setting.plan import MaskedPlan
+from paretone.setting.plan import WHOLE, GuidanceSchedule, MaskedPlan
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
+
+MOST_KEPT = 2
+"""Maximum number kept in addition to the model's own."""
+
+
+def offered(device: torch.device) -> tuple[str, ...]:
+    """The precisions worth choosing on ``device``."""
+    some = precision.offered(device)
+    # On a GPU, converting between two types costs as much as the products gain.
+    whole = (f"{one}{WHOLE}" for one in some if device.type == "cuda" and one in precision.DTYPES)
+    return (*some, *whole)
+
+
+class MaskedNetworks:
+    """Hands out the network that a synthesis runs, ready and warm."""
+
+    def __init__(self, plain: MaskedNetwork, precision: str, warm_up: Callable[[FusedMasked], None]) -> None:
+        """``plain`` is on the model's device; ``precision`` is the model's own."""
+        self.plain = plain
+        self._precision = precision
+        self.own = FusedMasked.of(plain, precision)
+        self._warm_up = warm_up
+        self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
+        """By precision."""
+
+    def __len__(self) -> int:
+        return 1 + len(self._others)
+
+    @contextlib.contextmanager
+    def standing_in(self, other: FusedMasked) -> Iterator[None]:
+        """Run ``other`` in place of the model's own meanwhile: so benches time the official way of running it."""
+        own, self.own = self.own, other
+        try:
+            yield
+        finally:
+            self.own = own
+
+    def of(self, precision: str, status: Callable[[str], None] = lambda text: None) -> FusedMasked:
+        if precision == self._precision:
+            return self.own
+
+        def make() -> FusedMasked:
+            status(f"Preparing {precision} …")
+            made = FusedMasked.of(self.plain, precision)
+            self._warm_up(made)
+            return made
+
+        return self._others.of(precision, make)
+
+
+@dataclass(frozen=True)
+class MaskedScript(Script):
+    plan: MaskedPlan
+    network: FusedMasked
+    passages: tuple[FramedPassage, ...]
+
+    @cached_property
+    def noise(self) -> SeededCanvasNoise:
+        return SeededCanvasNoise(self.seed, self.network.device)
+
+    @property
+    def rules(self) -> Rules:
+        return rules_of(self.options)
+
+    def bounds(self, number: int, passage: FramedPassage) -> tuple[tuple[int, int], ...]:
+        """First and last frames of the blocks of a passage."""
+        blocks = self.plan.blocks
+        if blocks is None:
+            return ((0, passage.frames),)
+        return block_bounds(passage.frames, blocks.size, 0 if number else blocks.first_size)
+
+    @property
+    def paced(self) -> bool:
+        """Whether blocks take only as many steps as playback leaves time for."""
+        blocks = self.plan.blocks
+        return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
+
+    def pace(self, measured: Pace) -> Pace:
+        """Pace that limits steps, in addition to the ``measured`` one."""
+        blocks = self.plan.blocks
+        assumed = blocks is not None and self.paced and not blocks.adaptive
+        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
+
+    def steps_of(self, number: int, place: int) -> int:
+        blocks = self.plan.blocks
+        if blocks is None:
+            return int(self.options["steps"])
+        return blocks.first_steps if number == place == 0 else blocks.later_steps
+
+    def schedule(self, cells: int, steps: int) -> Schedule | None:
+        """Decides how many of a block's ``cells`` each of at most ``steps`` steps commits; ``None``: the options."""
+        part = self.plan.schedule
+        return None if part is None else parts.schedule(part, cells, steps)
+
+    def begin(self, request: MaskedRequest) -> CanvasRun:
+        if self.plan.run is not None:
+            return parts.masked_run(self.plan.run, self.network, request, self.rules.guidance)
+        return self.network.begin(request, self.rules.guidance)
+
+    def planned_steps(self, number: int, passage: FramedPassage) -> list[int]:
+        """Maximum number of steps of each block of a passage."""
+        return [self.steps_of(number, place) for place in range(len(self.bounds(number, passage)))]
+
+
+def rules_of(options: Values) -> Rules:
+    return Rules(
+        float(options["guidance"]),
+        float(options["shift"]),
+        float(options["layer_penalty"]),
+        float(options["position_temperature"]),
+        float(options["class_temperature"]),
+    )
+
+
+def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
+    """Guidance of a step, counted from 0 within its block."""
+    if schedule.steps is not None and step >= schedule.steps:
+        return Guide.ALONE
+    if step % schedule.every == 0:
+        return Guide.BOTH
+    return Guide.REUSED if schedule.reuse else Guide.ALONE
+
+
+class DemaskingProgress:
+    """Tells an observer how far the steps of one passage are."""
+
+    def __init__(self, observer: Observer, planned: Sequence[Sequence[int]], number: int, seconds: float) -> None:
+        """``planned`` are the steps that each block of each passage takes at most, ``number`` is the passage that runs,
+        and ``seconds`` how long it will be heard."""
+        self._observer, self._number, self._passages = observer, number, len(planned)
+        self._before, self._total = sum(map(sum, planned[:number])), sum(map(sum, planned))
+        self._steps, self._blocks = sum(planned[number]), iter(planned[number])
+        self._seconds = seconds
+        self._start: int | None = None
+        """First frame of the running block."""
+        self._done = self._planned = 0
+        """Steps of the blocks before the running one, and of this, as they were planned."""
+
+    def tell(self, block: Block, step: int, seconds: float) -> None:
+        """A step of ``block`` is done, counted from 0 within it; how many it has may have changed on the way."""
+        if block.start != self._start:
+            self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
+        # A block may take fewer steps than was planned.
+        reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
+        self._observer.step(
+            StepReport(
+                self._number,
+                self._passages,
+                reached - 1,
+                self._steps,
+                seconds,
+                self._seconds,
+                self._before,
+                self._total,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class MaskedInternals:
+    """The first passage of a synthesis, and what is done with it, for profiling."""
+
+    network: FusedMasked
+    plan: MaskedPlan
+    request: MaskedRequest
+    begin: Callable[[MaskedRequest], CanvasRun]
+    """Begins what all steps of a canvas share, as the plan has it."""
+    rules: Rules
+    blocks: tuple[Block, ...]
+    """In the order in which they are filled in, with the most steps that each may take."""
+    decoder: Callable[[], GridDecoder]
+    """Gives what makes its codes heard, again."""
+    passages: int
+    audio_seconds: float
+    """Seconds of audio of the first passage, with silence at its ends."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +304,6 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return self._networks
 
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self._networks.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:

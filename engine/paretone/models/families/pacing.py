@@ -26,8 +26,6 @@ LONGEST_UNSAID_PAUSE = 0.05
 
 
 class Pace:
-    """Follows one synthesis."""
-
     def __init__(self, started: float, clock: Callable[[], float] = time.perf_counter) -> None:
         """``started`` is when the request came, by ``clock``."""
         self.started = started
@@ -53,7 +51,6 @@ class Pace:
 
     @property
     def playing(self) -> bool:
-        """Whether anything was delivered."""
         return self._last is not None
 
     def delivered(self, seconds: float) -> None:
@@ -93,7 +90,6 @@ class Pace:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes for a take, as sentences."""
         if self.pause <= LONGEST_UNSAID_PAUSE:
             return ()
         return (

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding
 from paretone.sampling.demasking import CanvasRun, Guide, Open, Schedule
 from paretone.sampling.flow import Combine, Evaluator, Follow
@@ -28,6 +27,7 @@ from paretone.wording import listed
 
 if TYPE_CHECKING:
     from paretone.models.families.evaluations import Stage
+    from paretone.models.families.language_network import TokenModel
     from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 
 Check = Callable[..., None]
@@ -117,7 +117,7 @@ def _cycles(part: Part, found: Any) -> Decoding:
 def products(part: Part, own: TokenModel) -> TokenModel:
     """See :attr:`paretone.setting.plan.LanguagePlan.products`."""
     found = part.make(own)
-    if part.owner and not isinstance(found, TokenModel):
+    if part.owner and not isinstance(found, type(own)):
         raise part.wrong(found, "a TokenModel")
     return found
 

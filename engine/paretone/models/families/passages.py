@@ -16,8 +16,6 @@ from paretone.setting.take import Measurements, Trace
 
 
 class Prompt(Protocol):
-    """A voice made ready."""
-
     @property
     def notes(self) -> tuple[str, ...]: ...
 
@@ -81,7 +79,6 @@ class Spoken:
     step_seconds: tuple[float, ...]
     mel: np.ndarray | None
     samples: int
-    """Number of samples."""
     backbone_seconds: float
     decoder_seconds: float
     operations: float
@@ -96,15 +93,12 @@ class Sampler:
     """All that is random about one passage, drawn beforehand, and what is done with it."""
 
     noise: Tensor
-    """The state at time 0, (1, frames, bands), float32."""
     follow: Follow
     """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A passage as it is heard."""
-
     samples: np.ndarray = field(repr=False)
     mel: np.ndarray | None = field(default=None, repr=False)
     """(frames, bands) natural-log mel of the new speech, where the decoder has one."""

@@ -116,8 +116,6 @@ AnySpoken = TypeVar("AnySpoken", bound=Spoken)
 
 @dataclass(frozen=True)
 class _Moment:
-    """A moment of a synthesis."""
-
     clock: float
     processor: ProcessorTime
 
@@ -180,7 +178,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:
-        """See :meth:`paretone.models.base.SpeechModel.script`."""
         began = self._now()
         network = self._network(plan, voice, observer)
         self._graphs.status = observer.status
@@ -198,7 +195,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def speak(
         self, script: AnyScript, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None
     ) -> Synthesis:
-        """See :meth:`paretone.models.base.SpeechModel.speak`."""
         speech = self.stream(script, observer)
         while True:
             try:
@@ -212,7 +208,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
                 speech.throw(error)
 
     def stream(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
-        """See :meth:`paretone.models.base.SpeechModel.stream`."""
         now = self._now()
         started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
         self._graphs.status = observer.status

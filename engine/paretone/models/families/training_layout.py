@@ -16,8 +16,6 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Parts:
-    """A checkpoint by its parts."""
-
     transformer: Mapping[str, Tensor] = field(repr=False)
     """By the names of :class:`paretone.models.networks.causal.CausalTransformer`."""
     embedding: Tensor = field(repr=False)
@@ -29,8 +27,6 @@ class Parts:
 
 
 class TensorNames(Protocol):
-    """The official names of a model's tensors."""
-
     @property
     def layers(self) -> str:
         """Prefix of a layer's number."""
@@ -68,14 +64,12 @@ class HuggingFaceNames:
         return Parts(body, embedding, self.spoken(tensors.get(self.head, embedding)))
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """As :class:`TensorNames` says."""
         head = torch.zeros_like(parts.embedding)
         head[self.rows.to(head.device)] = parts.head
         named = {self.body + name: value for name, value in parts.transformer.items()}
         return named | {self.embedding: parts.embedding, self.head: head}
 
     def spoken(self, head: Tensor) -> Tensor:
-        """As :class:`TensorNames` says."""
         return head[self.rows.to(head.device)]
 
 

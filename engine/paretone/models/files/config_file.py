@@ -103,15 +103,12 @@ class ConfigFile:
         return kind(**{one.name: self.number(one.name) for one in fields(kind)})
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """True or false."""
         return self._entry(name, default, bool, lambda value: True, "true or false")
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A word."""
         return self._entry(name, default, str, bool, "a word")
 
     def one_of(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """One of the words ``known``."""
         return self._entry(name, default, str, lambda value: value in known, f"one of {', '.join(known)}")
 
     def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -133,7 +130,6 @@ class ConfigFile:
         return tuple(values)
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Words."""
         values = self._entry(name, default, list | tuple, lambda found: all(map(_is_text, found)), "a list of words")
         return tuple(values)
 

@@ -54,8 +54,6 @@ class LayerImportance:
 
 @dataclass(frozen=True)
 class ImportanceRecord:
-    """The measures taken of one checkpoint."""
-
     model: str
     checkpoint: str
     """SHA-256 of the checkpoint file, hexadecimal."""
@@ -118,7 +116,6 @@ class ImportanceRecord:
         return ImportanceRecord(**{**vars(self), "measures": (*others, measure)})
 
     def to_json(self) -> str:
-        """As text; :meth:`from_json` reads it."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
@@ -146,7 +143,6 @@ class ImportanceRecord:
 
 
 def _weight(one: LayerImportance, layer: int) -> float:
-    """Weight of ``layer`` in the order."""
     lost_in_noise = one.measure == WORD_ERROR and one.low and one.low[layer] <= one.baseline
     return one.baseline if lost_in_noise else one.values[layer]
 

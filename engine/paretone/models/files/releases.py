@@ -1,11 +1,28 @@
-"""The official releases: which files belong to each model, where they lie, and under which licence. Torch-free."""
+"""The official releases: which files belong to each model, where they lie, and under which licence; and their downloads
+from the Hugging Face Hub, with progress, cancelled at any time and resumed later. Torch-free.
+
+``huggingface_hub`` (an optional package) knows the addresses and what lies there. The transfer itself is done here,
+because what it keeps of a broken-off one cannot be resumed. A file gets its name only once it is complete and its
+checksum is right; until then it is called ``….part``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import contextlib
+import hashlib
+import importlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
+from paretone.by_name import meant
+from paretone.errors import PlainError
+from paretone.extras import how_to_add
+from paretone.files import flows, reason, target
 from paretone.reading import parsed_json
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
@@ -71,8 +88,6 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Release:
-    """The files of one model."""
-
     licence: str
     """The licence to accept: the strictest of the files' licences."""
     files: tuple[RemoteFile, ...]
@@ -178,3 +193,333 @@ RELEASES: Mapping[str, Release] = {
     "Llasa-8B": _llasa("8B", INDEX),
 }
 """The official models by their name in the catalogue. Small files first, so that a wrong address shows at once."""
+
+
+BLOCK = 1 << 20
+"""Bytes between two looks at whether the user has cancelled."""
+ATTEMPTS = 5
+"""Maximum number of consecutive attempts that transfer nothing."""
+CONNECT_SECONDS = 10.0
+LARGEST_INDEX = 1 << 24
+"""Bytes of a list of shards."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    sizes: Mapping[RemoteFile, int]
+    missing: int
+    """Bytes that are not here yet."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes.values())
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """A file that is to be fetched, as the server describes it."""
+
+    file: RemoteFile
+    destination: Path
+    address: str
+    size: int
+    etag: str
+
+    @property
+    def part(self) -> Path:
+        """The file under way. Its name holds the version, so that two versions are never mixed."""
+        return self.destination.with_name(f"{self.destination.name}.{self.etag[:16]}.part")
+
+    @property
+    def complete(self) -> bool:
+        return self.destination.is_file() and self.destination.stat().st_size == self.size
+
+    @property
+    def present(self) -> int:
+        """Bytes that are here already."""
+        if self.complete:
+            return self.size
+        here = self.part.stat().st_size if self.part.is_file() else 0
+        return here if here <= self.size else 0
+
+
+def download(
+    model: str,
+    folder: Path,
+    licence: str,
+    progress: Callable[[int, int, str], None],
+    check: Callable[[], None],
+    endpoint: str | None = None,
+) -> tuple[Path, ...]:
+    """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); returns all of its files.
+
+    ``licence`` is the one that the user has accepted. ``progress`` is called with bytes done, bytes in all and a text;
+    ``check`` may raise to cancel, and what has come by then is resumed next time. ``endpoint`` is another server than
+    the one that ``HF_ENDPOINT`` names.
+
+    Raises :class:`PlainError` when the package is missing, the licence is another, the server cannot be reached or
+    refuses, the disk is full, or what came is not what was announced.
+    """
+    release = _release(model)
+    if licence != release.licence:
+        raise PlainError(f"{model} is published under {release.licence}; accept that licence to download it.")
+    hub = _hub()
+    transfers = _transfers(hub, release, folder, check, endpoint)
+    total = sum(one.size for one in transfers)
+    done = sum(one.present for one in transfers)
+    for one in transfers:
+        _require_place(one, folder)
+    _require_space(transfers)
+    for one in transfers:
+        inside = one.destination.is_relative_to(os.path.normpath(folder))
+        name = one.destination.relative_to(os.path.normpath(folder)).as_posix() if inside else one.destination.name
+        text = f"Downloading {name}"
+        progress(done, total, text)
+        for change in _fetch(hub, one, check):
+            done += change
+            progress(done, total, text)
+    return tuple(one.destination for one in transfers)
+
+
+def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
+    """Size of ``model``, and of the part that is not in ``folder`` yet. Asks the server, but downloads nothing.
+
+    Raises :class:`PlainError` when the package is missing or the server cannot be asked.
+    """
+    transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
+    return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
+
+
+def _release(model: str) -> Release:
+    if model not in RELEASES:
+        raise PlainError(f"There is nothing to download for {model!r}; {meant(model, RELEASES, 'known models:')}")
+    return RELEASES[model]
+
+
+def _transfers(
+    hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
+) -> list[_Transfer]:
+    found: list[_Transfer] = []
+    files = list(release.files)
+    while files:
+        check()
+        one = _described(hub, files.pop(0), folder, endpoint)
+        found.append(one)
+        if one.file.index:
+            files += _shards(hub, one)
+    return found
+
+
+def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
+    """The files that an index lists; the index itself is read, but not kept."""
+    try:
+        content = index.destination.read_bytes() if index.complete else _content(hub, index)
+        names = sorted(set(shard_of_each(content).values()))
+    except OSError as error:
+        raise PlainError(f"{index.destination} cannot be read: {reason(error)}.") from None
+    except ValueError:
+        raise PlainError(f"{index.address} is not a list of files any more; update Paretone.") from None
+    return [replace(index.file, name=name, saved_as=name, index=False) for name in names]
+
+
+def _content(hub: ModuleType, small: _Transfer) -> bytes:
+    if small.size > LARGEST_INDEX:
+        raise ValueError("too large")
+    try:
+        response = hub.get_session().get(small.address, follow_redirects=True, timeout=CONNECT_SECONDS)
+        response.raise_for_status()
+    except _network_errors(hub) as error:
+        raise PlainError(_unreachable(small.address, error)) from None
+    return response.content
+
+
+def _hub() -> ModuleType:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise PlainError(f"Downloads need the package huggingface_hub; {how_to_add('download')}") from None
+    return huggingface_hub
+
+
+def _network_errors(hub: ModuleType) -> tuple[type[Exception], ...]:
+    """Exceptions of a failed request: the package has changed its HTTP library before."""
+    library = importlib.import_module(type(hub.get_session()).__module__.partition(".")[0])
+    return library.HTTPError, OSError
+
+
+def _described(hub: ModuleType, file: RemoteFile, folder: Path, endpoint: str | None) -> _Transfer:
+    address = hub.hf_hub_url(file.repository, file.name, endpoint=endpoint)
+    try:
+        found = hub.get_hf_file_metadata(address, token=False, timeout=CONNECT_SECONDS, endpoint=endpoint)
+    except _network_errors(hub) as error:
+        raise PlainError(_unreachable(address, error)) from None
+    if found.size is None or not found.etag:
+        raise PlainError(f"The server gave no information about {address}; try again later.")
+    destination = target(Path(os.path.normpath(folder / file.saved_as)))
+    return _Transfer(file, destination, address, found.size, found.etag)
+
+
+def _unreachable(address: str, error: Exception) -> str:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status in (401, 403):
+        return f"The server refuses {address} (status {status}); open that page in a browser to see why."
+    if status == 404:
+        return f"{address} does not exist any more; update Paretone, or download the files by hand."
+    if status is not None:
+        return f"The server could not deliver {address} (status {status}); try again later."
+    detail = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+    return f"{address} cannot be reached ({detail}); check the network connection and try again."
+
+
+def _require_place(transfer: _Transfer, folder: Path) -> None:
+    """Raise :class:`PlainError` if a file cannot be put where it belongs; a symbolic link there is kept and its target
+    written."""
+    named, path = folder / transfer.file.saved_as, transfer.destination
+    try:
+        for one in (path, transfer.part):
+            if flows(one):
+                raise OSError("it is a pipe or a device; delete it")
+        if named.is_symlink() and not transfer.complete:
+            if not path.parent.is_dir():
+                raise OSError(f"it is a link to {path}, whose folder does not exist; create it, or delete the link")
+            if _CONTENT_NAME.fullmatch(path.name):
+                raise OSError(f"it is a link to {path}, which others keep under its checksum; delete the link")
+    except OSError as error:
+        raise PlainError(f"{named} cannot be written: {reason(error)}.") from None
+
+
+_CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+"""Name of a file in a cache of Hugging Face's, to which its folders hold links."""
+
+
+def _require_space(transfers: Iterable[_Transfer]) -> None:
+    """Raise :class:`PlainError` if a disk has too little room for its files."""
+    needed: dict[int, int] = {}
+    for one in transfers:
+        place = next(parent for parent in one.destination.absolute().parents if parent.exists())
+        disk = place.stat().st_dev
+        needed[disk] = needed.get(disk, 0) + one.size - one.present
+        free = shutil.disk_usage(place).free
+        if needed[disk] > free:
+            raise PlainError(
+                f"{place} has {free / 1e9:.1f} GB of free space, but the download needs {needed[disk] / 1e9:.1f} GB or "
+                "more; free some space or choose another folder."
+            )
+
+
+def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> Iterator[int]:
+    """Complete one file; yields by how many bytes what is here has changed."""
+    if transfer.complete:
+        return
+    here = transfer.present
+    try:
+        transfer.destination.parent.mkdir(parents=True, exist_ok=True)
+        if here == 0:
+            transfer.part.write_bytes(b"")
+    except OSError as error:
+        raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
+    attempts = 0
+    while here < transfer.size:
+        before = here
+        failure: Exception | None = None
+        try:
+            for change in _receive(hub, transfer, here, check):
+                here += change
+                yield change
+        except _Unfinished as unfinished:
+            failure = unfinished.cause
+        attempts = 0 if here > before else attempts + 1
+        if here < transfer.size and attempts >= ATTEMPTS:
+            cause = failure or ConnectionError("the transfer ends early")
+            raise PlainError(_unreachable(transfer.address, cause))
+    _finish(transfer, check)
+
+
+class _Unfinished(Exception):
+    """A transfer that broke off, by ``cause``."""
+
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[[], None]) -> Iterator[int]:
+    """One request for what is missing from ``offset`` on; yields changes in bytes as they are written."""
+    network_errors = _network_errors(hub)
+    headers = {"Accept-Encoding": "identity"}
+    if offset:
+        headers["Range"] = f"bytes={offset}-"
+    check()
+    with contextlib.ExitStack() as stack:
+        try:
+            response = stack.enter_context(
+                hub.get_session().stream(
+                    "GET", transfer.address, headers=headers, follow_redirects=True, timeout=CONNECT_SECONDS
+                )
+            )
+        except network_errors as error:
+            raise _Unfinished(error) from None
+        if response.status_code not in (200, 206):
+            raise _Unfinished(_StatusError(response.status_code))
+        try:
+            if offset and response.status_code == 200:  # the server sends the whole file again
+                yield -offset
+                offset = 0
+            file = stack.enter_context(transfer.part.open("ab" if offset else "wb"))
+        except OSError as error:
+            raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
+        blocks = response.iter_raw(BLOCK)
+        while True:
+            check()
+            try:
+                block = next(blocks, b"")
+            except network_errors as error:
+                raise _Unfinished(error) from None
+            if not block:
+                return
+            block = block[: transfer.size - offset]
+            try:
+                file.write(block)
+                file.flush()
+            except OSError as error:
+                raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
+            offset += len(block)
+            yield len(block)
+
+
+class _StatusError(Exception):
+    """A response other than the file."""
+
+    def __init__(self, status: int) -> None:
+        self.response = self
+        self.status_code = status
+        super().__init__(f"status {status}")
+
+
+def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
+    """Compare checksums and give the file its name."""
+    try:
+        sound = _is_sound(transfer, check)
+        if sound:
+            os.replace(transfer.part, transfer.destination)
+        else:
+            transfer.part.unlink()
+    except OSError as error:
+        raise PlainError(f"{transfer.destination} cannot be written: {reason(error)}.") from None
+    if not sound:
+        raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
+
+
+def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
+    """Whether what came has the checksum that is its entity tag: SHA-256 of large files, git's SHA-1 of small ones."""
+    if re.fullmatch("[0-9a-f]{64}", transfer.etag):
+        digest = hashlib.sha256()
+    elif re.fullmatch("[0-9a-f]{40}", transfer.etag):
+        digest = hashlib.sha1(f"blob {transfer.size}\0".encode(), usedforsecurity=False)
+    else:
+        return True
+    with transfer.part.open("rb") as file:
+        while block := file.read(BLOCK):
+            check()
+            digest.update(block)
+    return digest.hexdigest() == transfer.etag

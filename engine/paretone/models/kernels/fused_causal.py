@@ -62,8 +62,6 @@ POSITIONS = 4096
 
 @dataclass(frozen=True)
 class FusedLayer:
-    """One layer: its norms and its products."""
-
     attention_norm: QuickNorm
     queries_keys_values: Product
     output: Product
@@ -188,12 +186,10 @@ class FusedTransformer(nn.Module):
 
     @property
     def final_norm(self) -> QuickNorm:
-        """The norm after the last layer."""
         return self._norm
 
     @property
     def device(self) -> torch.device:
-        """Its device."""
         return self._norm.weight.device
 
     @property
@@ -203,7 +199,6 @@ class FusedTransformer(nn.Module):
 
     @property
     def fused_layers(self) -> tuple[FusedLayer, ...]:
-        """The layers, in order."""
         return self._layers
 
     def rotation(self, positions: Tensor) -> Tensor:
@@ -216,7 +211,6 @@ class FusedTransformer(nn.Module):
             self._rotations = _rotations(self.config, positions, self._norm.weight.device)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        """An empty cache for this transformer."""
         return cache_for(self.config, capacity, self._norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:

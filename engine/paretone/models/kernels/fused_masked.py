@@ -86,7 +86,6 @@ class Rows:
     """Rows of each branch in a pass, and their rotations."""
 
     parts: tuple[slice, ...]
-    """Rows of each branch."""
     cosines: Tensor
     """(rows, 1, head_width)."""
     sines: Tensor
@@ -247,12 +246,10 @@ class FusedMasked:
 
     @property
     def layers(self) -> tuple[FusedLayer, ...]:
-        """The layers, in order."""
         return self._layers
 
     @property
     def device(self) -> torch.device:
-        """Its device."""
         return self._norm.device
 
     @property
@@ -397,11 +394,9 @@ class MaskedRun:
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def rows_of(self, guide: Guide) -> int:
-        """Mean number of rows per step."""
         return self.branches(guide).parts[-1].stop
 
     def rows_of_last(self, guide: Guide) -> int:
-        """Number of rows in the last step."""
         return self.rows_of(guide)
 
     def begin_block(self) -> None:
@@ -451,12 +446,10 @@ class MaskedRun:
         return self._difference[1]
 
     def _count(self, targets: int, guide: Guide) -> None:
-        """Count the operations of the next step."""
         self.operations += self._cost(targets, guide)
         self.whole_operations += self._request.operations(self._network.config, targets, guide)
 
     def _cost(self, targets: int, guide: Guide) -> float:
-        """Operations of the next step."""
         return self._request.operations(self._network.config, targets, guide)
 
     def _possible(self, guide: Guide, first: int, last: int) -> Guide:

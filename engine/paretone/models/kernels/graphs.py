@@ -113,12 +113,10 @@ class GraphCache(Generic[Entry]):
         self._said: list[str] = []
 
     def __len__(self) -> int:
-        """Number of cached recordings."""
         return len(self._kept)
 
     @property
     def bytes(self) -> int:
-        """Memory of all recordings."""
         return sum(one.bytes for one in self._kept.values())
 
     def bound(self, graphing: Graphing) -> None:
@@ -156,7 +154,6 @@ class GraphCache(Generic[Entry]):
         self._failed = {key for key in self._failed if not names_it(key)}
 
     def clear(self) -> None:
-        """Give all up."""
         self._kept.clear()
 
     def _make(self, key: Hashable, make: Callable[[], Entry], what: str) -> bool:
@@ -211,21 +208,17 @@ class GraphedTransformer(nn.Module):
 
     @property
     def plain(self) -> FusedTransformer:
-        """The plain computation, without recordings."""
         return self._plain[0]
 
     @property
     def config(self) -> CausalConfig:
-        """Sizes."""
         return self.plain.config
 
     @property
     def fused_layers(self) -> tuple[FusedLayer, ...]:
-        """The layers, in order."""
         return self.plain.fused_layers
 
     def rotation(self, positions: Tensor) -> Tensor:
-        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.rotation`."""
         return self.plain.rotation(positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
@@ -242,15 +235,12 @@ class GraphedTransformer(nn.Module):
         return self._caches[room]
 
     def reach(self, positions: int) -> None:
-        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.reach`."""
         self.plain.reach(positions)
 
     def operations(self, tokens: int, context: int = 0) -> float:
-        """Operations of a pass."""
         return self.plain.operations(tokens, context)
 
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.fill`."""
         self.plain.fill(embedded, cache, positions)
 
     @torch.inference_mode()
@@ -262,7 +252,6 @@ class GraphedTransformer(nn.Module):
         probe: Probe | None = None,
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
-        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.forward`."""
         tokens = embedded.shape[1]
         looked_into = probe is not None or bool(skip)
         if cache is None or positions is None or looked_into or not 1 <= tokens <= MOST_TOKENS:
@@ -368,8 +357,6 @@ class GraphedEvaluator:
 
 
 class _Evaluation:
-    """The recording of one evaluation."""
-
     def __init__(
         self,
         backbone: DiffusionTransformer | UNetT,
@@ -557,8 +544,6 @@ class _PaddedRun(MaskedRun):
 
 
 class _DemaskingStep:
-    """The recording of one step."""
-
     def __init__(self, run: GraphedRun, sizes: Sizes, guide: Guide, record: Record, *, masked: bool) -> None:
         config = run._network.config
         self._static = _PaddedRun(run, sizes, masked=masked)

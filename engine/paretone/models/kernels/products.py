@@ -80,7 +80,6 @@ class PackedProduct:
 
     @property
     def is_split(self) -> bool:
-        """Whether it is computed from whole numbers."""
         return isinstance(self._packed, SplitProduct)
 
     @property
@@ -98,7 +97,6 @@ class PackedProduct:
         return torch.cat([self._packed(x[block]) for block in blocks(len(x), split_products.ROWS)])
 
     def plain(self, x: Tensor) -> Tensor:
-        """The same without what was packed."""
         return F.linear(x, self._weight, self._bias)
 
     def __deepcopy__(self, memory: dict[int, Any]) -> PackedProduct:
@@ -127,7 +125,6 @@ class PackableLinear(nn.Linear):
         self._product = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
 
     def unpack(self) -> None:
-        """Give up what was packed."""
         self._product = None
 
     def is_packed(self, x: Tensor) -> bool:

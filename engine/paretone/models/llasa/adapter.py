@@ -14,16 +14,18 @@ import torch
 from paretone import device as devices
 from paretone.errors import TextError
 from paretone.front_end.chunking import chunks
-from paretone.models.base import ModelInfo, Voice
+from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
-from paretone.models.families.official_ids import OfficialIds
-from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
+from paretone.models.files.trained_weights import find_language_weights, places
+from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, load_decoder, optimised, parameters
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from paretone.models.llasa.tokenizer import rendered
-from paretone.models.llasa.voices import LlasaPrompt, VoiceReader
-from paretone.models.llasa.xcodec2 import Window, WindowedDecoder, XCodec2Decoder
+from paretone.models.llasa.voices import LlasaPrompt, VoiceEncoder, VoiceReader
+from paretone.models.llasa.xcodec2 import SAMPLE_RATE, Window, WindowedDecoder, XCodec2Decoder
+from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
+from paretone.paths import data_folder
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
@@ -36,8 +38,6 @@ ROOM_FOR_SPEECH = 0.6
 
 @dataclass(frozen=True)
 class LlasaPassage:
-    """One piece of text, with its prompt's ids."""
-
     text: str
     expected: int
     ids: tuple[int, ...] = field(repr=False)
@@ -45,8 +45,6 @@ class LlasaPassage:
 
 @dataclass(frozen=True)
 class LlasaPassages:
-    """A whole text."""
-
     passages: tuple[LlasaPassage, ...]
     notes: tuple[str, ...] = ()
 
@@ -131,3 +129,43 @@ class LlasaSpeech(LanguageSpeech):
     def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
         window = Window(options["stream_codes"], options["stream_context"])
         return WindowedDecoder(self._codec, prompt.codes, window)
+
+
+FRONT_END = "llama"
+"""Name of the text front end: Llama's tokenizer reads texts as they are."""
+DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+
+
+def load_llasa(request: LoadRequest) -> LlasaSpeech:
+    """Load language model, tokenizer and XCodec2's decoder; what encodes voices is loaded when a voice is new.
+
+    Raises :class:`CheckpointError`.
+    """
+    chosen, device = request.entry, request.device
+    request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
+    dtype = computed_in(device)
+    folder = LlasaFolder.read(request.place, dtype, device)
+    request.status("Reading XCodec2 …")
+    codec = load_decoder(request.vocoder_folder, device, request.check)
+    encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", device)
+    request.status(f"Reading {chosen.title} …")
+    network = folder.plain(request.check)
+    digest = folder.shards.fingerprint(request.check)
+    info = request.info(
+        checkpoint=folder.shards.where,
+        fingerprint=digest,
+        precision=DTYPE_NAMES[dtype],
+        sample_rate=SAMPLE_RATE,
+        layers=folder.config.layers,
+        branches=1,
+        parameters=parameters(network),
+        text_front_end=FRONT_END,
+        precisions=(DTYPE_NAMES[dtype],),
+    )
+    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
+    return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))
+
+
+def computed_in(device: torch.device) -> torch.dtype:
+    """Precision on ``device`` of the weights, which are published in bfloat16."""
+    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32

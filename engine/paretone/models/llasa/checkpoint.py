@@ -17,10 +17,10 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.models.base import DraftWeights, StudentWeights
-from paretone.models.families.language_network import DraftTensors, LanguageNetwork
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import DraftTensors, LanguageNetwork, TokenModel
 from paretone.models.files.checkpoints import (
     NAMES_SHOWN,
+    Shards,
     check_shapes,
     in_float32,
     load_strictly,
@@ -29,7 +29,6 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.shards import Shards
 from paretone.models.llasa.tokenizer import LlasaTokenizer
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
@@ -136,7 +135,6 @@ class LlasaFolder:
 
 
 def optimised(network: LanguageNetwork) -> LanguageNetwork:
-    """``network`` for decoding."""
     return LanguageNetwork(network.tokens.optimised(), network.tables)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError, TextError
 from paretone.models.families.training_layout import IGNORED, TrainingRow
-from paretone.models.files.shards import read_tokenizer
+from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.llasa.config import INSTALL
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from paretone.files import keep_array, kept_array
 from paretone.front_end.numbers import spell_numbers
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
-from paretone.models.files.checkpoints import require_all_loaded
-from paretone.models.files.shards import Shards
+from paretone.models.files.checkpoints import Shards, require_all_loaded
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE, USUAL_RATE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.wording import beyond

@@ -229,8 +229,6 @@ class Quantiser(nn.Module):
 
 
 class Generator(nn.Module):
-    """Container named as in the official file."""
-
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.quantizer = Quantiser(config.latent)

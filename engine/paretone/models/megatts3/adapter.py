@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -16,26 +17,63 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader
+from paretone.audio.mel import MelFrontEnd
+from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import ModelInfo, Voice
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import find_interval_weights, interval_folders
+from paretone.models.kernels.precision import offered
+from paretone.models.loading import LoadRequest
+from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENT_STRIDE
-from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
-from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
-from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE
-from paretone.models.megatts3.segments import level_matched, segment_fader
-from paretone.models.megatts3.wavvae import LatentDecoder
+from paretone.models.megatts3.dit import BRANCHES, MegaConditioning, MegaDiT
+from paretone.models.megatts3.duration_model import Tempo
+from paretone.models.megatts3.front_end import OfficialFrontEnd
+from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE, MegaPassage, MegaPassages, MegaPrompt
+from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
+from paretone.models.minis.megatts3_mini import MegaMiniFolder, MegaMiniFrontEnd
+from paretone.models.minis.natural_vocoder import GroupedCodec
+from paretone.models.minis.speaking import NATURAL_PHONES
 from paretone.sampling.flow import OvershootNoise, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 
+# The loudness of segments and the fades between them: rules of ``tts/infer_cli.py`` and
+# ``tts/utils/audio_utils/io.py``.
+FADE_SECONDS = 0.16
+PEAK = 0.95
+"""Peak of a segment that would reach full scale."""
+
+
+def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:
+    """``samples`` (n,) as loud as ``lufs``, float32; quieter where they would clip. Silence stays as it is."""
+    own = integrated_loudness(samples, rate).lufs
+    if not (np.isfinite(own) and np.isfinite(lufs)):
+        return samples.astype(np.float32)
+    louder = samples * 10 ** ((lufs - own) / 20)
+    highest = np.abs(louder).max()
+    return (louder * (PEAK / highest) if highest >= 1 else louder).astype(np.float32)
+
+
+def hann_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """The falling and the rising half of a symmetric Hann window twice as long."""
+    window = np.hanning(2 * samples)
+    return window[samples:], window[:samples]
+
+
+def segment_fader(rate: int = 24000, seconds: float = FADE_SECONDS) -> CrossFader:
+    """Joins segments as the official code does, which fades for :data:`FADE_SECONDS`."""
+    return CrossFader(int(rate * seconds), hann_fade)
+
+
 WARM_UP_LATENTS = 24
 
 
 class FrontEnd(Protocol):
-    """Makes a voice and a text ready."""
-
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
@@ -119,3 +157,74 @@ class MegaSpeech(FlowSpeech):
     @staticmethod
     def _needed(options: Values) -> tuple[int, ...]:
         return needed_branches(options["intelligibility"], options["similarity"])
+
+
+OFFICIAL = "official"
+
+
+def load_megatts3(request: LoadRequest) -> MegaSpeech:
+    """Load all parts. Raises :class:`CheckpointError`."""
+    request.require_folder(
+        "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
+    )
+    return _bundled(request) if MegaMiniFolder.is_at(request.place) else _official(request)
+
+
+def _bundled(request: LoadRequest) -> MegaSpeech:
+    folder = MegaMiniFolder(request.place, request.check)
+    vocabulary = folder.vocabulary()
+    codec = GroupedCodec(request.natural_vocoder())
+    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), True, vocabulary.index), vocabulary)
+    return _speech(request, folder.weights_path, folder.backbone(), codec, front_end, NATURAL_PHONES)
+
+
+def _official(request: LoadRequest) -> MegaSpeech:
+    folder = OfficialFolder(request.place, request.check)
+    folder.require_parts()
+    wavvae = folder.wavvae().to(request.device)
+    request.status("Reading aligner and text front end …")
+    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, request.device))
+    request.status(f"Reading the transformer of {request.entry.title} …")
+    return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
+
+
+class OfficialReading:
+    """The official front end as :class:`MegaSpeech` asks. Remembers the last text: it is asked for again and again."""
+
+    def __init__(self, front_end: OfficialFrontEnd) -> None:
+        self._front_end = front_end
+        self._last: tuple[tuple[MegaPrompt, str, Tempo], MegaPassages] | None = None
+
+    def __call__(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[MegaPrompt, MegaPassages]:
+        audio = Path(voice.audio)
+        tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
+        prompt = self._front_end.prompt(audio, check=check)
+        # The same recording gives the same object as long as it is not changed.
+        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, tempo):
+            passages = self._front_end.passages(text, audio, tempo, check=check)
+            self._last = (prompt, text, tempo), passages
+        return prompt, self._last[1]
+
+
+def _speech(
+    request: LoadRequest, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
+) -> MegaSpeech:
+    chosen, device = request.entry, request.device
+    request.status(f"Moving {chosen.title} to {devices.title(device)} …")
+    backbone = backbone.to(device)
+    backbone.fuse()
+    digest = fingerprint(path, request.check)
+    info = request.info(
+        checkpoint=str(path),
+        fingerprint=digest,
+        sample_rate=decoder.sample_rate,
+        layers=backbone.layers,
+        branches=len(BRANCHES),
+        parameters=sum(one.numel() for one in backbone.parameters()),
+        text_front_end=reads,
+        precisions=offered(device),
+        interval_weights=find_interval_weights(interval_folders(chosen.id, path), digest, request.check),
+    )
+    return MegaSpeech(info, backbone, decoder, front_end)

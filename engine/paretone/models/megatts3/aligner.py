@@ -18,8 +18,7 @@ from torch.nn import functional
 from paretone.audio.mel import slaney_filterbank
 from paretone.errors import AudioError, CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly
-from paretone.models.megatts3.passages import Timed
-from paretone.models.megatts3.phones import separated
+from paretone.models.megatts3.phones import Timed, separated
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
 
@@ -198,8 +197,6 @@ class AlignerDecoder(nn.Module):
 
 
 class Aligner(nn.Module):
-    """The whole model."""
-
     def __init__(self, config: AlignerConfig) -> None:
         super().__init__()
         self.config = config

@@ -79,7 +79,6 @@ class OfficialFolder:
         return file.number("win_size")
 
     def backbone(self) -> MegaDiT:
-        """The diffusion transformer, float32."""
         weights = read_part(self.backbone_path, "dit", self.check)
         shapes = {name: tuple(value.shape) for name, value in weights.items()}
         config = DiTConfig.from_shapes(shapes, str(self.backbone_path))
@@ -87,12 +86,10 @@ class OfficialFolder:
         return model.eval().requires_grad_(False)
 
     def aligner(self) -> Aligner:
-        """The aligner, float32."""
         path = self.root / ALIGNER / WEIGHTS
         return Aligner.from_official(read_part(path, "model", self.check), str(path))
 
     def duration_model(self) -> DurationModel:
-        """The duration model, float32."""
         path = self.root / DURATIONS / WEIGHTS
         return DurationModel.from_official(path.with_name(CONFIG), read_part(path, "dur_model", self.check), str(path))
 

@@ -229,7 +229,6 @@ class DurationModel(nn.Module):
 
     @property
     def start_code(self) -> int:
-        """The code before the first."""
         return self.config.codes + 1
 
     def read_text(self, phones: Tensor, tones: Tensor) -> Tensor:

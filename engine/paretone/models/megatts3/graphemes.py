@@ -15,9 +15,8 @@ import torch
 
 from paretone.errors import CheckpointError, TextError
 from paretone.extras import how_to_add
-from paretone.models.files.checkpoints import require_all_loaded, require_part
+from paretone.models.files.checkpoints import Shards, require_all_loaded, require_part
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.shards import Shards
 from paretone.models.megatts3.phones import SILENCE, UNKNOWN, separated
 from paretone.reading import first_line, shown
 

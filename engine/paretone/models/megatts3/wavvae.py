@@ -25,8 +25,8 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.layers import load_normalised
 from paretone.models.networks.shapes import Modules, uninitialised
-from paretone.models.networks.weight_norm import load_normalised
 
 # The half of WavVAE that the official release withholds: audio to latents, for users who have its weights.
 #
@@ -92,8 +92,6 @@ class ResidualLSTM(nn.Module):
 
 
 class SEANet(nn.Module):
-    """The encoder proper."""
-
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
         layers: list[nn.Module] = [PaddedConv1d(1, channels, 7)]
@@ -170,7 +168,6 @@ class WavVAEConfig:
 
     @property
     def samples_per_latent(self) -> int:
-        """Samples that one latent is decoded to."""
         return self.hop * self.stride
 
     @classmethod
@@ -371,8 +368,6 @@ class WavVAE(nn.Module):
 
 
 class LatentDecoder(Protocol):
-    """Makes latents heard."""
-
     sample_rate: int
     samples_per_latent: int
 

@@ -4,9 +4,8 @@ model."""
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +13,15 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
-from paretone.front_end.phones import PhoneVocabulary, TimedPhone
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Voice
-from paretone.models.f5.front_end import Prompt as ReadPrompt
-from paretone.models.f5.front_end import PromptReader
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent
-from paretone.models.families.official_ids import OfficialIds
+from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import TokenDecoder
-from paretone.models.families.token_model import TokenModel
-from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import (
     check_shapes,
-    fingerprint,
     loaded_strictly,
     opened,
     read_float_weights,
@@ -38,16 +30,26 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.language_weights import find_language_weights, places
 from paretone.models.files.layer_importance import layer_of
-from paretone.models.load_request import LoadRequest
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice, StreamedSpeech, natural_coding
-from paretone.models.minis.natural_decoder import SAMPLE_RATE
-from paretone.models.minis.quantisers import SpeechTokenizer, token_phones
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, MiniFolder, Texts, phones_of_prompt
+from paretone.models.files.trained_weights import find_language_weights, places
+from paretone.models.loading import LoadRequest
+from paretone.models.minis.speaking import (
+    CONFIG,
+    LAYOUT_FILE,
+    NOBODY,
+    MiniFolder,
+    MiniFrontEnd,
+    MiniPassage,
+    MiniPassages,
+    MiniPrompt,
+    MiniSpeech,
+    NaturalCoding,
+    StreamedSpeech,
+    mini_info,
+    natural_coding,
+)
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.quantised_mel import read_quantised_mel
-from paretone.observer import Observer
+from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel, token_phones
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from paretone.setting.knobs import Values
@@ -79,7 +81,6 @@ class Layout:
 
     @property
     def ids(self) -> int:
-        """Least number of ids."""
         return max(self.end_of_text, self.first_code + self.codes - 1, self.start_of_speech, self.end_of_speech) + 1
 
     @property
@@ -102,18 +103,13 @@ TEXT = "text"
 
 @dataclass(frozen=True)
 class LmMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     def layout(self) -> Layout:
-        """Which ids are what."""
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> CausalConfig:
-        """Sizes of the transformer."""
         return CausalConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self, device: torch.device) -> LanguageNetwork:
-        """The model's own network, for inference."""
         return self._network(self.weights_path, self.config(), device)
 
     def parameters(self) -> int:
@@ -122,11 +118,9 @@ class LmMiniFolder(MiniFolder):
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
     def student(self, student: StudentWeights, device: torch.device) -> LanguageNetwork:
-        """A student's network, for inference."""
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Content of a draft's file."""
         layout, head = self.layout(), None
         layers: dict[int, dict[str, Tensor]] = {}
         for name, value in read_weights(Path(draft.path), self.check).items():
@@ -140,7 +134,6 @@ class LmMiniFolder(MiniFolder):
         return DraftTensors(layers, head)
 
     def tokenizer(self, device: torch.device) -> SpeechTokenizer:
-        """The speech tokenizer."""
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
 
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
@@ -169,86 +162,14 @@ def _require_tables(weights: Mapping[str, Tensor], config: CausalConfig, where: 
     check_shapes({EMBEDDING: (ids, config.hidden), HEAD: (ids, config.hidden)}, tables, where)
 
 
-@dataclass(frozen=True)
-class LmMiniPrompt:
-    """A voice made ready."""
+class LmMiniFrontEnd(MiniFrontEnd[SpeechTokenizer]):
+    """Phones are (n,) ids on the CPU, codes a tuple."""
 
-    phones: np.ndarray = field(repr=False)
-    """(n,) ids, one for every code."""
-    codes: tuple[int, ...] = field(repr=False)
-    who: NaturalVoice = field(repr=False)
-    """Who speaks."""
-    notes: tuple[str, ...] = ()
+    def _ids(self, by_frame: np.ndarray) -> np.ndarray:
+        return token_phones(by_frame, self._coding.stride)
 
-
-@dataclass(frozen=True)
-class LmMiniPassage:
-    """One piece of text."""
-
-    text: str
-    phones: np.ndarray = field(repr=False)
-    """(n,) ids, one for every speech token that is to come."""
-    end: int = 0
-    """Sample at which its last sound is over."""
-
-    @property
-    def expected(self) -> int:
-        """Speech tokens that it takes."""
-        return max(len(self.phones), 1)
-
-
-@dataclass(frozen=True)
-class LmMiniPassages:
-    """A whole text."""
-
-    passages: tuple[LmMiniPassage, ...]
-    notes: tuple[str, ...] = ()
-
-
-class LmMiniFrontEnd:
-    """Makes voices and texts ready, and remembers the last voice."""
-
-    def __init__(
-        self,
-        coding: NaturalCoding[SpeechTokenizer],
-        texts: Texts,
-        vocabulary: PhoneVocabulary,
-        read_prompt: Callable[[Voice], ReadPrompt],
-    ) -> None:
-        self._coding, self._texts, self._vocabulary, self._read_prompt = coding, texts, vocabulary, read_prompt
-        self._prompts: Remembered[LmMiniPrompt] = Remembered(operator.is_)
-
-    def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[LmMiniPrompt, LmMiniPassages]:
-        """Raises :class:`paretone.errors.AudioError` for a voice that it cannot speak in, and
-        :class:`paretone.errors.TextError`."""
-        prompt = self.prompt(voice)
-        check()
-        pieces, notes = self._texts.spoken(text, float(options["speed"]), by_sentence=False, seed=seed)
-        return prompt, LmMiniPassages(
-            tuple(LmMiniPassage(piece, self._tokens(phones), self._coding.end_of(phones)) for piece, phones in pieces),
-            notes,
-        )
-
-    def prompt(self, voice: Voice) -> LmMiniPrompt:
-        """``voice`` made ready."""
-        read = self._read_prompt(voice)
-        return self._prompts.of(read, lambda: self._encoded(read))
-
-    @torch.inference_mode()
-    def _encoded(self, read: ReadPrompt) -> LmMiniPrompt:
-        coding = self._coding
-        phones, notes = phones_of_prompt(read, self._texts)
-        frames = coding.frames(read.mel[:, : read.frames])
-        who = NaturalVoice.of(frames)
-        codes = tuple(coding.codes(frames, who).tolist())
-        return LmMiniPrompt(self._tokens(phones, len(frames)), codes, who, notes)
-
-    def _tokens(self, phones: Sequence[TimedPhone], frames: int | None = None) -> np.ndarray:
-        """(n,) ids of ``phones`` over a number of frames, by default as many as they fill."""
-        frames = self._coding.frames_until(phones) if frames is None else frames
-        return token_phones(self._coding.labels(phones, frames, self._vocabulary), self._coding.stride)
+    def _codes(self, codes: Tensor) -> tuple[int, ...]:
+        return tuple(codes.tolist())
 
 
 GATHERED = 8
@@ -308,8 +229,7 @@ def read_parts(request: LoadRequest, folder: LmMiniFolder) -> LmMiniParts:
             f"{layout.codes}: they do not belong together. Restore the model folder."
         )
     coding = natural_coding(request, tokenizer)
-    read_prompt = PromptReader(MelFrontEnd(), True, layout.vocabulary.index)
-    return LmMiniParts(layout, coding, LmMiniFrontEnd(coding, Texts(), layout.vocabulary, read_prompt))
+    return LmMiniParts(layout, coding, LmMiniFrontEnd(coding, layout.vocabulary))
 
 
 SHORTEST = 0.5
@@ -322,9 +242,7 @@ DRAFT_PROMPT_SECONDS = 0.7
 acceptance."""
 
 
-class LmMiniSpeech(LanguageSpeech):
-    """The loaded bundled language model."""
-
+class LmMiniSpeech(MiniSpeech, LanguageSpeech):
     def __init__(
         self,
         info: ModelInfo,
@@ -338,8 +256,8 @@ class LmMiniSpeech(LanguageSpeech):
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
-        passage = LmMiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
-        prompt = LmMiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, NOBODY)
+        passage = MiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
+        prompt = MiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, NOBODY)
         request = self._request(network, passage, prompt, Values())
         decoder = self._decoder(prompt, 0, Values())
         for cycle in decode(network.tokens, request, Nucleus(top_k=25), Uniforms(0)):
@@ -347,21 +265,14 @@ class LmMiniSpeech(LanguageSpeech):
         decoder.finish()
         devices.synchronise(self._device)
 
-    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """Copy of speech (n,) of ``voice`` through the tokenizer, float32 at the model's rate."""
-        return self._coding.copied(samples, self._front_end.prompt(voice).who)
-
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[LmMiniPrompt, LmMiniPassages]:
-        return self._front_end(text, voice, options, check, seed)
+    ) -> tuple[MiniPrompt, MiniPassages]:
+        prompt = self._front_end.prompt(voice)
+        check()
+        return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed)
 
-    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
-        self._front_end.prompt(voice)
-
-    def _request(
-        self, network: LanguageNetwork, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values
-    ) -> Request:
+    def _request(self, network: LanguageNetwork, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> Request:
         table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1
         ids = torch.tensor([self._official_prompt(passage, prompt)], device=table.device)
         return Request(
@@ -381,19 +292,19 @@ class LmMiniSpeech(LanguageSpeech):
         size = len(self.own.tables[TEXT])
         return OfficialIds(size, layout.first_code, layout.codes, (layout.end_of_speech,))
 
-    def _official_prompt(self, passage: LmMiniPassage, prompt: LmMiniPrompt) -> tuple[int, ...]:
+    def _official_prompt(self, passage: MiniPassage, prompt: MiniPrompt) -> tuple[int, ...]:
         layout = self._layout
         text = (*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text)
         return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
 
-    def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:
+    def _draft_prompt(self, prompt: MiniPrompt) -> MiniPrompt:
         tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
-    def _ends(self, passages: Sequence[LmMiniPassage]) -> Sequence[int]:
+    def _ends(self, passages: Sequence[MiniPassage]) -> Sequence[int]:
         return [one.end for one in passages]
 
-    def _token_sampler(self, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> TokenSampler:
         temperature, top_k = float(options["temperature"]), int(options["top_k"])
         penalty = float(options["repetition_penalty"])
         if temperature == 0:
@@ -402,7 +313,7 @@ class LmMiniSpeech(LanguageSpeech):
             temperature, top_k = 1.0, 1
         return Nucleus(temperature, top_k, float(options["top_p"]), penalty, prompt.codes)
 
-    def _decoder(self, prompt: LmMiniPrompt, seed: int, options: Values) -> GatheringDecoder:
+    def _decoder(self, prompt: MiniPrompt, seed: int, options: Values) -> GatheringDecoder:
         return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)
 
 
@@ -412,15 +323,12 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     request.require_folder(f"{chosen.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
-    digest = fingerprint(folder.weights_path, request.check)
-    info = request.info(
-        checkpoint=str(folder.weights_path),
-        fingerprint=digest,
-        sample_rate=SAMPLE_RATE,
+    info = mini_info(
+        request,
+        folder.weights_path,
         layers=network.tokens.transformer.config.layers,
         branches=1,
         parameters=folder.parameters(),
-        text_front_end=NATURAL_PHONES,
     )
-    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
+    info = find_language_weights(places(chosen.id, request.place), info.fingerprint, request.check).on(info)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

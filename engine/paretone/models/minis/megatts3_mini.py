@@ -23,8 +23,14 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
-from paretone.models.megatts3.phones import ENGLISH_TONE, durations_of_phones
+from paretone.models.megatts3.phones import (
+    ENGLISH_TONE,
+    MegaPassage,
+    MegaPassages,
+    MegaPrompt,
+    Timed,
+    durations_of_phones,
+)
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
 from paretone.setting.knobs import Values
@@ -43,8 +49,6 @@ VOCABULARY = "vocab.txt"
 
 @dataclass(frozen=True)
 class MegaMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     @classmethod
     def is_at(cls, root: Path) -> bool:
         """Whether ``root`` has this layout and not the official one."""
@@ -55,11 +59,9 @@ class MegaMiniFolder(MiniFolder):
         return self.root / TRANSFORMER / WEIGHTS
 
     def vocabulary(self) -> PhoneVocabulary:
-        """Its phones."""
         return PhoneVocabulary.load(self.root / VOCABULARY)
 
     def backbone(self) -> MegaDiT:
-        """The diffusion transformer, float32."""
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
         config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)

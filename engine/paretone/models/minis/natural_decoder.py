@@ -159,8 +159,6 @@ def _magnitude(logarithm: Tensor) -> Tensor:
 
 
 class SpectralNetwork(nn.Module):
-    """Blocks and head."""
-
     def __init__(self) -> None:
         super().__init__()
         self.blocks = Modules(ConvNeXtBlock(HIDDEN, INNER, EPSILON) for _ in range(BLOCKS))
@@ -220,7 +218,6 @@ class SeededNoise:
         self._generator = np.random.default_rng(seed)
 
     def draw(self, frames: int) -> Tensor:
-        """As :class:`Noise` says."""
         drawn = self._generator.standard_normal((frames, BINS, 2), dtype=np.float32)
         return torch.view_as_complex(torch.from_numpy(drawn))
 
@@ -232,7 +229,6 @@ class GivenNoise:
         self._rest = noise
 
     def draw(self, frames: int) -> Tensor:
-        """As :class:`Noise` says."""
         drawn, self._rest = self._rest[:frames], self._rest[frames:]
         return drawn
 

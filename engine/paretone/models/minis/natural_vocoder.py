@@ -28,8 +28,13 @@ from paretone.models.minis.natural_decoder import (
     of_voice,
 )
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.models.networks.streaming import StreamedBackbone, StreamedBlocks, StreamedOverlapAdd
-from paretone.models.networks.vocos import VocosBackbone, VocosConfig
+from paretone.models.networks.vocos import (
+    StreamedBackbone,
+    StreamedBlocks,
+    StreamedOverlapAdd,
+    VocosBackbone,
+    VocosConfig,
+)
 
 # From mel frames, 93.75 a second, to the 80 latent frames a second that the decoder of natural speech takes.
 #
@@ -87,8 +92,6 @@ CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class MelReaderConfig:
-    """Sizes of the network."""
-
     bands: int = 100
     width: int = 256
     inner_width: int = 768
@@ -96,8 +99,6 @@ class MelReaderConfig:
 
 
 class MelReader(MelStatistics):
-    """The network."""
-
     def __init__(self, config: MelReaderConfig = MelReaderConfig()) -> None:
         super().__init__(config.bands)
         self.config = config

@@ -3,9 +3,8 @@ model."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,30 +14,35 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
-from paretone.front_end.phones import PhoneVocabulary, TimedPhone
+from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.f5.front_end import Prompt as ReadPrompt
-from paretone.models.f5.front_end import PromptReader
-from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_networks import offered
-from paretone.models.families.masked_script import MaskedScript
+from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import GridDecoder
-from paretone.models.families.voices import Remembered
-from paretone.models.files.checkpoints import fingerprint, load_strictly, read_float_weights
+from paretone.models.files.checkpoints import load_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
-from paretone.models.load_request import LoadRequest
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice, StreamedSpeech, natural_coding
+from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
-from paretone.models.minis.quantisers import ResidualCodec, token_phones
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, MiniFolder, Texts, phones_of_prompt
+from paretone.models.minis.speaking import (
+    CONFIG,
+    LAYOUT_FILE,
+    NOBODY,
+    MiniFolder,
+    MiniFrontEnd,
+    MiniPassage,
+    MiniPassages,
+    MiniPrompt,
+    MiniSpeech,
+    NaturalCoding,
+    StreamedSpeech,
+    mini_info,
+    natural_coding,
+)
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
 from paretone.models.networks.shapes import without_weights
-from paretone.observer import Observer
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values
@@ -69,7 +73,6 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """Number of different text tokens."""
         return len(self.vocabulary.phones) ** HALVES
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,14 +101,10 @@ CODEC = "codec"
 
 @dataclass(frozen=True)
 class OmniMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     def layout(self) -> Layout:
-        """Layout of text tokens."""
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> MaskedConfig:
-        """Sizes of the network."""
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
@@ -121,86 +120,18 @@ class OmniMiniFolder(MiniFolder):
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)
 
 
-@dataclass(frozen=True)
-class OmniMiniPrompt:
-    """A voice made ready."""
+class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
+    """Phones are (n,) ids of text tokens, codes (codebooks, n), both on the codec's device."""
 
-    tokens: Tensor = field(repr=False)
-    """(n,) ids of the text, one for every frame."""
-    codes: Tensor = field(repr=False)
-    """(codebooks, n)."""
-    who: NaturalVoice = field(repr=False)
-    """Who speaks."""
-    notes: tuple[str, ...] = ()
+    def __init__(self, coding: NaturalCoding[ResidualCodec], layout: Layout) -> None:
+        super().__init__(coding, layout.vocabulary)
+        self._layout = layout
 
+    def _ids(self, by_frame: np.ndarray) -> Tensor:
+        return torch.from_numpy(self._layout.text(by_frame, self._coding.stride)).to(self._coding.device)
 
-@dataclass(frozen=True)
-class OmniMiniPassage:
-    """One piece of text."""
-
-    text: str
-    tokens: Tensor = field(repr=False)
-    """(n,) ids, one for every frame that is to come."""
-    end: int = 0
-    """Sample at which its last sound is over."""
-
-    @property
-    def frames(self) -> int:
-        """Frames of its canvas."""
-        return len(self.tokens)
-
-
-@dataclass(frozen=True)
-class OmniMiniPassages:
-    """A whole text."""
-
-    passages: tuple[OmniMiniPassage, ...]
-    notes: tuple[str, ...] = ()
-
-
-class OmniMiniFrontEnd:
-    """Makes voices and texts ready, and remembers the last voice. What it gives is on the codec's device."""
-
-    def __init__(self, coding: NaturalCoding[ResidualCodec], texts: Texts, layout: Layout) -> None:
-        self._coding, self._texts, self._layout = coding, texts, layout
-        self._read_prompt = PromptReader(MelFrontEnd(), True, layout.vocabulary.index)
-        self._prompts: Remembered[OmniMiniPrompt] = Remembered(operator.is_)
-
-    def passages(self, text: str, speed: float, by_sentence: bool, seed: int | None = None) -> OmniMiniPassages:
-        """``text`` in pieces; see :meth:`paretone.models.minis.speaking.Texts.spoken`.
-
-        Raises :class:`paretone.errors.TextError`.
-        """
-        pieces, notes = self._texts.spoken(text, speed, by_sentence, seed)
-        return OmniMiniPassages(
-            tuple(
-                OmniMiniPassage(piece, self._tokens(phones), self._coding.end_of(phones)) for piece, phones in pieces
-            ),
-            notes,
-        )
-
-    def prompt(self, voice: Voice) -> OmniMiniPrompt:
-        """``voice`` made ready. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
-        read = self._read_prompt(voice)
-        return self._prompts.of(read, lambda: self._encoded(read))
-
-    @torch.inference_mode()
-    def _encoded(self, read: ReadPrompt) -> OmniMiniPrompt:
-        coding = self._coding
-        phones, notes = phones_of_prompt(read, self._texts)
-        frames = coding.frames(read.mel[:, : read.frames])
-        who = NaturalVoice.of(frames)
-        codes = coding.codes(frames, who).T.contiguous()
-        return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, who, notes)
-
-    def _tokens(self, phones: Sequence[TimedPhone], count: int | None = None) -> Tensor:
-        """``phones`` over a number of codec frames, by default as many as they fill. The network has never heard a
-        frame that speech ends in, and would fill one that silence ends in with a burst."""
-        stride = self._coding.stride
-        if count is None:
-            count = max(self._coding.frames_until(phones) // stride, 1)
-        by_frame = self._coding.labels(phones, count * stride, self._layout.vocabulary)
-        return torch.from_numpy(self._layout.text(by_frame, stride)).to(self._coding.device)
+    def _codes(self, codes: Tensor) -> Tensor:
+        return codes.T.contiguous()
 
 
 class ResidualGridDecoder(GridDecoder):
@@ -230,9 +161,7 @@ class ResidualGridDecoder(GridDecoder):
 WARM_UP_FRAMES = 30
 
 
-class OmniMiniSpeech(MaskedSpeech):
-    """The loaded bundled masked model."""
-
+class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
     def __init__(
         self,
         info: ModelInfo,
@@ -243,17 +172,13 @@ class OmniMiniSpeech(MaskedSpeech):
         super().__init__(info, network, coding.token_seconds)
         self._coding, self._front_end = coding, front_end
 
-    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """Copy of speech (n,) of ``voice`` through the codec, float32 at the model's rate."""
-        return self._coding.copied(samples, self._front_end.prompt(voice).who)
-
     @torch.inference_mode()
     def _warm_up(self, network: FusedMasked) -> None:
         silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
         codec = self._coding.codec
         frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
-        prompt = OmniMiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
-        passage = OmniMiniPassage("", silence)
+        prompt = MiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
+        passage = MiniPassage("", silence)
         rules = Rules()
         request = self._request(passage, prompt, Values())
         canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
@@ -266,35 +191,32 @@ class OmniMiniSpeech(MaskedSpeech):
         decoder.finish()
         devices.synchronise(self._device)
 
-    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniMiniPrompt:
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> MiniPrompt:
         return self._front_end.prompt(voice)
 
-    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
-        self._front_end.prompt(voice)
-
     def _passages(
-        self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values, seed: int | None = None
-    ) -> OmniMiniPassages:
+        self, text: str, voice: Voice, prompt: MiniPrompt, options: Values, seed: int | None = None
+    ) -> MiniPassages:
         return self._front_end.passages(text, float(options["speed"]), bool(options["by_sentence"]), seed)
 
-    def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:
-        text = torch.cat([prompt.tokens, passage.tokens])
+    def _request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:
+        text = torch.cat([prompt.phones, passage.phones])
         return MaskedRequest(text, prompt.codes, passage.frames, positions(len(text)).to(text.device))
 
-    def _decoder(self, prompt: OmniMiniPrompt, options: Values) -> ResidualGridDecoder:
+    def _decoder(self, prompt: MiniPrompt, options: Values) -> ResidualGridDecoder:
         coding = self._coding
         return ResidualGridDecoder(coding.stream(prompt.who), coding.codec.config.codebooks, coding.device)
 
     def _joiner(self, script: MaskedScript) -> PassageJoiner:
         fader = CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE))
-        passages = cast(tuple[OmniMiniPassage, ...], script.passages)
+        passages = cast(tuple[MiniPassage, ...], script.passages)
         return PassageJoiner(fader, ends=[one.end for one in passages])
 
 
 def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    chosen, device = request.entry, request.device
-    request.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
+    device = request.device
+    request.require_folder(f"{request.entry.title} is a folder with a codec in it; choose the folder.")
     folder = OmniMiniFolder(request.place, request.check)
     layout, network = folder.layout(), folder.network().to(device)
     codec = folder.codec(device)
@@ -309,15 +231,13 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
             f"The model in {request.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
             f"{layout.tokens}; restore the model folder."
         )
-    info = request.info(
-        checkpoint=str(folder.weights_path),
-        fingerprint=fingerprint(folder.weights_path, request.check),
-        sample_rate=SAMPLE_RATE,
+    info = mini_info(
+        request,
+        folder.weights_path,
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
-        text_front_end=NATURAL_PHONES,
         precisions=offered(device),
     )
     coding = natural_coding(request, codec)
-    return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, Texts(), layout))
+    return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, layout))

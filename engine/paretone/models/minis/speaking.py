@@ -1,22 +1,52 @@
-"""What the bundled models with tokens share: their folder, how they read texts and voices, and the adapter base."""
+"""The adapter base of the bundled models with tokens: folder, texts and voices, tokens of natural speech.
+
+A voice of natural speech is a pitch and a formant scale; the components of a latent frame do not depend on it. Tokens
+are made of what is said, and who says it is added when they are decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from paretone.front_end.alignment import Aligner, Alignment, alignment_notes
-from paretone.front_end.phones import TimedPhone
+from paretone.audio.mel import MelFrontEnd
+from paretone.audio.resampling import resample
+from paretone.errors import CheckpointError
+from paretone.front_end.alignment import Aligner, alignment_notes
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.front_end.reading import NaturalReader
-from paretone.models.f5.front_end import Prompt
-from paretone.models.minis.natural_decoder import SAMPLE_RATE
+from paretone.models.base import ModelInfo, Voice
+from paretone.models.f5.front_end import Prompt, PromptReader
+from paretone.models.families.passages import Decoded
+from paretone.models.families.voices import Remembered
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.loading import LoadRequest
+from paretone.models.minis.natural_decoder import (
+    FORMANT,
+    FORMANT_MEAN,
+    FORMANT_SCALE,
+    HOP,
+    LATENT,
+    PITCH,
+    SAMPLE_RATE,
+    VOICE,
+    VOICING,
+    NaturalDecoder,
+)
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, StreamedNatural
+from paretone.models.networks.quantised_mel import QuantisedMel, StreamedCodec
+from paretone.paths import resource
 
 WEIGHTS, CONFIG, LAYOUT_FILE = "model.safetensors", "config.json", "layout.json"
 NATURAL_PHONES = "natural phones"
-"""Name of the text front end."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +63,6 @@ class MiniFolder:
         return self.root / WEIGHTS
 
 
-Spoken = tuple[str, tuple[TimedPhone, ...]]
-"""A piece of text, and its phones."""
-
-
-class Texts:
-    """Reads texts by the phones and lengths of natural speech, and finds transcripts in recordings."""
-
-    def __init__(self) -> None:
-        self._reader = NaturalReader()
-
-    def spoken(
-        self, text: str, speed: float, by_sentence: bool, seed: int | None
-    ) -> tuple[list[Spoken], tuple[str, ...]]:
-        """Pieces of ``text``, and what the user should know; with ``by_sentence`` no piece has more than one sentence.
-        The pace is drawn from ``seed``, and is the mean one without. Raises :class:`paretone.errors.TextError` and
-        :class:`paretone.errors.SettingError`."""
-        pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
-        return [(piece.text, piece.phones) for piece in pieces], notes
-
-    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """As :class:`paretone.front_end.alignment.Aligner` says."""
-        return self._reader.heard(samples, rate, transcript)
-
-
 def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
     """The phones that come with the recording, or else those that are found in it; and what the user should know.
 
@@ -66,3 +72,273 @@ def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, .
         return read.voice.phones, read.notes
     heard = reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
     return heard.phones, (*read.notes, *alignment_notes(heard))
+
+
+@dataclass(frozen=True)
+class NaturalVoice:
+    """Who speaks, in units of a voice frame."""
+
+    pitch: float
+    """Mean where there is voice."""
+    formant: float
+
+    @classmethod
+    def of(cls, frames: Tensor) -> NaturalVoice:
+        """The voice of a recording's voice frames (n, 36), of which some must have voice to tell its pitch; without,
+        it is the corpus's mean."""
+        voiced = frames[:, VOICING] > 0
+        pitch = float(frames[voiced, PITCH].mean()) if voiced.any() else 0.0
+        return cls(pitch, float(frames[:, FORMANT].median()))
+
+    def said(self, frames: Tensor) -> Tensor:
+        """Remove the speaker's pitch: voice frames (…, n, 36) to (…, n, 34)."""
+        said = frames[..., :LATENT].clone()
+        said[..., PITCH] -= self.pitch
+        return said
+
+    def frames(self, said: Tensor) -> Tensor:
+        """Add the speaker's pitch: (…, n, 34) to voice frames (…, n, 36) at the mean level."""
+        frames = torch.cat([said, said.new_zeros(*said.shape[:-1], VOICE - LATENT)], dim=-1)
+        frames[..., PITCH] += self.pitch
+        frames[..., FORMANT] = self.formant
+        return frames
+
+
+Codec = TypeVar("Codec", bound=QuantisedMel)
+
+
+NOBODY = NaturalVoice(0.0, 0.0)
+"""A voice that stands for any, to warm up with."""
+
+
+class NaturalCoding(Generic[Codec]):
+    """What the tokens of a bundled model are made of. Frames are voice frames (n, 36), read off a recording's mel; of
+    these, a token holds what is said, which is at no level and in no voice."""
+
+    def __init__(self, codec: Codec, vocoder: LatentVocoder) -> None:
+        self.codec = codec
+        self._vocoder = vocoder
+        self._mel = MelFrontEnd()
+
+    @property
+    def device(self) -> torch.device:
+        return self.codec.mel_mean.device
+
+    @property
+    def stride(self) -> int:
+        """Frames of a token."""
+        return self.codec.config.stride
+
+    @property
+    def token_seconds(self) -> float:
+        """How long a token is heard."""
+        return HOP * self.stride / SAMPLE_RATE
+
+    @torch.inference_mode()
+    def frames(self, mel: Tensor) -> Tensor:
+        """Frames (n, 36) of a recording's log mel (1, mel frames, 100), on the codec's device."""
+        return self._vocoder.reader(mel.mT.float().to(self.device))[0]
+
+    def codes(self, frames: Tensor, who: NaturalVoice) -> Tensor:
+        """Codes (n // stride, …), int64, of frames (n, 36) in which ``who`` speaks; what does not fill a token is left
+        out."""
+        return self.codec.encode(who.said(frames)[None])[0]
+
+    def stream(self, who: NaturalVoice) -> StreamedSpeech:
+        """What makes the codes of a passage heard, spoken by ``who``."""
+        return StreamedSpeech(self.codec, self._vocoder.decoder, who, self._mel)
+
+    @torch.inference_mode()
+    def copied(self, samples: np.ndarray, who: NaturalVoice) -> np.ndarray:
+        """Copy of speech (n,) by ``who`` through the tokens, (m,) float32, both at 24 kHz."""
+        frames = self.frames(self._mel(torch.from_numpy(samples)))
+        return self.stream(who).whole(self.codes(frames, who)).samples
+
+    def frames_until(self, phones: Sequence[TimedPhone]) -> int:
+        """Frames from the beginning to the end of the last of ``phones``."""
+        return round(phones[-1][2] * SAMPLE_RATE / HOP)
+
+    def end_of(self, phones: Sequence[TimedPhone]) -> int:
+        """Sample at which the last sound of ``phones`` is over."""
+        return round(last_sound(phones) * SAMPLE_RATE)
+
+    def labels(self, phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary) -> np.ndarray:
+        """(frames,) int64 ids of the phones that sound at the middles of frames."""
+        return labels(phones, frames, vocabulary, SAMPLE_RATE, HOP)
+
+
+class StreamedSpeech:
+    """Makes the codes of one passage heard, at the level of a prompt; the same sound in pieces and at once."""
+
+    def __init__(self, codec: QuantisedMel, decoder: NaturalDecoder, who: NaturalVoice, mel: MelFrontEnd) -> None:
+        # The codec's own voice is nobody's: who speaks is added to what it decodes.
+        self._codec = StreamedCodec(codec, torch.zeros_like(codec.mel_mean))
+        self._decoder, self._who, self._mel = decoder, who, mel
+        self._audio = StreamedNatural(decoder)
+        self._heard: list[Tensor] = []
+
+    @torch.inference_mode()
+    def push(self, codes: Tensor) -> np.ndarray:
+        """The next tokens' codes (n, …) to the audio that is final now, (m,) float32."""
+        return self._kept(self._audio.push(self._who.frames(self._codec.push(codes))))
+
+    @torch.inference_mode()
+    def finish(self, codes: Tensor) -> np.ndarray:
+        """The last tokens' codes (n, …), of which there may be none, to the rest of the audio, (m,) float32."""
+        last = self._audio.push(self._who.frames(self._codec.finish(codes)))
+        return self._kept(torch.cat([last, self._audio.finish()]))
+
+    @torch.inference_mode()
+    def whole(self, codes: Tensor) -> Decoded:
+        """All codes (n, …) of a passage at once, independently of the rest."""
+        if not len(codes):
+            return Decoded(np.zeros(0, np.float32))
+        samples = self._decoder.decode(self._who.frames(self._codec.whole(codes))).cpu()
+        return Decoded(samples.numpy(), self._mel(samples)[0].numpy())
+
+    @property
+    def mel(self) -> np.ndarray | None:
+        """(frames, bands) natural-log mel of what was heard so far."""
+        samples = torch.cat(self._heard) if self._heard else torch.zeros(0)
+        return self._mel(samples)[0].numpy() if len(samples) else None
+
+    def _kept(self, samples: Tensor) -> np.ndarray:
+        self._heard.append(samples.cpu())
+        return self._heard[-1].numpy()
+
+
+def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
+    """The coding of a model with this codec. Raises :class:`CheckpointError` if its codec or its vocoder is of other
+    speech."""
+    if codec.config.bands != LATENT:
+        raise CheckpointError(
+            f"The model in {request.place} reads the phones of natural speech, but its {codec.title} is not of natural "
+            "speech: they do not belong together. Restore the model folder."
+        )
+    return NaturalCoding(codec, request.natural_vocoder())
+
+
+@dataclass(frozen=True)
+class MiniPrompt:
+    """A voice made ready, as the model's network is given it."""
+
+    phones: Any = field(repr=False)
+    """(n,) ids, one for every token."""
+    codes: Any = field(repr=False)
+    """Those of the n tokens."""
+    who: NaturalVoice = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MiniPassage:
+    """One piece of text, as the model's network is given it."""
+
+    text: str
+    phones: Any = field(repr=False)
+    """(n,) ids, one for every token that is to come."""
+    end: int = 0
+    """Sample at which its last sound is over."""
+
+    @property
+    def expected(self) -> int:
+        """Tokens that it takes."""
+        return max(len(self.phones), 1)
+
+    frames = expected
+    """The same for a model that fills in a canvas."""
+
+
+@dataclass(frozen=True)
+class MiniPassages:
+    passages: tuple[MiniPassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class MiniFrontEnd(ABC, Generic[Codec]):
+    """Makes voices and texts ready, and remembers the last voice. A model declares the form of its phones and codes."""
+
+    def __init__(self, coding: NaturalCoding[Codec], vocabulary: PhoneVocabulary) -> None:
+        self._coding, self._vocabulary = coding, vocabulary
+        self._reader = NaturalReader()
+        self._read_prompt = PromptReader(MelFrontEnd(), True, vocabulary.index)
+        self._prompts: Remembered[MiniPrompt] = Remembered(operator.is_)
+
+    @abstractmethod
+    def _ids(self, by_frame: np.ndarray) -> Any:
+        """Ids for the network of the phones of voice frames, whole tokens of them."""
+
+    @abstractmethod
+    def _codes(self, codes: Tensor) -> Any:
+        """Codes (n, …) for the network."""
+
+    def passages(self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None) -> MiniPassages:
+        """``text`` in pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
+        :class:`paretone.errors.TextError`."""
+        pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
+        return MiniPassages(
+            tuple(MiniPassage(one.text, self._phones(one.phones), self._coding.end_of(one.phones)) for one in pieces),
+            notes,
+        )
+
+    def prompt(self, voice: Voice) -> MiniPrompt:
+        """``voice`` made ready. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
+        read = self._read_prompt(voice)
+        return self._prompts.of(read, lambda: self._encoded(read))
+
+    @torch.inference_mode()
+    def _encoded(self, read: Prompt) -> MiniPrompt:
+        phones, notes = phones_of_prompt(read, self._reader)
+        frames = self._coding.frames(read.mel[:, : read.frames])
+        who = NaturalVoice.of(frames)
+        codes = self._coding.codes(frames, who)
+        return MiniPrompt(self._phones(phones, len(codes)), self._codes(codes), who, notes)
+
+    def _phones(self, phones: Sequence[TimedPhone], tokens: int | None = None) -> Any:
+        """Ids of ``phones`` over a number of tokens, by default as many as they fill: networks have never heard a token
+        that speech ends in, and would fill one that silence ends in with a burst."""
+        stride = self._coding.stride
+        if tokens is None:
+            tokens = max(self._coding.frames_until(phones) // stride, 1)
+        return self._ids(self._coding.labels(phones, tokens * stride, self._vocabulary))
+
+
+class MiniSpeech:
+    """What the bundled models with tokens add to their family's adapter."""
+
+    _coding: NaturalCoding[Any]
+    _front_end: MiniFrontEnd[Any]
+
+    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
+        """Copy of speech (n,) of ``voice`` through the tokens, float32 at the model's rate."""
+        return self._coding.copied(samples, self._front_end.prompt(voice).who)
+
+    def _ready_voice(self, voice: Voice, *more: Any) -> None:
+        self._front_end.prompt(voice)
+
+
+def mini_info(request: LoadRequest, weights: Path, **found: Any) -> ModelInfo:
+    """Information on a model with the weight file ``weights``, in addition to what was ``found``."""
+    return request.info(
+        checkpoint=str(weights),
+        fingerprint=fingerprint(weights, request.check),
+        sample_rate=SAMPLE_RATE,
+        text_front_end=NATURAL_PHONES,
+        **found,
+    )
+
+
+class VoiceReader:
+    """The bundled mel reader, for recordings. Raises :class:`CheckpointError` if it is damaged."""
+
+    def __init__(self) -> None:
+        self._reader = MelReader.load(resource("models", "natural-vocoder"))
+        self._mel = MelFrontEnd()
+
+    @torch.inference_mode()
+    def formant_scale(self, samples: np.ndarray, rate: int) -> float:
+        """Median formant scale over the frames of mono ``samples`` (n,); 1 is the teacher's own voice, less a longer
+        vocal tract. Within 0.002 of the truth on clean speech of the teacher."""
+        heard = torch.from_numpy(resample(samples, rate, SAMPLE_RATE))
+        frames = self._reader(self._mel(heard[None]).mT)[0]
+        return NaturalVoice.of(frames).formant * FORMANT_SCALE + FORMANT_MEAN

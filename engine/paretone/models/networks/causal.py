@@ -46,8 +46,6 @@ class Llama3Scaling:
 
 @dataclass(frozen=True)
 class CausalConfig:
-    """Sizes of a causal transformer."""
-
     KINDS: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
     """Those that :meth:`read` takes, as ``config.json`` calls them."""
 
@@ -307,7 +305,6 @@ class CausalTransformer(nn.Module):
         self(embedded, cache, positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        """An empty cache for this transformer."""
         return cache_for(self.config, capacity, self.norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> CausalTransformer:

@@ -70,7 +70,6 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
     @property
     def layers(self) -> int:
-        """Number of layers."""
         raise NotImplementedError
 
     @property
@@ -84,12 +83,10 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         raise NotImplementedError
 
     def block(self, index: int) -> LayerParts:
-        """One layer's parts."""
         raise NotImplementedError
 
     @property
     def blocks(self) -> tuple[LayerParts, ...]:
-        """All layers' parts, in order."""
         return tuple(map(self.block, range(self.layers)))
 
     def enter(self, x: Tensor, run: Run) -> Tensor:

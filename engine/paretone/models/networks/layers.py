@@ -7,13 +7,15 @@ position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.models.files.checkpoints import check_shapes, load_strictly
 from paretone.models.kernels import products
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 
@@ -118,16 +120,13 @@ class SelfAttention(nn.Module):
     attends_padding = True
     """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
     _fused: Callable[[Tensor], Tensor] | None = None
-    """All three input projections at once."""
 
     @property
     def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        """The projections to queries, keys and values."""
         raise NotImplementedError
 
     @property
     def output(self) -> nn.Linear:
-        """The projection of the mixed values."""
         raise NotImplementedError
 
     def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,7 +156,6 @@ class SelfAttention(nn.Module):
 
     @property
     def packed(self) -> PackedProduct | None:
-        """The packed input projections, where they are."""
         return self._fused if isinstance(self._fused, PackedProduct) else None
 
     def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -230,12 +228,10 @@ class FeedForward(nn.Module):
 
     @property
     def first(self) -> nn.Linear:
-        """The layer that widens."""
         raise NotImplementedError
 
     @property
     def last(self) -> nn.Linear:
-        """The layer that narrows."""
         raise NotImplementedError
 
     def fuse(self) -> None:
@@ -266,3 +262,71 @@ class FeedForward(nn.Module):
 
     def _at_once(self, x: Tensor) -> Tensor:
         return self.last(self.activation(self.first(x)))
+
+
+# --- Weight normalisation ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Naming:
+    """Names of the two halves of a normalised weight, ``g · v / ‖v‖``, in official files.
+
+    There is one ``g`` and one norm for each entry of the first axis (Salimans and Kingma, arXiv 1602.07868;
+    ``torch.nn.utils.weight_norm`` with ``dim=0``): the output channel of a convolution, the input channel of a
+    transposed one. PyTorch has two ways of naming the pair."""
+
+    magnitude: str
+    direction: str
+
+
+HOOKED = Naming("weight_g", "weight_v")
+"""Names that ``torch.nn.utils.weight_norm`` gives."""
+PARAMETRISED = Naming("parametrizations.weight.original0", "parametrizations.weight.original1")
+"""Names that ``torch.nn.utils.parametrizations.weight_norm`` gives."""
+
+
+def stored_shapes(
+    module: nn.Module, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
+) -> dict[str, tuple[int, ...]]:
+    """Names and shapes that a file has for ``module`` when all of its convolutions were normalised, but for those
+    whose names begin with one of ``plain``."""
+    convolutions = {
+        f"{name}.weight"
+        for name, part in module.named_modules()
+        if isinstance(part, nn.Conv1d | nn.ConvTranspose1d) and not name.startswith(plain)
+    }
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, value in module.state_dict().items():
+        if name in convolutions:
+            layer = name.removesuffix("weight")
+            shapes[layer + naming.magnitude] = (value.shape[0], *(1 for _ in value.shape[1:]))
+            shapes[layer + naming.direction] = tuple(value.shape)
+        else:
+            shapes[name] = tuple(value.shape)
+    return shapes
+
+
+def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, Tensor]:
+    """``weights`` with every pair of a magnitude and a direction multiplied out to one ``…weight``."""
+    result = {}
+    for name, value in weights.items():
+        if name.endswith(naming.direction):
+            layer = name.removesuffix(naming.direction)
+            result[layer + "weight"] = torch._weight_norm(value, weights[layer + naming.magnitude], 0)
+        elif not name.endswith(naming.magnitude):
+            result[name] = value
+    return result
+
+
+def load_normalised(
+    module: nn.Module,
+    weights: Mapping[str, Tensor],
+    where: str,
+    naming: Naming = HOOKED,
+    plain: tuple[str, ...] = (),
+) -> None:
+    """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out.
+
+    Raises :class:`paretone.errors.CheckpointError` that names the keys at fault as the file has them.
+    """
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    check_shapes(stored_shapes(module, naming, plain), found, where)
+    load_strictly(module, fused(weights, naming), where)

@@ -39,8 +39,6 @@ from paretone.reading import shown
 
 @dataclass(frozen=True)
 class Qwen3Config(CausalConfig):
-    """Sizes of a Qwen3 transformer."""
-
     KINDS: ClassVar[tuple[str, ...]] = ("qwen3",)
 
 
@@ -121,8 +119,6 @@ def operations(config: Qwen3Config, tokens: int) -> float:
 
 @dataclass(frozen=True)
 class MaskedConfig:
-    """Sizes of a masked network."""
-
     transformer: Qwen3Config
     text_vocabulary: int
     """Rows of the table of text tokens."""

@@ -1,24 +1,26 @@
-"""Frames of speech to codes and back: what the small codecs of bundled models with tokens have in common.
+"""Frames of natural speech to codes and back: the small codecs of the bundled models with tokens.
 
 Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the frames and some at that of the tokens.
-Between them is a quantiser, which is a codec's own. The decoder can be given a mean frame of the speaker's; frames of
-what is said, apart from who says it, have none, and it is zero.
+Between them is a quantiser: finite scalar quantisation in the one, residual quantisation in the other. The decoder can
+be given a mean frame of the speaker's; frames of what is said, apart from who says it, have none, and it is zero.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from paretone.errors import CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.streaming import StreamedBlocks
-from paretone.models.networks.vocos import ConvNeXtBlock
+from paretone.models.networks.vocos import ConvNeXtBlock, StreamedBlocks
 from paretone.reading import shown
 
 
@@ -47,8 +49,6 @@ CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class QuantisedMelConfig:
-    """Sizes of encoder and decoder."""
-
     bands: int = 100
     stride: int = 2
     """Frames of one token."""
@@ -96,8 +96,6 @@ class Quantiser(nn.Module):
 
 
 class QuantisedMel(MelStatistics, Generic[Config]):
-    """Encoder, quantiser and decoder."""
-
     title: ClassVar[str]
     """Kind of codec, in words."""
     sizes: ClassVar[type[QuantisedMelConfig]]
@@ -225,3 +223,131 @@ class StreamedCodec:
 
     def _left(self, hidden: Tensor) -> Tensor:
         return self._codec.left(hidden)[0]
+
+
+# --- The speech tokenizer of the bundled language model ---------------------------------------------------------------
+OVERFLOW = 1e-3
+"""Amount by which bounded numbers may exceed their outermost levels."""
+
+
+@dataclass(frozen=True)
+class SpeechTokenizerConfig(QuantisedMelConfig):
+    levels: tuple[int, ...] = (8, 8, 6, 5)
+
+    @property
+    def codes(self) -> int:
+        return math.prod(self.levels)
+
+
+class ScalarQuantiser(Quantiser):
+    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, make one code (Mentzer et
+    al., arXiv 2309.15505)."""
+
+    levels: Tensor
+    places: Tensor
+    span: Tensor
+    offset: Tensor
+    shift: Tensor
+
+    def __init__(self, levels: tuple[int, ...]) -> None:
+        super().__init__()
+        counts = torch.tensor(levels)
+        self.register_buffer("levels", counts, persistent=False)
+        self.register_buffer("places", torch.cumprod(torch.tensor((1, *levels[:-1])), 0), persistent=False)
+        half = (counts - 1) * (1 + OVERFLOW) / 2
+        offset = torch.where(counts % 2 == 0, 0.5, 0.0)
+        self.register_buffer("span", half, persistent=False)
+        self.register_buffer("offset", offset, persistent=False)
+        self.register_buffer("shift", torch.atanh(offset / half), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From −1 to 1."""
+        bounded = torch.tanh(x + self.shift) * self.span - self.offset
+        rounded = bounded + (bounded.round() - bounded).detach()
+        return rounded / (self.levels // 2)
+
+    def codes(self, x: Tensor) -> Tensor:
+        """One code (…) of all numbers."""
+        half = self.levels // 2
+        return ((self(x) * half + half).round().long() * self.places).sum(-1)
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """Codes (…) to the numbers."""
+        half = self.levels // 2
+        return (codes[..., None] // self.places % self.levels - half).float() / half
+
+
+class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
+    """One code, int64, for every two frames."""
+
+    title, sizes = "speech tokenizer", SpeechTokenizerConfig
+
+    @staticmethod
+    def quantiser_of(config: SpeechTokenizerConfig) -> tuple[Quantiser, int]:
+        return ScalarQuantiser(config.levels), len(config.levels)
+
+
+# --- The codec of the bundled masked model ----------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ResidualCodecConfig(QuantisedMelConfig):
+    stride: int = 4
+    decoder_token_layers: int = 1
+    """Few, because each waits for three tokens that are still to come; see
+    :mod:`paretone.models.minis.omni_mini`."""
+    decoder_frame_layers: int = 5
+    codebooks: int = 8
+    codes: int = 128
+    """Entries of each codebook."""
+    numbers: int = 24
+    """Numbers in each token, and in each entry."""
+
+    @property
+    def absent(self) -> int:
+        """The code that stands for none: it adds nothing."""
+        return self.codes
+
+
+class ResidualQuantiser(Quantiser):
+    """The first codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the
+    first left over, and so on; codes are (…, codebooks). The first codes alone give speech that can be understood,
+    which is what an audible half-finished canvas needs."""
+
+    codebooks: Tensor
+
+    def __init__(self, config: ResidualCodecConfig) -> None:
+        super().__init__()
+        self.register_buffer("codebooks", torch.zeros(config.codebooks, config.codes, config.numbers))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + (self.numbers(self.codes(x)) - x).detach()
+
+    def codes(self, x: Tensor) -> Tensor:
+        left, codes = x.flatten(0, -2), []
+        for codebook in self.codebooks:
+            nearest = torch.cdist(left, codebook).argmin(1)
+            left = left - codebook[nearest]
+            codes.append(nearest)
+        return torch.stack(codes, dim=1).view(*x.shape[:-1], -1)
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """The entries that are meant, added up; :attr:`ResidualCodecConfig.absent` adds nothing."""
+        entries = functional.pad(self.codebooks, (0, 0, 0, 1))
+        return sum(table[column] for table, column in zip(entries, codes.unbind(-1), strict=True))
+
+
+class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
+    """Codes (…, tokens, codebooks), int64, for every four frames."""
+
+    quantiser: ResidualQuantiser
+    title, sizes = "residual codec", ResidualCodecConfig
+
+    @staticmethod
+    def quantiser_of(config: ResidualCodecConfig) -> tuple[Quantiser, int]:
+        return ResidualQuantiser(config), config.numbers
+
+
+def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
+    """One phone per frame (n,) to one per token (n // stride,): that of the frame after the token's middle. What
+    does not fill a token is left out."""
+    whole = len(frames) // stride * stride
+    return frames[:whole][stride // 2 :: stride]

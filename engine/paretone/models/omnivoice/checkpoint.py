@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import in_float32, load_strictly
+from paretone.models.files.checkpoints import Shards, in_float32, load_strictly
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.shards import Shards
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.shapes import without_weights
 from paretone.models.omnivoice.config import INSTALL
@@ -44,16 +43,13 @@ class OmniVoiceFolder:
     check: Callable[[], None] = lambda: None
 
     def tokenizer(self) -> OmniVoiceTokenizer:
-        """The text tokenizer."""
         return OmniVoiceTokenizer.read(self.root)
 
     def config(self) -> MaskedConfig:
-        """The network's sizes."""
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     @property
     def shards(self) -> Shards:
-        """The network's weights."""
         return Shards.find(self.root)
 
     def network(self, device: torch.device | str = "cpu") -> MaskedNetwork:
@@ -61,11 +57,9 @@ class OmniVoiceFolder:
         return read_network(self.shards, self.config(), device, self.check)
 
     def codec_config(self) -> HiggsConfig:
-        """The codec's sizes."""
         return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG))
 
     def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
-        """The codec's decoder."""
         config = self.codec_config()
         return self._codec_part(lambda: HiggsDecoder(config), device)
 

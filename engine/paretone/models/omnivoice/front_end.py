@@ -18,7 +18,7 @@ from paretone.errors import SettingError, TextError
 from paretone.files import keep_array, kept_array
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
-from paretone.models.files.shards import Shards
+from paretone.models.files.checkpoints import Shards
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
 from paretone.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
@@ -49,14 +49,11 @@ class OmniVoicePrompt:
 
     @property
     def frames(self) -> int:
-        """Number of frames of the recording."""
         return 0 if self.codes is None else self.codes.shape[1]
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A recording, made ready."""
-
     transcript: str
     codes: Tensor = field(repr=False)
     level: float
@@ -121,7 +118,6 @@ class VoiceReader:
 
 
 def _advice(recording: Recording) -> str:
-    """Advice to cut a long recording before transcribing it."""
     if recording.seconds <= LONGEST_REFERENCE:
         return ""
     return (
@@ -163,8 +159,6 @@ MOST_STRETCHED = 5.0
 
 @dataclass(frozen=True)
 class OmniVoicePassage:
-    """One piece of text."""
-
     text: str
     frames: int
     speed: float
@@ -179,8 +173,6 @@ class OmniVoicePassage:
 
 @dataclass(frozen=True)
 class OmniVoicePassages:
-    """A whole text."""
-
     passages: tuple[OmniVoicePassage, ...]
     notes: tuple[str, ...] = ()
 

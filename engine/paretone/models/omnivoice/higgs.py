@@ -107,7 +107,6 @@ class HiggsConfig:
 
     @property
     def codebooks(self) -> int:
-        """Number of codebooks of the bandwidth."""
         frames = math.ceil(self.sample_rate / self.hop)
         return max(1, math.floor(self.bandwidth / (math.log2(self.codebook_size) * frames / 1000)))
 
@@ -226,8 +225,6 @@ Kind = TypeVar("Kind", bound=Codebook)
 
 
 class Quantizer(nn.Module, Generic[Kind]):
-    """All codebooks, in their order."""
-
     def __init__(self, codebooks: Iterable[Kind]) -> None:
         super().__init__()
         self.quantizers = Modules(codebooks)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.front_end import chunking
-from paretone.models.files.shards import read_tokenizer
+from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.omnivoice.config import INSTALL
 from paretone.paths import resource
 
@@ -54,7 +54,6 @@ class Tables:
 
 @functools.cache
 def tables() -> Tables:
-    """All of them."""
     read = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
     return Tables(
         read["languages"],
@@ -155,7 +154,6 @@ def language(name: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether there is a Chinese character in ``text``."""
     return bool(_CHINESE.search(text))
 
 
@@ -304,7 +302,6 @@ class OmniVoiceTokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """Number of ids."""
         return self.tokenizer.get_vocab_size(with_added_tokens=True)
 
     def prompt(self, text: str, language: str | None, instruct: str | None, *, denoise: bool) -> list[int]:

@@ -14,7 +14,7 @@ from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, plain_content
 from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
-from paretone.models.files.interval_weights import find_interval_weights, folders, plain_names
+from paretone.models.files.trained_weights import find_interval_weights, interval_folders, plain_names
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
@@ -31,7 +31,7 @@ class AverageVelocityWeights:
     ) -> AverageVelocityWeights:
         """Those that ``profile`` runs with on ``checkpoint``. ``check`` may raise to cancel. Raises
         :class:`ProfileError` when they are not there."""
-        places = folders(profile.setting.model, checkpoint.path)
+        places = interval_folders(profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:
                 return cls(Path(one.path), checkpoint.path.parent)

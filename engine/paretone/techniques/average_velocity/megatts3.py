@@ -20,7 +20,7 @@ from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.front_end import OfficialFrontEnd
-from paretone.models.megatts3.passages import MegaPassage, MegaPrompt, Timed
+from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import branch_weights

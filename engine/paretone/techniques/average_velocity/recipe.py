@@ -29,7 +29,13 @@ from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
-from paretone.models.files.interval_weights import described, metadata, plain_names, save_interval_weights, user_folder
+from paretone.models.files.trained_weights import (
+    described_interval,
+    interval_metadata,
+    plain_names,
+    save_interval_weights,
+    user_folder,
+)
 from paretone.observer import may_stop
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values, checked
@@ -341,14 +347,14 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
-        """Write the averaged weights under their official keys, with what they are as metadata. Raises
+        """Write the averaged weights under their official keys, with what they are as interval_metadata. Raises
         :class:`OSError`."""
         options = self.options
         weights = IntervalWeights(
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_interval_weights(path, named, metadata(weights, self._base, self.steps))
+        save_interval_weights(path, named, interval_metadata(weights, self._base, self.steps))
 
     @property
     def file_name(self) -> str:
@@ -399,7 +405,7 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
     """The weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are no such weights, or
     were made from another checkpoint than the one with the fingerprint ``base``."""
     told = metadata_of(path)
-    if described(told, str(path), "") is None:
+    if described_interval(told, str(path), "") is None:
         raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
     if told.get("base") != base:
         raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")

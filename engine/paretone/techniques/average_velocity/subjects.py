@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from paretone.models.f5.dit import DiT
-from paretone.models.files.interval_weights import PREFIX
+from paretone.models.files.trained_weights import PREFIX
 from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values

@@ -22,9 +22,9 @@ from paretone.measure.machine import describe
 from paretone.measure.verdicts import VoiceVerdict, Way, judged_means, verdicts
 from paretone.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from paretone.models.catalogue import entry, voice
+from paretone.models.loading import load_vocoder
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.vocoders import load_vocoder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

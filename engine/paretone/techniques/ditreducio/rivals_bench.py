@@ -30,7 +30,7 @@ from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_di
 from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.vocoders import load_vocoder
+from paretone.models.loading import load_vocoder
 from paretone.observer import Observer
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import NO_VALUES, Values

@@ -16,7 +16,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.errors import ProfileError
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import checked

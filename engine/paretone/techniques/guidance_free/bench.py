@@ -32,7 +32,7 @@ from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_error
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.vocoders import load_vocoder
+from paretone.models.loading import load_vocoder
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values

@@ -31,7 +31,7 @@ from paretone.models.catalogue import F5, entry
 from paretone.models.f5.checkpoint import F5Checkpoint, save_official
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.weight_sets import FOLDER
+from paretone.models.files.trained_weights import WEIGHT_SETS
 from paretone.observer import may_stop
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
@@ -316,7 +316,7 @@ INTERVALS = Intervals(validation_steps=100, validates_first=True)
 
 
 def guidance_free_folder(model: str) -> Path:
-    return own_place(model) / FOLDER
+    return own_place(model) / WEIGHT_SETS
 
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.fidelity import Sounded, with_difference
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
 from paretone.models.base import FlowModel, SpeechModel, Synthesis, Utterance, flow_model
-from paretone.observer import Observer, Passing, StepReport
+from paretone.observer import SILENT, Observer, Passing, StepReport
 from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
@@ -35,7 +36,7 @@ from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
-from paretone.techniques import compatibility_of
+from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import technique
 from paretone.techniques.searched_grid import (
@@ -59,6 +60,24 @@ PUT_ASIDE = ("grid", "solver", "skipping")
 """Slots of techniques that the run with many steps goes without: they approximate it."""
 
 
+class _Scripts:
+    """Scripts of utterances under trials, which differ in their grids: a text is read once for each seed."""
+
+    def __init__(self, model: FlowModel, observer: Observer = SILENT) -> None:
+        self._model, self._observer = model, observer
+        self._read: dict[tuple[Utterance, int], Any] = {}
+
+    def of(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Any:
+        plan = resolve(self._model.info, setting, (grid,))
+        key = one, setting.seed
+        if key not in self._read:
+            self._read[key] = self._model.script(one.text, one.voice, plan, self._observer)
+        return self._model.replanned(self._read[key], plan)
+
+    def spoken(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Synthesis:
+        return self._model.speak(self.of(one, setting, grid), self._observer)
+
+
 class Distance:
     """Mean absolute difference of the last states of new speech, from the same noise, mean over the utterances."""
 
@@ -68,16 +87,13 @@ class Distance:
         self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
     ) -> None:
         """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
-        self._model, self._utterances = model, utterances
+        self._model, self._utterances, self._scripts = model, utterances, _Scripts(model)
         self._ends = [
             model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
         ]
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
-        found = (
-            self._model.last_state(scripted(self._model, one.text, one.voice, setting, (grid,)), step)
-            for one in self._utterances
-        )
+        found = (self._model.last_state(self._scripts.of(one, setting, grid), step) for one in self._utterances)
         return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
 
 
@@ -104,8 +120,8 @@ class Fidelity:
         step: Callable[[], None],
     ) -> None:
         """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
-        self._model, self._utterances, self._metric = model, utterances, metric(name)
-        self._observer = Passing(observer, "caution")
+        self._utterances, self._metric = utterances, metric(name)
+        self._scripts = _Scripts(model, Passing(observer, "caution"))
         stepping = _Stepping(observer, step)
         self._wanted = [
             _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
@@ -119,7 +135,7 @@ class Fidelity:
         return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
 
     def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
-        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
+        spoken = self._scripts.spoken(one, setting, grid)
         distance, metrics = with_difference(Metrics(), wanted, _sounded(spoken))
         assert self._metric.of is not None
         found = self._metric.of(spoken.measurements, metrics, distance)
@@ -147,7 +163,7 @@ class Judged:
         self._judge: Judge = judge_named(self._metric.judge).ready(
             [one.text for one in utterances], model.info.device_type or "cpu"
         )
-        self._observer = Passing(observer, "caution")
+        self._scripts = _Scripts(model, Passing(observer, "caution"))
         self.unit = self._metric.label
 
     def or_by(self, distance: Distance | None) -> Judged:
@@ -177,7 +193,7 @@ class Judged:
         return math.nan if found is None else found
 
     def _said(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Verdict:
-        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
+        spoken = self._scripts.spoken(one, setting, grid)
         return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
 
 

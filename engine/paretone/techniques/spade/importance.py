@@ -224,7 +224,7 @@ def _merged(study: Study, found: ImportanceRecord, path: Path) -> ImportanceReco
         )
     if path.is_file() and read_record([path.parent], found.checkpoint) is None:
         raise StudyError(f"{path} is of another checkpoint; move it away if it is not needed, and run the study again.")
-    from paretone.models.files.language_weights import places  # Imports torch.
+    from paretone.models.files.trained_weights import places  # Imports torch.
 
     folder = Path(study.folder) if study.folder else catalogue.entry(study.model).folder
     earlier = read_record(places(study.model, folder), found.checkpoint) or found

@@ -32,7 +32,6 @@ from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.files.language_weights import STUDENTS, places, places_of
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -41,6 +40,7 @@ from paretone.models.files.layer_importance import (
     read_record,
     require_layers,
 )
+from paretone.models.files.trained_weights import STUDENTS, places, places_of
 from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values

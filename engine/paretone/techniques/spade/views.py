@@ -43,7 +43,7 @@ _TITLES = {
 
 def compute_importance(task: Task) -> Findings:
     """Draw the measurement at hand. Raises :class:`SettingError` if there is none."""
-    from paretone.models.files.language_weights import places_of
+    from paretone.models.files.trained_weights import places_of
 
     info = task.model.info
     record = read_record(places_of(info), info.fingerprint)

@@ -6,8 +6,7 @@ from weakref import ref
 
 from paretone.errors import SettingError
 from paretone.last_used import LastUsed
-from paretone.models.families.language_network import DecodingLoop
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import DecodingLoop, TokenModel
 from paretone.sampling.autoregressive import Decoding
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.speculative import speculation

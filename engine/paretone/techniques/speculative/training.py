@@ -23,8 +23,8 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import SettingError
 from paretone.models.files.checkpoints import read_weights
-from paretone.models.files.language_weights import DRAFTS, read_draft
 from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.trained_weights import DRAFTS, read_draft
 from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper

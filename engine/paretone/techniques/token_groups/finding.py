@@ -16,7 +16,7 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
 from paretone.sampling.verification import Rule, TokenGroups, by_group
 from paretone.setting.knobs import checked

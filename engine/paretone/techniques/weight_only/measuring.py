@@ -12,7 +12,7 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels import few_rows
 from paretone.techniques import resolve
 from paretone.techniques.base import JobTask

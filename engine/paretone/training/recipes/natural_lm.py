@@ -17,9 +17,8 @@ from torch import Tensor
 from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.families.training_layout import HuggingFaceNames
 from paretone.models.minis.lm_mini import TOKENIZER, Layout
-from paretone.models.minis.quantisers import SpeechTokenizer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel
 from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import NaturalClip
 from paretone.training.recipes.bundled_recipe import begin_as_nothing, copy_codec, transformer_entries, write_mini

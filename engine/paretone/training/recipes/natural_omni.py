@@ -26,9 +26,8 @@ from torch.nn import functional
 
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.omni_mini import CODEC, Layout, positions
-from paretone.models.minis.quantisers import ResidualCodec
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, ResidualCodec, read_quantised_mel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.natural_corpus import NaturalClip

@@ -1,7 +1,7 @@
 """The recipes of tokens of natural speech: ``voice-tokenizer``, one code for every two latent frames, for a language
 model; ``voice-codec``, eight codes for every four, for a masked one.
 
-Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.natural_coding`). The networks are those of
+Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.speaking`). The networks are those of
 :mod:`paretone.models.networks.quantised_mel`, with the 34 numbers of a latent frame in place of mel bands. A phone
 classifier is trained with them: it keeps what words need. Noise on the frames makes the encoder robust to frames that
 were read off a recording, and an inexact pitch of the voice to a voice that is known from one recording.
@@ -24,16 +24,18 @@ from torch.nn import functional
 
 from paretone.files import write_atomically
 from paretone.front_end.phones import PHONES
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import COMPONENTS, LATENT, PITCH, VOICING
-from paretone.models.minis.quantisers import (
+from paretone.models.minis.speaking import NaturalVoice
+from paretone.models.networks.quantised_mel import (
+    CONFIG_FILE,
+    WEIGHT_FILE,
+    QuantisedMel,
     ResidualCodec,
     ResidualCodecConfig,
     SpeechTokenizer,
     SpeechTokenizerConfig,
     token_phones,
 )
-from paretone.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions

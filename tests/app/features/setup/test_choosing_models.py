@@ -11,8 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone.models.files.downloads import Extent
-from paretone.models.files.releases import RELEASES
+from paretone.models.files.releases import RELEASES, Extent
 from paretone.session.events import AudioReady
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text

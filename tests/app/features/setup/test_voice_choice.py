@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone_app.features.setup.choices import VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.bridge import Background

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue, load_model
 from paretone.models.base import SpeechModel
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.studies.store import Store
 from paretone_app.features.studies.forms import Span, Varied, Within
 from paretone_app.features.studies.maker import StudyMaker

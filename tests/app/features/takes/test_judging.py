@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.audio.recording import read_recording
 from paretone.models.catalogue import voice
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged

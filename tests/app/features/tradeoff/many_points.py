@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.published import published
+from paretone.studies.gains import published
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.results.points import STUDY, Point, Sound, published_points
@@ -78,9 +78,11 @@ def main(count: int = 2000, along: int = 10_000) -> None:
     """Print median and worst of what each kind of update takes, painting included, in milliseconds of this thread: with
     ``count`` points, then dragging along a front of ``along``."""
     application = QApplication([])
+    from tests.app.features.tradeoff.using import panel_of
+
     theme = Theme(application)
     theme.apply(Scheme.LIGHT)
-    panel = TradeoffPanel(theme.colours, published_points(published()))
+    panel = panel_of(published_points(published()))
     panel.resize(1000, 640)
     panel.show()
     points = many(count)

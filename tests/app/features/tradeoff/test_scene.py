@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone.figures.scales import Scale, tick_text
+from paretone.figures.scatter import Scale, tick_text
 from paretone.listening.results import ListeningScore
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
@@ -18,7 +18,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, repeated
-from paretone.studies.published import published
+from paretone.studies.gains import published
 from paretone.studies.results import read
 from paretone.studies.store import Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured

@@ -166,7 +166,7 @@ def test_repeated_tokens_are_drawn_as_ours(repeats: str) -> None:
     assert Theirs(0, repeats, 0.8, 25)(torch.tensor([[7]]), certain).argmax() == 7
 
 
-def test_what_is_said_of_a_tolerance(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tolerance_and_assistant_are_as_the_draft_has_them(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     one = exported(write_small(LM_MINI, tmp_path), LM_MINI, drafted(tolerance=0.3, adaptive=True))
     said = account(target("transformers"), one.profile)
     drops = {line.what: line.how for line in said.drops}
@@ -176,11 +176,8 @@ def test_what_is_said_of_a_tolerance(patch: pytest.MonkeyPatch, tmp_path: Path) 
     config = json.loads((place / "assistant" / "generation_config.json").read_text())
     assert config["num_assistant_tokens_schedule"] == "heuristic"
     assert "the model itself" in (place / "README.md").read_text()
-
-
-def test_without_a_draft_there_is_no_assistant(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     one = exported(write_small(LLASA, tmp_path), LLASA, temperature=0.0)
-    place = one.to("transformers", tmp_path / "out")
+    place = one.to("transformers", tmp_path / "greedy")
     assert not (place / "assistant").exists()
     assert json.loads((place / "generation_config.json").read_text())["do_sample"] is False
     assert json.loads((place / "config.json").read_text())["tie_word_embeddings"] is True

@@ -15,7 +15,7 @@ from paretone.models.cosyvoice2.language_model import STOPS
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
+from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 
 CODES, TEXT_ROWS, SPEAKER_WIDTH = 100, 320, 24
 QWEN2 = {

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.models.cosyvoice2 import flow_networks as memories
+from paretone.models.cosyvoice2.adapter import CosyDecoder
 from paretone.models.cosyvoice2.config import EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.flow_networks import CausalConv, Growing, Memory, chunk_mask, conditions
 from paretone.models.cosyvoice2.hift import (
@@ -27,9 +28,8 @@ from paretone.models.cosyvoice2.hift import (
     SourceSpectrum,
     Upsampler,
 )
-from paretone.models.cosyvoice2.streaming import CosyDecoder
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
-from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
+from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_release import (
     CHUNK,
     NoNoise,

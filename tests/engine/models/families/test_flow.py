@@ -15,7 +15,7 @@ from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
 from paretone.models.families.language import plain_operations, spent_operations
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import euler_steps, sampling_grid

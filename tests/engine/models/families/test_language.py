@@ -14,8 +14,8 @@ from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, Synthesis, flow_model
 from paretone.models.catalogue import voice
+from paretone.models.families.language_network import TokenModel
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
-from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP

@@ -13,9 +13,8 @@ import pytest
 
 from paretone.errors import Cancelled, PlainError
 from paretone.models import catalogue
-from paretone.models.files import downloads
-from paretone.models.files.downloads import download, extent
-from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, RELEASES
+from paretone.models.files import releases
+from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
@@ -147,7 +146,7 @@ def test_a_server_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) -> N
     hub.break_off_after = [0] * 100
     with pytest.raises(PlainError, match="check the network connection"):
         fetch(hub, tmp_path / "m")
-    assert len(hub.transfers()) == downloads.ATTEMPTS
+    assert len(hub.transfers()) == releases.ATTEMPTS
 
 
 def test_damaged_files_are_not_kept(hub: Hub, tmp_path: Path) -> None:
@@ -172,8 +171,8 @@ def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, messag
 def test_a_full_disk_is_noticed_before_anything_is_fetched(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = downloads.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(downloads.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    usage = releases.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(releases.shutil, "disk_usage", lambda path: usage._replace(free=1000))
     with pytest.raises(PlainError, match=r"0\.0 GB of free space"):
         fetch(hub, tmp_path / "m")
     assert not hub.transfers()
@@ -241,7 +240,7 @@ def test_without_a_network_it_says_so(hub: Hub, tmp_path: Path) -> None:
 def test_the_package_can_be_told_to_stay_offline(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path; from paretone.errors import PlainError\n"
-        "from paretone.models.files.downloads import download\n"
+        "from paretone.models.files.releases import download\n"
         "try: download('F5TTS_Base', Path('m'), 'CC-BY-NC-4.0', print, lambda: None)\n"
         "except PlainError as error: assert 'cannot be reached' in str(error), error\n"
         "else: raise SystemExit('no error')"

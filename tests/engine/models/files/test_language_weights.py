@@ -16,8 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import CheckpointError
 from paretone.models.catalogue import voice
-from paretone.models.families.language_network import DecodingLoop
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import DecodingLoop, TokenModel
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.draft_length import AdaptiveLength

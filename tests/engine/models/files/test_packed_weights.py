@@ -14,11 +14,10 @@ from safetensors.torch import load, save_file
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.files import bundled, packing
+from paretone.models.files import bundled
 from paretone.models.files.bundled import BASE, FORMAT, LAYERS, PACKED, STEPS
-from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, plain_file, read_weights
+from paretone.models.files.checkpoints import Shards, fingerprint, is_packed_file, metadata_of, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned
-from paretone.models.files.shards import Shards
 
 MODEL, STUDENT, GUIDED = "m/model.safetensors", "m/students/student.safetensors", "m/cfg_free/w.safetensors"
 KEPT = (0, 2)
@@ -75,7 +74,7 @@ def models(tmp_path: Path) -> Path:
 def packed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, packed, as if it shipped."""
     target = models.with_name("packed")
-    packing.pack_models(models, target)
+    bundled.pack_models(models, target)
     monkeypatch.setattr(bundled, "root", lambda: target)
     return target
 
@@ -141,8 +140,8 @@ def test_packing_gives_the_same_file_every_time_and_from_what_is_packed(
     models: Path, packed: Path, tmp_path: Path
 ) -> None:
     again, twice = tmp_path / "again", tmp_path / "twice"
-    packing.pack_models(models, again)
-    packing.pack_models(packed, twice)
+    bundled.pack_models(models, again)
+    bundled.pack_models(packed, twice)
     for name in (MODEL, STUDENT, GUIDED, bundled.LIST, bundled.PACKED_LIST):
         assert (again / name).read_bytes() == (packed / name).read_bytes()
     assert json.loads((twice / bundled.LIST).read_text()) == bundled.listed()
@@ -155,7 +154,7 @@ def test_a_file_of_small_tensors_stays_as_it_is(tmp_path: Path) -> None:
     source, target = tmp_path / "a", tmp_path / "b"
     source.mkdir()
     save_file(OTHERS, source / "x.safetensors")
-    packing.pack_models(source, target)
+    bundled.pack_models(source, target)
     assert (target / "x.safetensors").read_bytes() == (source / "x.safetensors").read_bytes()
     assert not (target / bundled.PACKED_LIST).exists()
 

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from paretone.errors import Cancelled
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.weight_sets import find_weight_sets, folders, trained_guidance
+from paretone.models.files.trained_weights import find_weight_sets, trained_guidance, weight_set_folders
 from tests.engine.small_speech import FINGERPRINT, save_cfg_free
 
 
@@ -65,6 +65,6 @@ def test_files_that_cannot_be_read_are_none(tmp_path: Path) -> None:
 
 def test_they_are_next_to_the_checkpoint_or_in_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    near, own = folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
+    near, own = weight_set_folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
     assert near == tmp_path / "f5-mini" / "cfg_free"
     assert own.parts[-3:] == ("models", "f5-mini", "cfg_free")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.models.families.masked_networks import MaskedNetworks
+from paretone.bench.masked import PlainRun
+from paretone.models.families.masked import MaskedNetworks
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.kernels.kept_prefix import KeptPrefixRun, ReusedLayersRun
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.plain_masked import PlainRun
 from paretone.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder

@@ -15,8 +15,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from paretone.files import wav
+from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
-from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa.checkpoint import EMBEDDING, HEAD
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer

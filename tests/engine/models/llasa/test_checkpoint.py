@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import CheckpointError
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.families.language_network import LanguageNetwork, drafting
-from paretone.models.files.shards import WEIGHTS
+from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised, parameters
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.tokens import Nucleus

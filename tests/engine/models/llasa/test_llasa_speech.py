@@ -17,8 +17,8 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
-from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
 from paretone.models.llasa.adapter import LlasaSpeech
 from paretone.models.llasa.config import FIRST_CODES

@@ -16,7 +16,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
-from paretone.models.files.shards import WEIGHTS
+from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.llasa import voices
 from paretone.models.llasa.checkpoint import load_decoder
 from paretone.models.llasa.voices import VoiceEncoder, VoiceReader

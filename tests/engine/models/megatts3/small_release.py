@@ -15,7 +15,7 @@ from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel
 from paretone.models.megatts3.wavvae import Encoder, WavVAE, WavVAEConfig
-from paretone.models.networks.weight_norm import stored_shapes
+from paretone.models.networks.layers import stored_shapes
 
 TRANSFORMER_CONFIG = {"win_size": 1200, "frames_multiple": 8}
 WAVVAE_CONFIG = {

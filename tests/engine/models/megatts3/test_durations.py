@@ -20,8 +20,7 @@ from paretone.models.megatts3.aligner import (
     read_alignment,
 )
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, Tempo, rotated, settled_durations
-from paretone.models.megatts3.passages import Timed
-from paretone.models.megatts3.phones import phone_number
+from paretone.models.megatts3.phones import Timed, phone_number
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of
 
 PHONES = torch.tensor([[145, 101, 120, 130, 163, 110]])

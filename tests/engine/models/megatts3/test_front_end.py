@@ -15,12 +15,13 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.files import wav
 from paretone.measure.loudness import integrated_loudness
-from paretone.models.megatts3 import graphemes, text
+from paretone.models.megatts3 import front_end as reading
+from paretone.models.megatts3 import graphemes
+from paretone.models.megatts3.adapter import hann_fade, level_matched, segment_fader
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.duration_model import Tempo
-from paretone.models.megatts3.front_end import OfficialFrontEnd
+from paretone.models.megatts3.front_end import OfficialFrontEnd, read_text, split_chinese
 from paretone.models.megatts3.graphemes import END, GraphemeModel
-from paretone.models.megatts3.passages import MegaPassage, Timed
 from paretone.models.megatts3.phones import (
     ENGLISH_TONE,
     FIRST_CHINESE,
@@ -28,14 +29,14 @@ from paretone.models.megatts3.phones import (
     PHONES,
     TONES_OF_CHINESE,
     UNKNOWN,
+    MegaPassage,
+    Timed,
     durations_of_phones,
     frames_of_phones,
     joined,
     separated,
     tones_for_speech,
 )
-from paretone.models.megatts3.segments import hann_fade, level_matched, segment_fader
-from paretone.models.megatts3.text import read_text, split_chinese
 from tests.engine.models.megatts3.small_release import FIRST, write_folder, write_release
 from tests.packages import needs
 
@@ -379,9 +380,9 @@ def without_official_normaliser(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on machines that lack WeTextProcessing."""
     for name in ("tn", "tn.english", "tn.english.normalizer", "tn.chinese", "tn.chinese.normalizer"):
         monkeypatch.setitem(sys.modules, name, None)
-    text._official_normaliser.cache_clear()
+    reading._official_normaliser.cache_clear()
     yield
-    text._official_normaliser.cache_clear()
+    reading._official_normaliser.cache_clear()
 
 
 @pytest.mark.usefixtures("without_official_normaliser")

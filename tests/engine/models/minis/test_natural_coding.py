@@ -8,9 +8,9 @@ import torch
 
 from paretone.audio.resampling import resample
 from paretone.models.catalogue import voice
-from paretone.models.minis.natural_coding import NaturalVoice, VoiceReader
 from paretone.models.minis.natural_decoder import FORMANT, LEVEL, PITCH, VOICE, VOICING
-from paretone.training.recipes.natural_voices import VOICES, NamedVoice
+from paretone.models.minis.speaking import NaturalVoice, VoiceReader
+from tests.tools.natural_voices import VOICES, NamedVoice
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The decoder of natural speech by itself; against the original see ``tests/parity/test_parity_hibari.py``."""
+"""The decoder of natural speech by itself; against the original see ``tests/parity/test_parity_natural.py``."""
 
 from __future__ import annotations
 

@@ -22,11 +22,10 @@ from paretone.models import load_model
 from paretone.models.base import Piece, Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice, voice_problem
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.minis.quantisers import SpeechTokenizer, SpeechTokenizerConfig, token_phones
-from paretone.models.minis.speaking import LAYOUT_FILE, NATURAL_PHONES
+from paretone.models.minis.speaking import LAYOUT_FILE, NATURAL_PHONES, NOBODY, NaturalCoding, NaturalVoice
+from paretone.models.networks.quantised_mel import SpeechTokenizer, SpeechTokenizerConfig, token_phones
 from paretone.observer import Observer
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique

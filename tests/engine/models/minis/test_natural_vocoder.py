@@ -5,6 +5,7 @@ import soundfile
 import torch
 
 from paretone.audio.mel import MelFrontEnd
+from paretone.models.loading import load_vocoder
 from paretone.models.minis.natural_decoder import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING, NaturalDecoder
 from paretone.models.minis.natural_vocoder import (
     GROUP_HOP,
@@ -18,8 +19,7 @@ from paretone.models.minis.natural_vocoder import (
     at_latent_frames,
     latent_frames,
 )
-from paretone.models.shipped_voices import shipped_voices
-from paretone.models.vocoders import load_vocoder
+from paretone.models.voices import shipped_voices
 from paretone.paths import resource
 
 

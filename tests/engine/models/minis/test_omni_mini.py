@@ -17,12 +17,11 @@ from paretone.errors import CheckpointError
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, voice, voices
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural_decoder import HOP, LATENT
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.minis.omni_mini import Layout, OmniMiniFolder, OmniMiniSpeech, ResidualGridDecoder
-from paretone.models.minis.quantisers import ResidualCodec, ResidualCodecConfig
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.minis.speaking import NOBODY, NaturalCoding
+from paretone.models.networks.quantised_mel import ResidualCodec, ResidualCodecConfig, read_quantised_mel
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
 from paretone.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC

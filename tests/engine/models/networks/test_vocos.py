@@ -16,13 +16,20 @@ from paretone.errors import CheckpointError
 from paretone.models.catalogue import entry
 from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
 from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural_decoder import HOP
 from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
+from paretone.models.minis.speaking import NOBODY, NaturalCoding
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.shapes import uninitialised, without_weights
-from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
-from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
+from paretone.models.networks.vocos import (
+    ConvNeXtBlock,
+    InverseTransform,
+    StreamedBlocks,
+    StreamedConvolution,
+    StreamedOverlapAdd,
+    Vocos,
+    VocosConfig,
+)
 from paretone.training.recipes.bundled_recipe import begin_over_mels
 from tests.engine.small_vocos import SMALL, write_vocos
 

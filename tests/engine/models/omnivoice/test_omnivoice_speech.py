@@ -16,7 +16,7 @@ import torch
 from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
 from paretone.models.base import Piece, Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
-from paretone.models.families.masked_script import guide_of
+from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.omnivoice import text as texts
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech

@@ -10,7 +10,7 @@ import torch
 from paretone.errors import Cancelled, TrainingError
 from paretone.models.catalogue import voices
 from paretone.models.files.checkpoints import metadata_of, read_float_weights
-from paretone.models.files.interval_weights import described, plain_names
+from paretone.models.files.trained_weights import described_interval, plain_names
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
@@ -58,7 +58,7 @@ def test_a_training_writes_weights_with_what_they_are(place: Path) -> None:
     trained = fine_tune(_request(place, guidance=Values(guidance=1.5), temperature=0.9), Quiet(), Intervals())
     path = Path(trained.checkpoint)
     assert path == place / "result" / "guidance-1.5.safetensors"
-    found = described(metadata_of(path), str(path), "")
+    found = described_interval(metadata_of(path), str(path), "")
     assert found is not None
     assert (found.evaluations, found.sway, dict(found.guidance), found.method, found.temperature) == (
         4,

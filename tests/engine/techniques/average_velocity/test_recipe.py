@@ -235,14 +235,11 @@ def _grid(steps: int) -> Tensor:
     return STARTS + shares * (ENDS - STARTS)
 
 
-def test_every_item_goes_over_its_own_interval_and_steps_converge() -> None:
+def test_displacements_of_every_item_converge() -> None:
     exact = _decayed(STATE, STARTS, ENDS)
     errors = [float((displacement(_decay, STATE, _grid(steps)) - exact).abs().max()) for steps in (8, 16, 1000)]
     assert errors[1] == pytest.approx(errors[0] / 2, rel=0.1)  # Euler's steps are of first order.
     assert errors[2] < 5e-3
-
-
-def test_a_field_of_time_alone_gives_its_mean_at_the_steps() -> None:
     found = displacement(lambda state, times: times[:, None, None].expand_as(state), STATE, _grid(4))
     mean = _grid(4)[:-1].mean(0)
     torch.testing.assert_close(found, mean[:, None, None].expand_as(STATE))
@@ -259,9 +256,6 @@ def test_the_true_average_velocity_is_its_own_mean_flow_target() -> None:
     wrong = STATE * math.pi
     _, other = mean_flow(average, wrong, STATE, intervals)
     assert (other - predicted).abs().max() > 1
-
-
-def test_over_no_time_the_target_is_the_velocity() -> None:
     intervals = torch.stack([STARTS, STARTS], dim=-1)
     _, target = mean_flow(lambda state, times: state * times[:, :1, None], STATE * 2, STATE, intervals)
     torch.testing.assert_close(target, STATE * 2)
@@ -274,15 +268,12 @@ def _handed_out(uses: int, steps: int) -> tuple[list[int], int]:
     return [targets.next(lambda: next(numbers)) for _ in range(steps)], next(numbers)
 
 
-def test_each_serves_as_many_steps_as_asked_in_between_others() -> None:
+def test_each_target_serves_as_many_steps_as_asked() -> None:
     found, made = _handed_out(4, 4000)
     assert max(Counter(found).values()) == 4
     assert made <= 4000 / 4 + 8, "of those kept at the end, some have steps left"
     repeated = sum(one == after for one, after in itertools.pairwise(found))
     assert repeated < 800, "rarely one after the other"
-
-
-def test_used_once_each_is_new_and_nothing_is_drawn() -> None:
     generator = torch.Generator().manual_seed(3)
     before = generator.get_state()
     targets: TargetsInUse[int] = TargetsInUse(1, generator)

@@ -18,11 +18,11 @@ from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.families.passages import Sampler
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.interval_weights import (
-    FOLDER,
+from paretone.models.files.trained_weights import (
+    INTERVALS,
     PREFIX,
     find_interval_weights,
-    metadata,
+    interval_metadata,
     require_interval_weights,
     save_interval_weights,
 )
@@ -39,7 +39,6 @@ from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
 from paretone.techniques.average_velocity.bench import _rivals, few
 from paretone.training.f5_checkpoints import diffusion_transformer
-from tests import official
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting
@@ -94,7 +93,7 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
 def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     weights = {"one.weight": torch.zeros(2)}
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
-        told = metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
         save_interval_weights(
             tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
@@ -157,7 +156,7 @@ def _spoken(model, of: Setting) -> np.ndarray:
     return synthesise(model, "One.", VOICE, of).trace.drawn_mel
 
 
-def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp_path: Path) -> None:
+def test_a_student_takes_euler_steps_and_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     path = save_intervals(tmp_path / "own" / "zero.safetensors")
     speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
@@ -167,6 +166,13 @@ def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp
         of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few_steps_setting(evaluations))
         plain = small_speech.setting(steps=evaluations, sway=-1.0, guidance=0.0)
         np.testing.assert_allclose(_spoken(speech, of), _spoken(speech, plain), atol=1e-4)  # fused, or not
+    (tmp_path / "own").mkdir()
+    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
+    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
+    assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
+    of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
+    plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
+    assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
 def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
@@ -187,17 +193,6 @@ def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
 
 def _halved(sampler: Sampler) -> Sampler:
     return replace(sampler, noise=0.5 * sampler.noise)
-
-
-def test_a_trained_embedding_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
-    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
-    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
-    assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
-    of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
-    plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
-    assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
 def test_intervals_without_length_are_times() -> None:
@@ -227,16 +222,16 @@ def folder(tmp_path: Path) -> Path:
     model = diffusion_transformer(checkpoint)
     add_interval(model)
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
-    told = metadata(described, fingerprint(checkpoint.path), 3)
-    (place / FOLDER).mkdir()
+    told = interval_metadata(described, fingerprint(checkpoint.path), 3)
+    (place / INTERVALS).mkdir()
     save_interval_weights(
-        place / FOLDER / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
+        place / INTERVALS / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
     )
     return place
 
 
 def _profile(folder: Path, artefact: str = "") -> Profile:
-    path = folder / FOLDER / "guidance-1.safetensors"
+    path = folder / INTERVALS / "guidance-1.safetensors"
     used = UsedTechnique(NAME, Values(evaluations=2), artefact or fingerprint(path))
     setting = Setting(MODEL.id, MODEL.options_with(steps=32)).with_technique(used)
     return Profile(setting, fingerprint(folder / "model.safetensors"), "toy")
@@ -250,7 +245,7 @@ def test_the_weights_are_written_as_they_were_trained_with_their_companions(fold
         "vocab.txt",
     }
     one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
-    assert one.read_bytes() == (folder / FOLDER / "guidance-1.safetensors").read_bytes()
+    assert one.read_bytes() == (folder / INTERVALS / "guidance-1.safetensors").read_bytes()
     extra = {name for name in read_weights(one) if "interval_mlp" in name}
     plain = read_weights(folder / "model.safetensors")
     assert len(extra) == 4
@@ -314,14 +309,6 @@ def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: 
     assert header["initial_weights"] == base and header["options"]["guidance"] == guidance
     left = [one["validation"]["left"] for one in lines if "validation" in one]
     assert left[0] == 1 and left[-1] < 0.5, "it was learnt"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations() -> None:
-    found = official.run("tests.engine.techniques.average_velocity.official_class")
-    assert len(found["differences"]) == 3
-    assert max(found["differences"]) < 1e-4
 
 
 def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:

@@ -162,15 +162,12 @@ def test_steps_of_uneven_length_are_borne(speak: Callable[..., Heard], seed: int
     assert heard.waits == 0
 
 
-def test_a_machine_that_is_too_slow_pauses_and_says_so(speak: Callable[..., Heard]) -> None:
+def test_a_machine_that_is_too_slow_or_stalls_pauses_and_says_so(speak: Callable[..., Heard]) -> None:
     heard = speak(Machine(0.003))
     assert set(heard.steps[1:]) == {FEWEST_STEPS}
     assert heard.waits > 0.1
     assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits)
     assert heard.told
-
-
-def test_a_single_stall_is_told_and_made_up_for(speak: Callable[..., Heard]) -> None:
     steady = speak(Machine(0.00006))
     stalled: list[float] = []
 

@@ -28,7 +28,10 @@ from paretone.techniques.ditreducio.rivals_bench import (
     compared,
 )
 from paretone.techniques.ditreducio.skipping_bench import sample
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 WAY = Setting("f5-mini")
 
@@ -95,9 +98,6 @@ def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None
     used = rival.setting(WAY, value).technique(rival.technique)
     assert used.knobs[rival.knob] == value
     assert checked(technique(rival.technique).knobs, used.knobs, rival.title)
-
-
-pytestmark = pytest.mark.usefixtures("short_prompts")
 
 
 @pytest.mark.slow

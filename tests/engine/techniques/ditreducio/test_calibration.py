@@ -176,7 +176,7 @@ def test_progress_and_cancel_count_all_sentences() -> None:
             calibrate([calibration_target(dit), calibration_target(dit)], knobs(), Recorder(cancel_after))
 
 
-def test_sentences_that_do_not_belong_together_are_refused() -> None:
+def test_sentences_that_do_not_belong_together_and_models_without_numbers_are_refused() -> None:
     dit = small_dit(depth=4)
     with pytest.raises(SettingError, match=r"1 and 3 cannot be calibrated together.*guidance strength 2.0, but 1.0"):
         calibrate(
@@ -188,9 +188,12 @@ def test_sentences_that_do_not_belong_together_are_refused() -> None:
         calibrate([], knobs(), Recorder())
     with pytest.raises(SettingError, match="worst or mean, not 'median'"):
         calibrate([calibration_target(dit)], knobs(), Recorder(), "median")
+    dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
+    with pytest.raises(PlainError, match="not a number at step 2"):
+        calibrate([calibration_target(dit)], knobs(marked=0.0), Recorder())
 
 
-def test_cases_are_no_trivial_tables() -> None:
+def test_cases_are_no_trivial_tables_and_small_thresholds_measure_everything() -> None:
     kinds = set()
     for threshold in (0.05, 0.2, 0.6):
         record = calibrate(
@@ -199,9 +202,6 @@ def test_cases_are_no_trivial_tables() -> None:
         kinds.add(tuple(record.table.count(action) > 0 for action in SkipAction))
         assert any(trial.phase == "pre-calibration" for trial in record.trials)
     assert (True, True, True) in kinds
-
-
-def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
     record = calibrate([calibration_target(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
     assert record.table.count(SkipAction.NONE) == 4 * STEPS
     for action in (SkipAction.TS, SkipAction.BS):
@@ -246,13 +246,6 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
         assert evaluations.count(cancel_after) == 0, "nothing runs after the cancelling check"
         between = max(evaluations.count(check) for check in range(cancel_after))
         assert between <= 2 * dit.layers + 1
-
-
-def test_a_model_that_yields_no_numbers_is_a_sentence() -> None:
-    dit = small_dit(depth=4)
-    dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
-    with pytest.raises(PlainError, match="not a number at step 2"):
-        calibrate([calibration_target(dit)], knobs(marked=0.0), Recorder())
 
 
 @pytest.mark.parametrize("block", [4, 256])

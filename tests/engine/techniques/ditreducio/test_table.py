@@ -165,15 +165,12 @@ def test_own_json_round_trip(table: StrategyTable) -> None:
     assert all(isinstance(action, SkipAction) for row in again.actions for action in row)
 
 
-def test_whole_numbers_are_read_where_fractions_are_meant(table: StrategyTable) -> None:
+def test_whole_numbers_and_missing_origins_are_read(table: StrategyTable) -> None:
     data = table.to_json()
     data["belonging"]["sampling"]["guidance"] = 2
     again = StrategyTable.from_json(data)
     assert again == table
     assert again.fingerprint == table.fingerprint
-
-
-def test_the_origin_may_be_missing(table: StrategyTable) -> None:
     data = table.to_json()
     del data["origin"]
     assert StrategyTable.from_json(data).origin == ""
@@ -295,11 +292,8 @@ def test_a_damaged_official_table_is_refused(methods: object, words: str, table:
         StrategyTable.from_official({"methods": methods}, table.compatibility, "both", "a.json")
 
 
-def test_action_names_are_read_layer_by_layer() -> None:
+def test_actions_are_read_layer_by_layer_and_belongings_are_values() -> None:
     assert read_actions([["NONE", "TS"], ["NONE", "BS"]], "here") == ((N, T), (N, B))
-
-
-def test_belongings_are_values() -> None:
     assert compatibility() == Compatibility(**vars(compatibility()))
     assert hash(compatibility()) == hash(compatibility())
 
@@ -386,23 +380,17 @@ def test_the_exact_interval_is_where_derived_tables_are_exact(seed: int) -> None
         assert record.derive(other).exact == (low < other <= high), other
 
 
-def test_without_trials_every_threshold_is_exact_and_skips_nothing() -> None:
-    record = replace(calibrate(0.1), trials=())
-    assert record.exact_interval == (0.0, float("inf"))
-    derived = record.derive(1.9)
-    assert derived.exact
-    assert derived.table.skipped_share == 0
-
-
-def test_a_table_derived_at_its_own_threshold_is_the_recorded_one_and_says_so() -> None:
+def test_a_derived_table_says_where_it_is_from_and_how_much_it_skips() -> None:
     record = calibrate(0.13)
     derived = record.derive(0.13)
     assert derived.table == record.table
     assert derived.table.origin == "calibrated at threshold 0.13"
     assert record.derive(0.5).table.origin == "predicted at threshold 0.5"
-
-
-def test_little_is_skipped_at_a_small_threshold_and_almost_everything_at_a_large_one() -> None:
+    record = replace(calibrate(0.1), trials=())
+    assert record.exact_interval == (0.0, float("inf"))
+    derived = record.derive(1.9)
+    assert derived.exact
+    assert derived.table.skipped_share == 0
     record = calibrate(0.05, 1)
     assert record.derive(0.0).table.skipped_share == 0
     everything = (LAYERS * (STEPS - 1)) / (LAYERS * STEPS)
@@ -455,7 +443,7 @@ def test_normalised_errors_are_divided_by_the_layers_share_and_the_later_phase_w
     assert record.normalised_errors(SkipAction.BS)[0, 2] == pytest.approx(0.2 * LAYERS)
 
 
-def test_cells_without_a_measured_branch_skip_are_counted() -> None:
+def test_cells_are_marked_from_the_cut_on_and_counted_where_nothing_was_measured() -> None:
     record = calibrate(0.4, 2)
     derived = record.derive(0.001)
     tried = {(one.layer, one.step) for one in record.trials}
@@ -463,9 +451,6 @@ def test_cells_without_a_measured_branch_skip_are_counted() -> None:
     assert derived.table.skipped_share == 0
     assert derived.unmeasured == len(tried - measured) > 0
     assert record.derive(0.4).unmeasured == 0
-
-
-def test_marked_cells_are_those_from_the_cut_on() -> None:
     record = calibrate(0.1)
     assert record.marked.sum() == pytest.approx(0.2 * LAYERS * STEPS)
     pre = {(one.layer, one.step) for one in record.trials if one.phase == PRE_CALIBRATION}
@@ -487,10 +472,6 @@ def test_fingerprints_tell_calibrations_apart() -> None:
     assert len(prints) == 1 + len(others)
     assert all(len(one) == 16 and int(one, 16) >= 0 for one in prints)
     assert calibrate(0.1).fingerprint == record.fingerprint
-
-
-def test_records_can_be_pickled() -> None:
-    record = calibrate(0.1)
     again = pickle.loads(pickle.dumps(record))
     assert again == record
     np.testing.assert_array_equal(again.similarities, record.similarities)

@@ -131,6 +131,9 @@ def test_a_table_of_another_grid_is_refused() -> None:
     other = small_speech.setting(5).with_technique(UsedTechnique("ditreducio"))
     with pytest.raises(ProfileError, match="cannot be measured here: it belongs to number of steps 4"):
         measure_transfer(model, table, calibrated, unseen, other, Recorder())
+    # The transfer of a table without used knobs is measured at the declared defaults.
+    found = measure_transfer(model, table, calibrated, unseen, small_speech.setting(4), Recorder())
+    assert found.threshold == defaults(TECHNIQUE.knobs)["threshold"]
 
 
 # --- Verdicts ---------------------------------------------------------------------------------------------------------
@@ -189,10 +192,3 @@ def test_without_the_tables_own_sentences_nothing_is_advised() -> None:
     assert not found.advised
     assert found.verdict.startswith("On 1 sentence: ")
     assert "measure the sentences that the table was calibrated on" in found.verdict
-
-
-def test_knobs_are_the_techniques() -> None:
-    """The transfer of a table without used knobs is measured at the declared defaults."""
-    model, table, calibrated, unseen, _ = job()
-    found = measure_transfer(model, table, calibrated, unseen, small_speech.setting(4), Recorder())
-    assert found.threshold == defaults(TECHNIQUE.knobs)["threshold"]

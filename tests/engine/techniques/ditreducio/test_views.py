@@ -65,7 +65,7 @@ class Direct:
 
 
 # --- Redundancy ------------------------------------------------------------------------------------------------------
-def test_temporal_redundancy(model: F5Speech) -> None:
+def test_redundancy_of_steps_and_branches(model: F5Speech) -> None:
     figure = computed(model, "temporal-redundancy", first_layer=1, second_layer=3)
     direct = Direct(model)
     titles = {"attention": "Attention", "feed_forward": "Feed-forward"}
@@ -77,6 +77,12 @@ def test_temporal_redundancy(model: F5Speech) -> None:
                 for other in range(STEPS):
                     rows = (direct.outputs[step, layer - 1, name][:1] for step in (one, other))
                     assert panel.values[one][other] == pytest.approx(direct.cosine(*rows), abs=1e-4)
+    figure = computed(model, "branch-redundancy")
+    for panel, name in zip(figure.panels, MODULES, strict=True):
+        for layer in range(LAYERS):
+            for step in range(STEPS):
+                conditional, unconditional = direct.outputs[step, layer, name].chunk(2)
+                assert panel.values[layer][step] == pytest.approx(direct.cosine(conditional, unconditional), abs=1e-6)
 
 
 def test_the_usual_layers_are_the_papers() -> None:
@@ -86,16 +92,6 @@ def test_the_usual_layers_are_the_papers() -> None:
 
 def test_one_layer_twice_is_shown_once(model: F5Speech) -> None:
     assert len(computed(model, "temporal-redundancy", first_layer=2, second_layer=2).panels) == 2
-
-
-def test_branch_redundancy(model: F5Speech) -> None:
-    figure = computed(model, "branch-redundancy")
-    direct = Direct(model)
-    for panel, name in zip(figure.panels, MODULES, strict=True):
-        for layer in range(LAYERS):
-            for step in range(STEPS):
-                conditional, unconditional = direct.outputs[step, layer, name].chunk(2)
-                assert panel.values[layer][step] == pytest.approx(direct.cosine(conditional, unconditional), abs=1e-6)
 
 
 def test_one_branch_has_none_to_compare_with(model: F5Speech) -> None:

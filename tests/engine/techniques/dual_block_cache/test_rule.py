@@ -144,7 +144,7 @@ def test_operations_are_those_that_torch_counts(rule: Rule) -> None:
     assert shares[0] == 1 > shares[2] == shares[3] > shares[1]
 
 
-def test_one_branch_that_computes_gets_what_it_gets_alone() -> None:
+def test_branches_compute_and_remember_each_for_itself() -> None:
     """The rows of a branch do not depend on whether the other is computed with it, masked or not."""
     generator = torch.Generator().manual_seed(0)
     prompt, ids = torch.randn(2, FRAMES, 20, generator=generator), torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -157,9 +157,6 @@ def test_one_branch_that_computes_gets_what_it_gets_alone() -> None:
     whole = DIT.velocity(second, 1, run)
     assert torch.allclose(found[2:], whole[2:], atol=1e-5)
     assert (found[:2] - whole[:2]).abs().max() > 1e-3
-
-
-def test_branches_that_end_leave_the_first_ones_memory() -> None:
     both, alone, counts = begun(), begun(guided=False), DIT.operations(FRAMES, False)
     cache = DualBlockCache(DIT, ALWAYS)
     for step, state in enumerate(states()):

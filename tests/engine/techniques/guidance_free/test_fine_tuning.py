@@ -81,7 +81,7 @@ def _weights(path: str) -> dict[str, torch.Tensor]:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
 
 
-def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest):
+def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest, tmp_path: Path):
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
     assert checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
@@ -102,62 +102,38 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     assert all(one.seconds_left >= 0 for one in steps)
     assert steps[-1].seconds_left == 0
     assert [one.step for one in recorder.milestones if one.validation] == [0, 4, 6]
-
-
-def test_a_second_run_of_a_weight_does_not_overwrite_the_first(job: GuidanceFreeRequest, tmp_path: Path):
-    first, _ = _run(job)
-    content = Path(first.checkpoint).read_bytes()
+    content = checkpoint.read_bytes()
     second, _ = _run(job, work=tmp_path / "again", steps=1)
-    assert Path(second.checkpoint).name == "w-0.50-2.safetensors"
-    assert Path(first.checkpoint).read_bytes() == content
+    assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
 
 
-def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequest, tmp_path: Path):
-    straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
-
-    cancelling = Recorder()
-
-    def cancel(milestone: Milestone) -> None:
-        if milestone.step >= 3:
-            raise Cancelled
-
-    cancelling.at = cancel
-    with pytest.raises(Cancelled, match=r"step 3.*to resume from"):
-        _run(job, cancelling)
-    assert torch.load(Path(job.work) / CHECKPOINT, weights_only=True)["step"] == 3
-    resumed, recorder = _run(job, resume=True, export=tmp_path / "b")
-    assert [one.step for one in recorder.milestones if one.losses] == [4, 5, 6]
-
-    one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    states = [
-        torch.load(work / CHECKPOINT, weights_only=True)["state"] for work in (tmp_path / "straight", Path(job.work))
-    ]
-    for name, value in states[0]["model"].items():
-        assert torch.equal(value, states[1]["model"][name])
-    assert straight.validation == resumed.validation
-
-
-def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: GuidanceFreeRequest, tmp_path: Path):
-    straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
+def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequest, tmp_path: Path):
+    """Cancelled at a step, or killed, which loses no more than the steps since the last checkpoint."""
 
     class Killed(BaseException):
         """Stands for a power cut."""
 
-    killing = Recorder()
+    straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
+    wanted = _weights(straight.checkpoint)
+    model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
+    for error, at, words in ((Cancelled, 3, r"step 3.*to resume from"), (Killed, 4, "")):
+        work, stopping = tmp_path / error.__name__, Recorder()
 
-    def kill(milestone: Milestone) -> None:
-        if milestone.step == 4:
-            raise Killed
+        def stop(milestone: Milestone, error: type = error, at: int = at) -> None:
+            if milestone.step >= at:
+                raise error
 
-    killing.at = kill
-    with pytest.raises(Killed):
-        _run(job, killing)
-    assert torch.load(Path(job.work) / CHECKPOINT, weights_only=True)["step"] == 3
-    resumed, _ = _run(job, resume=True, export=tmp_path / "b")
-    one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
-    assert all(torch.equal(one[name], other[name]) for name in one)
+        stopping.at = stop
+        with pytest.raises(error, match=words):
+            _run(job, stopping, work=work)
+        assert torch.load(work / CHECKPOINT, weights_only=True)["step"] == 3
+        resumed, recorder = _run(job, work=work, resume=True, export=tmp_path / f"of-{error.__name__}")
+        assert [one.step for one in recorder.milestones if one.losses] == [4, 5, 6]
+        found = _weights(resumed.checkpoint)
+        assert found.keys() == wanted.keys() and all(torch.equal(found[name], wanted[name]) for name in wanted)
+        trained = torch.load(work / CHECKPOINT, weights_only=True)["state"]["model"]
+        assert all(torch.equal(value, trained[name]) for name, value in model.items())
+        assert straight.validation == resumed.validation
 
 
 def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
@@ -177,11 +153,6 @@ def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
     assert open_corpus(Path(job.work).parent / NATURAL_CORPUS).source == "hibari-tts"
     _run(job, manifest="", folder=folder, steps=1, work=tmp_path / "again")
     assert len(teachers) == 1, "what is there is used again, whatever its size"
-
-
-def test_other_models_need_speech(job: GuidanceFreeRequest):
-    with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs speech to learn from: give a manifest"):
-        _run(job, model="F5TTS_v1_Base", manifest="")
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
@@ -231,6 +202,8 @@ def test_a_result_that_cannot_be_written_is_not_lost(job: GuidanceFreeRequest, t
 
 
 def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs speech to learn from: give a manifest"):
+        _run(job, model="F5TTS_v1_Base", manifest="")
     with pytest.raises(CheckpointError, match="F5-TTS v1 Base is not in"):
         _run(job, model="F5TTS_v1_Base", folder="")
     done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})

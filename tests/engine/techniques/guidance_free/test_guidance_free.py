@@ -31,6 +31,8 @@ from paretone.views.quality import judged_utterances
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 from tests.engine.small_speech import setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
+from tests.judges import only_words  # noqa: F401
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 METADATA = {
@@ -102,25 +104,17 @@ def test_profile_with_guidance_has_none_to_write(tmp_path: Path, capsys: pytest.
     assert "no CFG-free weights to write" in capsys.readouterr().err
 
 
-pytestmark = pytest.mark.usefixtures("short_prompts", "only_words")
-
-BENCH_MODEL = "f5-mini"
-
-
 def _errors(*edits: int) -> WordErrors:
     return WordErrors(edits, (8,) * len(edits), ("",) * len(edits))
 
 
-def test_the_difference_is_paired_by_sentence():
+def test_settings_of_the_bench_are_paired():
     one, other = [_errors(0, 1, 0), _errors(2, 0)], [_errors(1, 1, 0), _errors(2, 1)]
     more, low, high = paired_difference(one, other)
     assert more == pytest.approx(2 / 40)
     assert 0 <= low <= more <= high
     assert paired_difference(one, one) == (0, 0, 0)
-
-
-def test_both_settings_start_from_the_same_noise_and_differ_in_their_branches():
-    baseline = Setting(BENCH_MODEL, entry(BENCH_MODEL).options_with(steps=7), seed=3)
+    baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=7), seed=3)
     weights = WeightSet("w-0.67.safetensors", "f" * 64, 0.666667, "model-guidance")
     two = guided(baseline, weights.equivalent_guidance)
     assert two.options["guidance"] == pytest.approx(2, abs=1e-4)
@@ -137,6 +131,7 @@ def test_weights_that_are_not_there_are_said():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts", "only_words")
 def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("pocketsphinx")
     pytest.importorskip("jiwer")

@@ -78,12 +78,6 @@ def _branches(model, ids, problem):
     return predicted_velocity(model, ids, problem), predicted_velocity(model, ids, without_conditions(problem))
 
 
-def test_strengths_of_guidance_that_weights_replace():
-    assert equivalent_guidance(0.5) == 1
-    assert equivalent_guidance(2 / 3) == pytest.approx(2)
-    assert equivalent_guidance(0.75) == 3
-
-
 @pytest.mark.parametrize("weight", [1.0, 1.5, 0.0, -0.2, float("nan")])
 def test_weights_without_a_fixed_point_are_refused_with_the_reason(weight: float):
     with pytest.raises(SettingError, match="between 0 and 1") as refusal:
@@ -92,7 +86,7 @@ def test_weights_without_a_fixed_point_are_refused_with_the_reason(weight: float
         assert "explode" in str(refusal.value)
 
 
-def test_other_options_are_checked():
+def test_options_are_checked_and_drop_as_the_papers():
     with pytest.raises(SettingError, match="known: model-guidance, distillation"):
         GuidanceFreeOptions(0.5, "magic")
     with pytest.raises(SettingError, match="learning rate"):
@@ -101,12 +95,12 @@ def test_other_options_are_checked():
         GuidanceFreeOptions(0.5, matrix_rate=-1)
     with pytest.raises(SettingError, match="latest"):
         GuidanceFreeOptions(0.5, latest=1.5)
-
-
-def test_the_drop_rates_are_the_papers():
     objective = QUICK.objective
     assert objective.drop_both == 0.2
     assert objective.drop_both + objective.drop_audio == pytest.approx(1 - (1 - 0.2) * (1 - 0.3))
+    assert equivalent_guidance(0.5) == 1
+    assert equivalent_guidance(2 / 3) == pytest.approx(2)
+    assert equivalent_guidance(0.75) == 3
 
 
 def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkpoint, examples: Examples):
@@ -116,9 +110,21 @@ def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkp
     assert span_error(conditional, unconditional, problem.span) > 1e-4
     target = recipe._target(ids, problem, conditional, progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+    ids, problem = _problem(examples, drop_both=1.0)
+    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
+    assert torch.equal(target, problem.target)
+    ids, problem = _problem(examples, drop_audio=1.0)
+    assert problem.drops_audio and not problem.drops_text
+    conditional, unconditional = _branches(recipe.model, ids, problem)
+    target = recipe._target(ids, problem, conditional, progress=1.0)
+    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+    ids, problem = _problem(examples)
+    velocity = predicted_velocity(recipe.model, ids, problem)
+    assert not recipe._target(ids, problem, velocity.detach(), progress=1.0).requires_grad
+    assert not any(one.requires_grad for one in recipe._teacher.parameters())
 
 
-def test_the_weight_rises_at_first_and_ends_at_the_latest_time(checkpoint: F5Checkpoint, examples: Examples):
+def test_the_weight_rises_and_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples, weight_warm_up=0.2, latest=0.5)
     ids, problem = _problem(examples)
     conditional, unconditional = _branches(recipe.model, ids, problem)
@@ -127,25 +133,17 @@ def test_the_weight_rises_at_first_and_ends_at_the_latest_time(checkpoint: F5Che
     for progress, weight in ((0.0, 0.0), (0.05, 0.125), (0.2, 0.5), (0.9, 0.5)):
         target = recipe._target(ids, problem, conditional, progress)
         torch.testing.assert_close(target, problem.target + gate * weight * (conditional - unconditional))
-
-
-def test_batches_without_conditions_keep_the_plain_target(checkpoint: F5Checkpoint, examples: Examples):
-    ids, problem = _problem(examples, drop_both=1.0)
-    recipe = _recipe(checkpoint, examples)
-    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
-    assert torch.equal(target, problem.target)
-
-
-def test_batches_with_text_alone_are_guided_as_well(checkpoint: F5Checkpoint, examples: Examples):
-    ids, problem = _problem(examples, drop_audio=1.0)
-    assert problem.drops_audio and not problem.drops_text
-    recipe = _recipe(checkpoint, examples)
-    conditional, unconditional = _branches(recipe.model, ids, problem)
-    target = recipe._target(ids, problem, conditional, progress=1.0)
+    recipe = _recipe(checkpoint, examples, average_difference=True)
+    with torch.no_grad():
+        recipe.average.module.proj_out.weight.mul_(1.5)
+    conditional, unconditional = _branches(recipe.average.module, ids, problem)
+    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
 
 
-def test_distillation_follows_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
+def test_distillation_and_validation_follow_the_guided_model_that_was_started_from(
+    checkpoint: F5Checkpoint, examples: Examples
+):
     recipe = _recipe(checkpoint, examples, method=DISTILLATION, weight=2 / 3)
     with torch.no_grad():
         recipe.model.proj_out.weight.add_(1)  # what is trained does not shape the target
@@ -157,33 +155,15 @@ def test_distillation_follows_the_guided_model_that_was_started_from(checkpoint:
     ids, problem = _problem(examples, drop_both=1.0)
     target = recipe._target(ids, problem, None, progress=1.0)
     torch.testing.assert_close(target, _branches(teacher, ids, problem)[1])
-
-
-def test_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
-    recipe = _recipe(checkpoint, examples, average_difference=True)
-    with torch.no_grad():
-        recipe.average.module.proj_out.weight.mul_(1.5)
-    ids, problem = _problem(examples)
-    conditional, unconditional = _branches(recipe.average.module, ids, problem)
-    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
-    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
-
-
-def test_no_gradient_flows_through_the_target(checkpoint: F5Checkpoint, examples: Examples):
-    recipe = _recipe(checkpoint, examples)
-    ids, problem = _problem(examples)
-    velocity = predicted_velocity(recipe.model, ids, problem)
-    assert not recipe._target(ids, problem, velocity.detach(), progress=1.0).requires_grad
-    assert not any(one.requires_grad for one in recipe._teacher.parameters())
-
-
-def test_the_branches_differ_in_nothing_but_their_conditions(examples: Examples):
-    _, problem = _problem(examples)
-    other = without_conditions(problem)
-    for name in ("noised", "times", "target", "span", "mask"):
-        assert getattr(problem, name) is getattr(other, name)
-    assert other.drops_text and other.drops_audio
-    assert not other.condition.any()
+    recipe = _recipe(checkpoint, examples, weight=2 / 3)
+    for one in recipe._validation_problems:
+        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
+        torch.testing.assert_close(one.conditional, conditional)
+        torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
+    halfway = replace(one, conditional=2 * conditional - one.target)
+    probe = recipe._result(halfway)
+    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
+    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
 def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
@@ -223,19 +203,6 @@ def test_distillation_closes_the_gap_on_held_out_speech(
     assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
 
 
-def test_validation_compares_with_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
-    recipe = _recipe(checkpoint, examples, weight=2 / 3)
-    teacher = checkpoint.build()
-    for one in recipe._validation_problems:
-        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
-        torch.testing.assert_close(one.conditional, conditional)
-        torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
-    halfway = replace(one, conditional=2 * conditional - one.target)
-    probe = recipe._result(halfway)
-    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
-    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
-
-
 def test_all_weights_learn_and_those_started_from_stay(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples)
     before = {name: value.clone() for name, value in recipe.model.named_parameters()}
@@ -271,11 +238,14 @@ def test_the_export_is_a_checkpoint_that_says_what_it_is(
         torch.testing.assert_close(exported.weights[name].float(), value, atol=1e-3, rtol=1e-3)
 
 
-def test_what_the_log_says_is_json(checkpoint: F5Checkpoint, examples: Examples):
+def test_what_the_log_says_is_json_and_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):
     described = json.loads(json.dumps(_recipe(checkpoint, examples).describe()))
     assert described["equivalent_guidance"] == 1
     assert described["initial_weights"] == fingerprint(checkpoint.path)
     assert described["options"]["method"] == MODEL_GUIDANCE
+    e2 = replace(checkpoint, config=VARIANTS["E2TTS_Base"])
+    with pytest.raises(TrainingError, match="not an F5-TTS"):
+        _recipe(e2, examples)
 
 
 def test_another_runs_state_is_refused(tmp_path: Path, checkpoint: F5Checkpoint, examples: Examples):
@@ -298,13 +268,7 @@ def test_muon_goes_on_where_it_stopped(checkpoint: F5Checkpoint, examples: Examp
         assert torch.equal(one, other)
 
 
-def test_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):
-    e2 = replace(checkpoint, config=VARIANTS["E2TTS_Base"])
-    with pytest.raises(TrainingError, match="not an F5-TTS"):
-        _recipe(e2, examples)
-
-
-def test_recordings_are_joined_only_if_tokens_match_frames_and_voices_are_known(examples: Examples):
+def test_recordings_are_joined_and_padded(examples: Examples):
     assert all(batch.joins.all() for batch in validation_batches(examples.held_out, 4))
     anonymous = tuple(replace(one, voice="") for one in examples.held_out)
     assert not any(batch.joins.any() for batch in validation_batches(anonymous, 4))
@@ -312,14 +276,17 @@ def test_recordings_are_joined_only_if_tokens_match_frames_and_voices_are_known(
     (batch,) = validation_batches(characters, 4)
     assert batch.ids.shape == (4, 5)
     assert not batch.joins.any()
-
-
-def test_characters_and_frames_of_a_batch_are_padded_each_for_themselves(examples: Examples):
     one, other = (replace(each, ids=np.arange(count)) for each, count in zip(examples.training, (3, 7), strict=False))
     batch = collate([[one], [other]])
     assert batch.ids.tolist() == [[0, 1, 2, -1, -1, -1, -1], list(range(7))]
     assert batch.lengths.tolist() == [one.frames, other.frames]
     assert not batch.mel[0, one.frames :].any()
+    _, problem = _problem(examples)
+    other = without_conditions(problem)
+    for name in ("noised", "times", "target", "span", "mask"):
+        assert getattr(problem, name) is getattr(other, name)
+    assert other.drops_text and other.drops_audio
+    assert not other.condition.any()
 
 
 @pytest.mark.parametrize(("name", "weight"), [("w-0.50", 0.5), ("w-0.67", 2 / 3)])

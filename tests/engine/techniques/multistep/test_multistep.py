@@ -53,7 +53,7 @@ def test_flow_models_speak_with_it_with_as_many_evaluations_as_steps(method: str
     assert np.isfinite(found).all() and not np.array_equal(found, plain)
 
 
-def test_a_midpoint_start_takes_one_evaluation_more() -> None:
+def test_steps_are_counted_on_the_grid() -> None:
     speech = model()
     chosen = stepping(start="midpoint")
     _, measured = spoken(speech, chosen)
@@ -62,11 +62,7 @@ def test_a_midpoint_start_takes_one_evaluation_more() -> None:
     plan = resolve(speech.info, chosen)
     assert plan.evaluations == 5
     assert plan.ops_ratio(OperationCounts(1.0, 1.0, 1.0, 3, 2)) == pytest.approx(5 / 4)
-
-
-def test_guided_steps_are_counted_on_the_grid() -> None:
-    """Of four steps two are guided; the midpoint start adds an evaluation to the first of them."""
-    speech = model()
+    # Of four steps two are guided; the midpoint start adds an evaluation to the first of them.
     interval = UsedTechnique("guidance_interval", Values(steps=2))
     chosen = stepping(4, interval, start="midpoint")
     _, measured = spoken(speech, chosen)
@@ -74,10 +70,6 @@ def test_guided_steps_are_counted_on_the_grid() -> None:
     counts = speech.operations(scripted(speech, "One.", VOICE, chosen, prepared=False))
     assert measured.ops_ratio == pytest.approx(resolve(speech.info, chosen).ops_ratio(counts), rel=0.02)
     assert any("extrapolates wrongly" in note for note in resolve(speech.info, chosen).notes)
-
-
-def test_one_step_of_it_is_eulers() -> None:
-    speech = model()
     assert np.array_equal(spoken(speech, stepping(1))[0], spoken(speech, setting(1))[0])
     assert any("it is Euler's" in note for note in resolve(speech.info, stepping(1)).notes)
 

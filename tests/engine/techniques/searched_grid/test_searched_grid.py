@@ -70,16 +70,8 @@ def test_the_placed_times_are_those_of_the_run() -> None:
     assert np.array_equal(times_of(plan), np.array(TIMES, np.float32))
     found = spoken(speech, using(grid), grid)
     assert found.measurements.evaluations == 3 and found.measurements.ops_ratio == pytest.approx(3 / 4)
-
-
-def test_the_times_of_a_known_grid_speak_as_that_grid() -> None:
-    speech = model()
     grid = placed(speech, tuple(sampling_grid(4, "uniform", -1.0).tolist()))
     assert np.array_equal(spoken(speech, using(grid), grid).samples, spoken(speech, setting(4)).samples)
-
-
-def test_the_first_step_of_a_placed_grid_can_be_halved() -> None:
-    speech = model()
     grid = placed(speech)
     chosen = using(grid, UsedTechnique("multistep", Values(start="midpoint")))
     assert spoken(speech, chosen, grid).measurements.evaluations == 4
@@ -88,11 +80,16 @@ def test_the_first_step_of_a_placed_grid_can_be_halved() -> None:
     assert any("placed for Euler, and Multistep solver (" in note for note in plan.notes)
 
 
-def test_without_a_search_it_is_not_prepared() -> None:
+def test_without_a_fitting_grid_it_is_not_prepared() -> None:
     speech = model()
     with pytest.raises(NotPrepared, match="search them first"):
         resolve(speech.info, using(None))
     assert resolve(speech.info, using(None, evaluations=6), prepared=False).options["steps"] == 6
+    grid = placed(speech)
+    other = dataclasses.replace(grid.compatibility, fingerprint="1" * 64)
+    strange = dataclasses.replace(grid, compatibility=other)
+    with pytest.raises(ProfileError, match="checkpoint"):
+        resolve(speech.info, using(strange), (strange,))
 
 
 @pytest.mark.parametrize(
@@ -108,15 +105,6 @@ def test_a_grid_for_something_else_is_refused(options: dict, evaluations: int, s
     chosen = dataclasses.replace(using(grid, evaluations=evaluations), options=setting(4, guidance=2.0).options)
     with pytest.raises(ProfileError, match=said):
         resolve(speech.info, chosen, (grid,))
-
-
-def test_a_grid_of_another_checkpoint_is_refused() -> None:
-    speech = model()
-    grid = placed(speech)
-    other = dataclasses.replace(grid.compatibility, fingerprint="1" * 64)
-    strange = dataclasses.replace(grid, compatibility=other)
-    with pytest.raises(ProfileError, match="checkpoint"):
-        resolve(speech.info, using(strange), (strange,))
 
 
 def test_the_options_that_it_replaces_do_not_matter() -> None:

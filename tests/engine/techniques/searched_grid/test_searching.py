@@ -90,9 +90,12 @@ def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     assert sum(distances) / 2 == pytest.approx(found.best.value[0])
 
 
-def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
-    watch = Following()
-    found = search_grid(model(), UTTERANCES[:1], searching(2, passes=1), watch)
+def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, said, read = Following(), model(), []
+    script = said.script
+    monkeypatch.setattr(said, "script", lambda text, *more: (read.append(text), script(text, *more))[1])
+    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1), watch)
+    assert found.trials > 2 and read == ["One.", "One."], "once for many steps, and once for all trials"
     assert found.best.value <= min(one.trial.value for one in found.starts)
     done, total = zip(*watch.done, strict=True)
     assert list(done) == sorted(done) and done[-1] == total[-1]
@@ -125,11 +128,17 @@ def test_many_steps_do_without_what_approximates_them() -> None:
 
 
 # --- Cancelling and going on ------------------------------------------------------------------------------------------
-def test_it_stops_within_a_step() -> None:
+def test_it_stops_within_a_step_and_noise_has_no_end_point() -> None:
     flow = AnalyticFlow()
     with pytest.raises(Cancelled):
         search_grid(flow, UTTERANCES, searching(), Following(checks=MANY + 9))
     assert flow.evaluations <= MANY + 10
+    overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
+    flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
+    with pytest.raises(SettingError, match="set Overshoot to 0"):
+        search_grid(flow, UTTERANCES, searching(), Observer())
+    found = search_grid(flow, UTTERANCES, still(searching()), Observer())
+    assert found.grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
@@ -224,14 +233,6 @@ def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pyt
 
 
 # --- Refused ----------------------------------------------------------------------------------------------------------
-def test_noise_on_the_way_has_no_end_point() -> None:
-    flow = AnalyticFlow()
-    overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
-    flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
-    with pytest.raises(SettingError, match="set Overshoot to 0"):
-        search_grid(flow, UTTERANCES, searching(), Observer())
-    found = search_grid(flow, UTTERANCES, still(searching()), Observer())
-    assert found.grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_it_takes_a_sentence() -> None:

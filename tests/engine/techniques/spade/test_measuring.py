@@ -48,7 +48,10 @@ from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
+
+pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 
 UTTERANCES = tuple(map(Utterance, ("Rice is good.", "The box was thrown."), voices("lm-mini")))
 
@@ -177,7 +180,6 @@ def test_the_same_figures_give_the_same_intervals() -> None:
     assert bootstrapped(DIVERGENCE, each) == bootstrapped(DIVERGENCE, each)
 
 
-pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 TEXTS = workload(["Rice is often served.", "The box was thrown beside the truck."], ["Rice.", "The box was thrown."])
 EARLIER = (
     LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
@@ -204,7 +206,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
     """The results of the study of :func:`definition`, all takes of which are made."""
     folder = tmp_path_factory.mktemp("whole") / "s"
     with Store(folder) as store:
@@ -290,14 +292,11 @@ def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     assert state == FINISHED and adopted.record is not None
 
 
-def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
+def test_takes_of_other_files_or_models_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
     performed(tmp_path / "other", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
     _, _, changed = performed(tmp_path / "other", parse(definition(root)))
     _, _, alone = performed(results, parse(definition(root)))
     assert changed.measures == alone.measures
-
-
-def test_whole_models_with_other_options_are_no_baseline(root: Path, results: Path, tmp_path: Path) -> None:
     _, _, with_tensors = performed(tmp_path / "other", parse(definition(root, grid={"speed": [1.6, 2.0]})))
     _, _, alone = performed(results, parse(definition(root)))
     assert with_tensors.measures == alone.measures

@@ -96,7 +96,7 @@ def test_the_skewed_divergence_has_the_gradient_of_the_divergence_itself() -> No
     assert float(plain) == pytest.approx(float(divergence(seen(1).logits, wanted) + entropy), abs=1e-5)
 
 
-def test_padding_does_not_count() -> None:
+def test_losses_are_relative_and_leave_padding_out() -> None:
     student, teacher = seen(0), seen(1)
     heard = torch.ones(2, 5, dtype=torch.bool)
     heard[1, 3:] = False
@@ -104,19 +104,11 @@ def test_padding_does_not_count() -> None:
     for one in (*student.outputs.values(), student.embedded):
         one[1, 3:] = 1000
     assert (latent_loss(student, teacher, (0, 1), heard), embedding_loss(student, teacher, heard)) == whole
-
-
-def test_relative_errors_do_not_depend_on_the_size_of_the_residual_stream() -> None:
-    student, teacher = seen(0), seen(1)
     before = latent_loss(student, teacher, (0, 1), relative=True)
     for one in (*student.outputs.values(), *teacher.outputs.values()):
         one.mul_(30)
     assert float(latent_loss(student, teacher, (0, 1), relative=True)) == pytest.approx(float(before), rel=1e-5)
     assert float(latent_loss(student, teacher, (0, 1))) > 100 * float(before)
-
-
-def test_the_weights_of_the_terms_sum_to_one() -> None:
-    student, teacher = seen(0), seen(1)
     terms = composite_loss(student, teacher, torch.arange(7), (0, 1))
     named = terms.named()
     others = sum(value for name, value in named.items() if name != "cross_entropy")

@@ -11,7 +11,7 @@ import pytest
 from paretone.errors import SettingError
 from paretone.models.catalogue import entry
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.language_weights import LanguageWeights, find_language_weights
+from paretone.models.files.trained_weights import LanguageWeights, find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniSpeech
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import UsedTechnique

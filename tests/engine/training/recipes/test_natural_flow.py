@@ -29,10 +29,10 @@ from paretone.training.natural_corpus import AlignmentOptions, evened, evened_ph
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions, groups_of, latent_clip
-from paretone.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
 from tests.engine.awake import awake
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
+from tests.tools.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
 from tests.workload import only_in_full, workload
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

@@ -15,11 +15,10 @@ from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.lm_mini import LmMiniFolder
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS, NaturalVoice
 from paretone.paths import resource
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
@@ -157,18 +156,17 @@ def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
     assert learnt.taught.after["among_ten"] > learnt.control.after["among_ten"]
 
 
-def test_tokens_and_codes_are_made_once(tokenizer: Path, tmp_path: Path, codec: Path):
-    first = lm(tokenizer, tmp_path / "work").data
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npz")}
-    assert len(kept) == 2
-    second = lm(tokenizer, tmp_path / "work").data
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    for ours, theirs in zip(first.training, second.training, strict=True):
-        assert np.array_equal(ours.codes, theirs.codes)
-    omni(codec, tmp_path / "work")
-    assert len(kept) == 2
-    omni(codec, tmp_path / "work")
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+def test_tokens_and_codes_are_made_once(tokenizer: Path, codec: Path, tmp_path: Path):
+    for make, part in ((lm, tokenizer), (omni, codec)):
+        work = tmp_path / make.__name__
+        first = make(part, work)
+        kept = {path: path.stat().st_mtime_ns for path in work.rglob("*.npz")}
+        assert len(kept) == 2
+        second = make(part, work)
+        assert {path: path.stat().st_mtime_ns for path in kept} == kept
+        if make is lm:
+            for ours, theirs in zip(first.data.training, second.data.training, strict=True):
+                assert np.array_equal(ours.codes, theirs.codes)
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, tmp_path: Path):
@@ -293,7 +291,7 @@ def test_utterances_follow_each_other_and_positions_begin_anew():
     assert canvases.positions.tolist() == [*range(frames), *range(frames)]
 
 
-def test_prompts_and_padding_are_never_hidden_and_what_is_hidden_is_masked():
+def test_canvases_hide_and_show_what_they_should():
     batch = joined()
     canvases = draw(batch, MASK, replace(PLAIN, begun=0.5, ended=0.5), chance())
     allowed = batch.inside & (torch.arange(batch.text.shape[1]) >= batch.prompts[:, None])
@@ -302,6 +300,18 @@ def test_prompts_and_padding_are_never_hidden_and_what_is_hidden_is_masked():
     assert torch.equal(canvases.codes == MASK, canvases.hidden)
     assert torch.equal(canvases.spoken, batch.codes)
     assert torch.equal(canvases.codes[~canvases.hidden], batch.codes[~canvases.hidden])
+    canvases = draw(batch, MASK, replace(PLAIN, text_dropped=1.0), chance())
+    frames = batch.text.shape[1]
+    text, canvas = canvases.seen[:, :frames], canvases.seen[:, frames:]
+    assert not text.any()
+    assert torch.equal(canvas, batch.inside & (torch.arange(frames) >= batch.prompts[:, None]))
+    told = draw(batch, MASK, PLAIN, chance())
+    assert torch.equal(told.seen, batch.inside.repeat(1, 2))
+    canvases = layer(batch, MASK, 2)
+    assert not canvases.hidden[:, :2].any()
+    after_prompt = batch.inside & (torch.arange(batch.text.shape[1]) >= batch.prompts[:, None])
+    for codebook in (2, 3):
+        assert torch.equal(canvases.hidden[:, codebook], after_prompt)
 
 
 def test_higher_codebooks_are_hidden_more_often_and_any_share_of_the_canvas_is():
@@ -317,17 +327,6 @@ def test_higher_codebooks_are_hidden_more_often_and_any_share_of_the_canvas_is()
     assert float(share.mean()) == pytest.approx(0.69, abs=0.04)
 
 
-def test_without_text_only_the_canvas_is_seen():
-    batch = joined()
-    canvases = draw(batch, MASK, replace(PLAIN, text_dropped=1.0), chance())
-    frames = batch.text.shape[1]
-    text, canvas = canvases.seen[:, :frames], canvases.seen[:, frames:]
-    assert not text.any()
-    assert torch.equal(canvas, batch.inside & (torch.arange(frames) >= batch.prompts[:, None]))
-    told = draw(batch, MASK, PLAIN, chance())
-    assert torch.equal(told.seen, batch.inside.repeat(1, 2))
-
-
 def test_after_a_block_nothing_is_known_and_before_one_everything():
     batch = joined(200)
     ended = draw(batch, MASK, replace(PLAIN, ended=1.0), chance())
@@ -340,15 +339,6 @@ def test_after_a_block_nothing_is_known_and_before_one_everything():
     begun = draw(batch, MASK, replace(PLAIN, begun=1.0), chance())
     before = (~begun.hidden.any(1)).cumprod(1).sum(1)
     assert (before > batch.prompts).float().mean() > 0.7
-
-
-def test_a_layer_is_hidden_with_all_above_it_and_nothing_below():
-    batch = joined()
-    canvases = layer(batch, MASK, 2)
-    assert not canvases.hidden[:, :2].any()
-    after_prompt = batch.inside & (torch.arange(batch.text.shape[1]) >= batch.prompts[:, None])
-    for codebook in (2, 3):
-        assert torch.equal(canvases.hidden[:, codebook], after_prompt)
 
 
 # --- Moving codebooks -------------------------------------------------------------------------------------------------

@@ -1,0 +1,275 @@
+"""Weights trained from a model's checkpoint, recognised by the metadata of their files: CFG-free weights, weights for
+few evaluations, and drafts and students of language models.
+
+A file of weights for few evaluations has the model's official keys, and those of one more embedding
+(:mod:`paretone.models.networks.diffusion`). Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the most on
+which it was trained), ``sway`` (of the grid that the evaluations stand on), ``guidance`` (JSON, the options of the
+guidance that the weights include), ``base`` (SHA-256 of the checkpoint that they were made from), ``steps`` and
+``temperature`` (scale of the initial noise that they are used with; 1 if it is missing).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.files import write_atomically
+from paretone.models.base import RECOVERED, DraftWeights, IntervalWeights, ModelInfo, StudentWeights, WeightSet
+from paretone.models.files.checkpoints import fingerprint, loaded_strictly, metadata_of, read_float_weights
+from paretone.models.files.layer_importance import read_record
+from paretone.models.networks.diffusion import DiffusionTransformer, add_interval
+from paretone.paths import own_place
+from paretone.reading import parsed_json
+from paretone.setting.knobs import Values
+
+WEIGHT_SETS = "cfg_free"
+"""Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
+
+
+def trained_guidance(path: Path) -> float | None:
+    """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it has no guidance in it."""
+    metadata = metadata_of(path)
+    if metadata.get("cfg_free") != "true":
+        return None
+    try:
+        weight = float(metadata["weight"])
+    except (KeyError, ValueError):
+        return None
+    return weight if math.isfinite(weight) and 0 < weight < 1 else None
+
+
+def find_weight_sets(
+    weight_set_folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+) -> tuple[WeightSet, ...]:
+    """The CFG-free weights in ``folders`` that were made from the checkpoint with the fingerprint ``base``, by weight.
+
+    ``check`` may raise to cancel.
+    """
+    found = []
+    for path in sorted(path for folder in weight_set_folders for path in folder.glob("*.safetensors")):
+        weight, metadata = trained_guidance(path), metadata_of(path)
+        if weight is not None and metadata.get("base") == base:
+            found.append(WeightSet(str(path), fingerprint(path, check), weight, metadata.get("method", "")))
+    return tuple(sorted(found, key=lambda one: one.weight))
+
+
+def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
+    """Folders of CFG-free weights of the model with the file ``checkpoint``."""
+    return checkpoint.parent / WEIGHT_SETS, own_place(model) / WEIGHT_SETS
+
+
+INTERVALS = "intervals"
+"""Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
+PREFIX = "ema_model.transformer."
+"""Of the keys in the official layout of F5-TTS."""
+COUNTERS = ("initted", "step")
+"""Keys of that layout that are no weights."""
+
+
+def interval_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
+    """Folders of such weights of the model with the file ``checkpoint``."""
+    return checkpoint.parent / INTERVALS, user_folder(model)
+
+
+def user_folder(model: str) -> Path:
+    """Folder of those that the user trained."""
+    return own_place(model) / INTERVALS
+
+
+def interval_metadata(weights: IntervalWeights, base: str, steps: int) -> dict[str, str]:
+    """Metadata of a file of ``weights``, whose path and fingerprint do not matter."""
+    return {
+        "interval": "true",
+        "method": weights.method,
+        "evaluations": str(weights.evaluations),
+        "sway": f"{weights.sway:.6g}",
+        "guidance": json.dumps(dict(weights.guidance), sort_keys=True),
+        "base": base,
+        "steps": str(steps),
+        "temperature": f"{weights.temperature:.6g}",
+    }
+
+
+def described_interval(found: Mapping[str, str], path: str, digest: str) -> IntervalWeights | None:
+    """What the metadata ``found`` says of the file at ``path`` with the fingerprint ``digest``; ``None`` if it is no
+    such file or says less than it must."""
+    if found.get("interval") != "true":
+        return None
+    try:
+        evaluations, sway = int(found["evaluations"][:9]), float(found["sway"])
+        temperature = float(found.get("temperature", 1))
+        guidance = {str(name): float(value) for name, value in parsed_json(found["guidance"]).items()}
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return None
+    if evaluations < 1 or not all(map(math.isfinite, (sway, temperature, *guidance.values()))) or temperature <= 0:
+        return None
+    return IntervalWeights(path, digest, evaluations, sway, Values(guidance), found.get("method", ""), temperature)
+
+
+def find_interval_weights(
+    places: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+) -> tuple[IntervalWeights, ...]:
+    """Those in the folders ``places`` that were made from the checkpoint with the fingerprint ``base``. ``check`` may
+    raise to cancel."""
+    found = []
+    for path in sorted(path for place in places for path in place.glob("*.safetensors")):
+        told = metadata_of(path)
+        if told.get("base") == base and described_interval(told, str(path), ""):
+            one = described_interval(told, str(path), fingerprint(path, check))
+            assert one is not None
+            found.append(one)
+    return tuple(found)
+
+
+def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
+    """A backbone as the model's ``own`` with such weights, on its device, ready for inference. Raises
+    :class:`CheckpointError`."""
+
+    def make() -> DiffusionTransformer:
+        made = type(own)(own.config)  # type: ignore[call-arg]
+        add_interval(made)
+        return made
+
+    path = Path(weights.path)
+    backbone = loaded_strictly(make, plain_names(read_float_weights(path)), str(path))
+    backbone = backbone.to(own.final_norm.linear.weight.device).eval().requires_grad_(False)
+    backbone.fuse()
+    return backbone
+
+
+def plain_names(content: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights by the backbone's own names."""
+    return {name.removeprefix(PREFIX): value for name, value in content.items() if name not in COUNTERS}
+
+
+def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mapping[str, str]) -> None:
+    """Write ``weights``, by their names in the model's official layout, in half precision, whole or not at all.
+    Rotary frequencies stay as they are, because positions multiply their error. Raises :class:`OSError`."""
+    stored = {
+        name: value.cpu().contiguous().to(value.dtype if name.endswith("inv_freq") else torch.float16)
+        if value.is_floating_point()
+        else value
+        for name, value in weights.items()
+    }
+    write_atomically(path, save(stored, dict(told)))
+
+
+def require_interval_weights(path: Path) -> IntervalWeights:
+    """What the file at ``path`` says of itself. Raises :class:`CheckpointError` if it is no such file."""
+    found = described_interval(metadata_of(path), str(path), fingerprint(path))
+    if found is None:
+        raise CheckpointError(f"{path} holds no weights for few evaluations by its metadata; choose a file that does.")
+    return found
+
+
+DRAFTS, STUDENTS = "drafts", "students"
+"""Folders of them, next to the model (bundled) and in the user's own place for it."""
+
+
+@dataclass(frozen=True)
+class LanguageWeights:
+    drafts: tuple[DraftWeights, ...] = ()
+    """The one that was named first comes first."""
+    students: tuple[StudentWeights, ...] = ()
+    """Likewise, those that are recovered before the stages on the way there."""
+    foreign: tuple[str, ...] = ()
+    """Files that were made from another checkpoint."""
+    layer_order: tuple[int, ...] = ()
+    """Layers from the most to the least important, if that was measured."""
+
+    def on(self, info: ModelInfo) -> ModelInfo:
+        return replace(
+            info,
+            drafts=self.drafts,
+            students=self.students,
+            foreign=self.foreign,
+            layer_order=self.layer_order,
+        )
+
+
+def find_language_weights(
+    folders: Sequence[Path], base: str, check: Callable[[], None] = lambda: None
+) -> LanguageWeights:
+    """Drafts and students in ``drafts`` and ``students`` of ``folders``, the last of these first, that were made from
+    the checkpoint with the fingerprint ``base``. ``check`` may raise to cancel. Raises
+    :class:`CheckpointError` if the measurement of layers is damaged."""
+    found: dict[str, list] = {DRAFTS: [], STUDENTS: []}
+    foreign = []
+    for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
+        for path in (path for folder in reversed(folders) for path in sorted((folder / kind).glob("*.safetensors"))):
+            metadata = metadata_of(path)
+            if metadata.get("kind") != name:
+                continue
+            if metadata.get("base") == base:
+                found[kind].append(read(path, metadata, check))
+            else:
+                foreign.append(str(path))
+    record = read_record(folders, base)
+    order = () if record is None else record.order
+    drafts, students = (tuple(filter(None, found[kind])) for kind in (DRAFTS, STUDENTS))
+    students = tuple(sorted(students, key=lambda one: not one.recovered))
+    return LanguageWeights(drafts, students, tuple(foreign), order)
+
+
+def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
+    """Description of the draft in the file ``path``. Raises :class:`CheckpointError` if it is not a draft made from the
+    checkpoint with the fingerprint ``base``."""
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing; give the file of a draft.")
+    metadata = metadata_of(path)
+    draft = _draft(path, metadata, check) if metadata.get("kind") == "draft" else None
+    if draft is None:
+        raise CheckpointError(f"{path} is not a draft; give the file that a training of one has written.")
+    if metadata.get("base") != base:
+        raise CheckpointError(f"The draft {path} was made from another checkpoint; train without it, or from that one.")
+    return draft
+
+
+def places(model: str, folder: Path) -> tuple[Path, ...]:
+    """Folders of drafts, students and layer measurements of the model whose checkpoint is in ``folder``; the user's own
+    last."""
+    own = own_place(model)
+    return (own,) if own == folder else (folder, own)
+
+
+def places_of(info: ModelInfo) -> tuple[Path, ...]:
+    """As :func:`places`, of the loaded model that ``info`` describes."""
+    checkpoint = Path(info.checkpoint)
+    return places(info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
+
+
+def _draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> DraftWeights | None:
+    retained, trained = (_layers(metadata.get(name, "")) for name in ("retained", "trained"))
+    if not retained or trained is None:
+        return None
+    return DraftWeights(str(path), fingerprint(path, check), retained, trained, metadata.get("head") == "true")
+
+
+def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> StudentWeights | None:
+    retained = _layers(metadata.get("retained", ""))
+    if not retained:
+        return None
+    try:
+        minutes = float(metadata.get("minutes", "0"))
+    except ValueError:
+        minutes = 0.0
+    return StudentWeights(str(path), fingerprint(path, check), retained, metadata.get("stage", RECOVERED), minutes)
+
+
+def _layers(text: str) -> tuple[int, ...] | None:
+    """Ascending layer numbers from JSON, or ``None`` if it is something else."""
+    try:
+        layers = parsed_json(text)
+    except ValueError:
+        return None
+    if not isinstance(layers, list) or not all(isinstance(one, int) and one >= 0 for one in layers):
+        return None
+    return tuple(layers) if layers == sorted(set(layers)) else None

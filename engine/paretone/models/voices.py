@@ -1,0 +1,245 @@
+"""The voices that ship, and the user's own recordings. Torch-free.
+
+The folder of those that ship has an index, ``voices.json``: the title of each voice in the order in which they are
+offered, with the factors on pitch and formants that make it of the speaker's own. Every voice is a recording,
+``NAME.wav``, and ``NAME.json`` with its text and the phones with their times, as the bundled models read them.
+
+The id of a recording of the user's is ``own:me.wav:3f2a9c0d12345678``, with the beginning of the file's SHA-256. So a
+profile, a report or a table says which recording spoke, and nothing of the folders of the machine where it was made.
+Where the recording lies is in :attr:`paretone.models.base.Voice.audio`, which is not shared.
+
+Run as a script, this file checks a recording and its transcript before they become a voice and prints what it found as
+JSON: reading texts needs torch, and pocketsphinx holds the interpreter's lock while it listens.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from paretone.audio.recording import read_recording
+from paretone.errors import AudioError, PlainError
+from paretone.models.base import Voice
+from paretone.own_process import command
+from paretone.paths import resource
+from paretone.reading import first_line, read_json, require_regular
+
+PLACE = ("voices", "natural")
+"""Their resource folder."""
+INDEX = "voices.json"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How the speaker, hibari-tts, came by a voice."""
+
+    pitch: float
+    formant: float
+    """Factors on the speaker's own."""
+
+
+def shipped_voices() -> tuple[Voice, ...]:
+    """All of them, the usual one first."""
+    folder = resource(*PLACE)
+    return tuple(read_voice(folder, one, about["title"]) for one, about in _index(folder)["voices"].items())
+
+
+def shipped_names() -> tuple[str, ...]:
+    """The ids of :func:`shipped_voices`."""
+    return tuple(_index(resource(*PLACE))["voices"])
+
+
+def origin_of(voice: Voice) -> Origin | None:
+    """How ``voice`` came to be, if its recording is one of those that ship, by whatever path and name it is given."""
+    folder = resource(*PLACE)
+    for name, about in _index(folder)["voices"].items():
+        with suppress(OSError):  # There is no such file.
+            if (folder / f"{name}.wav").samefile(voice.audio):
+                return Origin(about["pitch"], about["formant"])
+    return None
+
+
+def read_voice(folder: Path, name: str, title: str = "") -> Voice:
+    """The voice in ``folder`` called ``name``: ``name.wav``, and ``name.json`` with its text and phones. Raises
+    :class:`AudioError` if that cannot be read."""
+    path = folder / f"{name}.json"
+    try:
+        data = read_json(path)
+        phones = tuple((str(phone), float(start), float(end)) for phone, start, end in data["phones"])
+        if not all(map(math.isfinite, (time for _, *times in phones for time in times))):
+            raise ValueError("a phone has no time")
+        return Voice(name, title or name, str(folder / f"{name}.wav"), str(data["text"]), phones)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AudioError(f"The voice {path} cannot be read ({first_line(error)}); install Paretone again.") from error
+
+
+@functools.cache
+def _index(folder: Path) -> Mapping[str, Any]:
+    path = folder / INDEX
+    try:
+        index: Mapping[str, Any] = read_json(path)
+    except (OSError, ValueError) as error:
+        raise AudioError(
+            f"The voices in {path} cannot be read ({first_line(error)}); install Paretone again."
+        ) from error
+    return index
+
+
+_titles: dict[str, str] = {}
+"""Titles of the user's recordings, by id."""
+_PREFIX = "own:"
+_DIGITS = 16
+_FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
+
+
+def own_voice(recording: str | Path, transcript: str = "") -> Voice:
+    """The voice of a recording. It is read once, for its fingerprint; one that cannot be read has its name alone."""
+    path = Path(recording)
+    return Voice(_id(path), path.stem, str(recording), transcript)
+
+
+def is_own(voice: str) -> bool:
+    """Whether a voice is the user's own, by its id."""
+    return voice.startswith(_PREFIX)
+
+
+def known_as(voices: Iterable[Voice]) -> None:
+    """Show the user's recordings by the titles of ``voices``, in place of earlier ones."""
+    global _titles
+    _titles = {one.id: one.title for one in voices}  # In place of the earlier ones at once: the engine's thread reads.
+
+
+def shown_name(voice: str) -> str:
+    """A voice's name for people, by its id: the title of the user's recording if known, or else its file name."""
+    if title := _titles.get(voice):
+        return title
+    return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
+
+
+def without_folder(voice: str) -> str:
+    """The id of a voice as it is now; what was kept earlier ends with the path of the recording."""
+    path = voice.removeprefix(_PREFIX)
+    if not is_own(voice) or not set("/\\") & set(path):
+        return voice
+    if Path(path).is_file():
+        return _id(Path(path))
+    return _PREFIX + re.split(r"[/\\]", path)[-1]
+
+
+def with_folder(voice: Voice) -> str:
+    """The id of earlier versions, with the path: the inverse of :func:`without_folder`."""
+    return f"{_PREFIX}{voice.audio}" if is_own(voice.id) else voice.id
+
+
+def _id(path: Path) -> str:
+    try:
+        seen = require_regular(path)
+        return f"{_PREFIX}{path.name}:{_fingerprint(path, seen.st_size, seen.st_mtime_ns)}"
+    except OSError:
+        return f"{_PREFIX}{path.name}"
+
+
+@lru_cache(maxsize=8192)
+def _fingerprint(path: Path, size: int, changed: int) -> str:
+    """Cached per file version: lists of thousands of recordings are read often."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
+
+
+LONGEST_EXAMINATION = 300.0
+"""Seconds after which the check is given up."""
+_PATIENCE = 0.1
+"""Seconds between calls of ``given_up``."""
+_SHORTENED = "shortened"
+
+
+@dataclass(frozen=True)
+class Examined:
+    seconds: float = 0.0
+    problem: str = ""
+    """Why it cannot be one, as a sentence."""
+    doubts: tuple[str, ...] = ()
+    """Why it may not say its transcript, as sentences."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the recording, and what could not be checked, as sentences."""
+
+
+def examine(
+    recording: str | Path,
+    transcript: str = "",
+    shortened: bool = True,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Examined:
+    """:func:`examined`, in a separate process that ends once ``given_up`` says so. Without a transcript the recording
+    is read, and no more."""
+    try:
+        read = read_recording(recording)
+    except AudioError as error:
+        return Examined(problem=str(error))
+    if not transcript.strip():
+        return Examined(read.seconds, notes=read.notes)
+    asked = str(recording), transcript, _SHORTENED if shortened else ""
+    try:
+        found = json.loads(_output(command(__name__, *asked), given_up).splitlines()[-1])
+        return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
+        why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else "the check failed"
+        unknown = f"Whether {Path(recording).name} says its transcript could not be checked: {why}."
+        return Examined(read.seconds, notes=(*read.notes, unknown))
+
+
+def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
+    """Output of a process, which is killed after :data:`LONGEST_EXAMINATION` or once ``given_up`` is true."""
+    until = time.monotonic() + LONGEST_EXAMINATION
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        while True:
+            try:
+                output, _ = child.communicate(timeout=_PATIENCE)
+            except subprocess.TimeoutExpired:
+                if given_up() or time.monotonic() > until:
+                    child.kill()
+                    raise
+            else:
+                if child.returncode:
+                    raise subprocess.CalledProcessError(child.returncode, arguments)
+                return output
+
+
+def examined(recording: str | Path, transcript: str, shortened: bool = True) -> Examined:
+    """Hold ``transcript`` against a recording, both ``shortened`` as for models that take only a beginning."""
+    from paretone.audio.prompt import is_cut  # Here, because the window imports this file as it starts.
+    from paretone.front_end import transcripts
+
+    name = Path(recording).name
+    try:
+        read = read_recording(recording)
+        seconds = read.seconds
+        if shortened and is_cut(read):
+            try:
+                read, transcript = transcripts.fitted(read, transcript, name)
+            except AudioError as error:
+                return Examined(seconds, doubts=(str(error),), notes=read.notes)
+        heard = transcripts.hear(read.samples, read.sample_rate, transcript)
+        found, unchecked = transcripts.doubts(heard, name), transcripts.unchecked(heard, name)
+    except PlainError as error:
+        return Examined(problem=str(error))
+    if heard.foreign and found:
+        unchecked = ""
+    return Examined(seconds, "", found, (*read.notes, unchecked) if unchecked else read.notes)
+
+
+if __name__ == "__main__":
+    given, said, how = sys.argv[1:]
+    print(json.dumps(asdict(examined(given, said, bool(how)))))

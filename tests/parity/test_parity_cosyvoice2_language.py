@@ -1,0 +1,308 @@
+"""CosyVoice 2's language model, its transformer and how it decodes, against the official code."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor
+
+from paretone.models.cosyvoice2 import text
+from paretone.models.cosyvoice2.language_model import (
+    END,
+    STOPS,
+    CosyNames,
+    LanguageModel,
+    PromptIds,
+    Ratios,
+)
+from paretone.models.cosyvoice2.text import ENOUGH, LONGEST, SHORTEST, normalised, pieces
+from paretone.models.families.language_network import TokenModel
+from paretone.models.families.training_layout import IGNORED
+from paretone.models.networks.causal import NOTHING, CausalConfig
+from paretone.sampling.autoregressive import Request, decode
+from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
+from paretone.training.spoken_tokens import collate_rows
+from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.peers.cosyvoice2 import OfficialLoop
+
+EMBEDDED, LOSS = 1e-6, 1e-4
+
+
+def is_language_model(description: dict) -> bool:
+    return {"qwen2_config", "qwen2lm", "bistream"} <= set(description)
+
+
+LANGUAGE_MODELS = fixtures("ar", is_language_model)
+prompts = pytest.mark.parametrize("fixture", LANGUAGE_MODELS)
+
+
+def ratios_of(fixture: Fixture, case: str) -> Ratios:
+    """Of speech tokens to text tokens, as far as the words about the case give them."""
+    said = fixture.description["cases"][case]["desc"]
+    least, most = (re.search(rf"{which} ratio ([\d.]+)", said) for which in ("min", "max"))
+    usual = Ratios()
+    return Ratios(float(least[1]) if least else usual.minimum, float(most[1]) if most else usual.maximum)
+
+
+def tensors(fixture: Fixture) -> dict[str, Tensor]:
+    return load_file(fixture.folder / f"{fixture.name}.io.safetensors")
+
+
+def model_of(fixture: Fixture) -> LanguageModel:
+    full_precision()
+    weights = load_file(fixture.folder / f"{fixture.name}.weights.safetensors")
+    config = CausalConfig.read(fixture.description["qwen2_config"])
+    # The fixture leaves out the head that is tied to the text's table.
+    weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
+    return LanguageModel.from_official(weights, config, fixture.name)
+
+
+def ids(golden: dict[str, Tensor], name: str) -> tuple[int, ...]:
+    return tuple(golden[name].flatten().tolist())
+
+
+@prompts
+def test_parity_cosyvoice2_lm_ids(fixture: Fixture) -> None:
+    said, model = fixture.description["qwen2lm"], model_of(fixture)
+    assert model.codes == said["speech_token_size"]
+    assert model.codes + END == said["eos"]
+    assert list(model.tokens.stops) == said["stop_token_ids"] and len(model.tokens.stops) == STOPS
+
+
+@prompts
+def test_parity_cosyvoice2_lm_prompt(fixture: Fixture) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    prompt = PromptIds(ids(golden, "prompt_text"), ids(golden, "prompt_speech_token"))
+    request = model.request(prompt, ids(golden, "text"))
+    assert_close(request.embedded, golden["lm_input"], EMBEDDED, "lm_input")
+    with torch.inference_mode():
+        hidden = model.tokens.transformer(request.embedded, positions=request.positions)
+    assert_close(hidden, golden["prefill_hidden"], LOSS, "prefill_hidden")
+
+
+@prompts
+@pytest.mark.parametrize("case", ["maxlen", "ratio", "noprompt"])
+def test_parity_cosyvoice2_lm_lengths(fixture: Fixture, case: str) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    request = model.request(PromptIds(), ids(golden, "text"), ratios_of(fixture, case))
+    assert request.maximum == fixture.description["cases"][case]["n_tokens"]
+    assert model.request(PromptIds(), ids(golden, "text")).minimum == len(golden["eos_minlen.tokens"])
+
+
+@prompts
+def test_parity_cosyvoice2_lm_training_rows(fixture: Fixture) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    names = CosyNames(len(model.text), len(model.marks))
+    rows = []
+    for number in range(len(golden["train.text_token"])):
+        text, speech = (
+            golden[f"train.{kind}_token"][number, : golden[f"train.{kind}_token_len"][number]].tolist()
+            for kind in ("text", "speech")
+        )
+        rows.append(names.row(text, speech, model.codes))
+    batch = collate_rows(rows)
+    assert [len(row.labels) for row in rows] == golden["train.unistream.lm_input_len"].tolist()
+    # Upstream marks what is not predicted, and embeddings after the end of a row, by -1.
+    assert torch.equal(batch.labels.masked_fill(~batch.predicting, -1), golden["train.unistream.lm_target"])
+    embedded = F.embedding(batch.ids, torch.cat([model.text, model.marks, model.tokens.embedding]))
+    filled = torch.where(batch.heard[..., None], embedded, -1.0)
+    assert_close(filled, golden["train.unistream.lm_input"], EMBEDDED, "lm_input")
+    with torch.inference_mode():
+        logits = model.tokens.logits(model.tokens.transformer(embedded))
+    loss = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=IGNORED)
+    assert_close(loss[None], golden["train.unistream.loss"], LOSS, "loss")
+    right = (logits.argmax(-1) == batch.labels)[batch.predicting].float().mean()
+    assert_close(right[None], golden["train.unistream.acc"], LOSS, "acc")
+
+
+RELATIVE = 1e-4
+"""Of the range of what is compared."""
+OFFICIALLY_MASKED = 1
+"""Of three stop ids, the official code masks one before the least length."""
+models = pytest.mark.parametrize("kind", ["plain", "optimised"])
+
+
+def assert_near(found: Tensor, expected: Tensor, what: str) -> None:
+    span = (expected.max() - expected.min()).item()
+    assert_close(found, expected, RELATIVE * span, what)
+
+
+def token_model(model: LanguageModel, kind: str) -> TokenModel:
+    return model.tokens.optimised() if kind == "optimised" else model.tokens
+
+
+def official_request(model: LanguageModel, fixture: Fixture, case: str) -> Request:
+    golden = tensors(fixture)
+    prompt = PromptIds(ids(golden, "prompt_text"), ids(golden, "prompt_speech_token"))
+    request = model.request(
+        PromptIds() if case == "noprompt" else prompt, ids(golden, "text"), ratios_of(fixture, case)
+    )
+    return replace(request, masked_stops=OFFICIALLY_MASKED)
+
+
+def forced(model: LanguageModel, golden: dict[str, Tensor]) -> Tensor:
+    """Embeddings of the fixture's prompt and of the tokens after it."""
+    return torch.cat([golden["lm_input"], model.embed_speech(ids(golden, "tf_tokens"))[None]], dim=1)
+
+
+class Recording(Greedy):
+    """Remembers the scores that it is given."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "seen", [])
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        self.seen.extend(logits.clone())
+        return super().probabilities(logits, history)
+
+
+@models
+@pytest.mark.parametrize(("fixture", "case"), cases(LANGUAGE_MODELS, lambda fixture: fixture.description["cases"]))
+def test_parity_cosyvoice2_lm_greedy(fixture: Fixture, kind: str, case: str) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    model.tokens.bias += golden[f"{case}.llm_decoder_bias_delta"]
+    sampler, said = Recording(), fixture.description["cases"][case]
+    request = official_request(model, fixture, case)
+    cycles = list(decode(token_model(model, kind), request, sampler, Uniforms(0)))
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    assert tokens == golden[f"{case}.tokens"].tolist()
+    assert (len(tokens), len(cycles)) == (said["n_tokens"], said["n_sampler_calls"])
+    assert cycles[-1].stopped is (len(cycles) > len(tokens))
+    expected = golden[f"{case}.logp_seen_by_sampler"]
+    # The official code masks after the softmax, which leaves a constant between the two.
+    found = torch.stack(sampler.seen[: len(expected)]).log_softmax(-1)
+    expected = expected.log_softmax(-1)
+    assert torch.equal(found.isinf(), expected.isinf())
+    assert_near(found.nan_to_num(neginf=0), expected.nan_to_num(neginf=0), "log-probabilities")
+
+
+@prompts
+def test_parity_cosyvoice2_lm_every_layer(fixture: Fixture) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    outputs = []
+    with torch.inference_mode():
+        embedded = forced(model, golden)
+        hidden = model.tokens.transformer(embedded, probe=lambda layer, name, value: outputs.append(value))
+        logits = model.tokens.logits(hidden)
+    expected = golden["tf_hidden_states"]
+    length = expected.shape[1]
+    found = [embedded, *outputs[:-1], hidden]
+    assert len(found) == len(expected)
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert_near(one[0, -length:], other, f"hidden state {number}")
+    assert_near(logits[0, -length:], golden["tf_logits"], "logits")
+
+
+@prompts
+@models
+@pytest.mark.parametrize("case", ["subset_keep", "subset_draft"])
+@pytest.mark.parametrize("way", ["kept", "skipped"])
+def test_parity_cosyvoice2_lm_some_layers(fixture: Fixture, kind: str, case: str, way: str) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    retained, tokens = golden[f"{case}.layers"].tolist(), token_model(model, kind)
+    skip = frozenset(range(tokens.transformer.config.layers)) - set(retained) if way == "skipped" else NOTHING
+    transformer = tokens.transformer if skip else tokens.kept(retained).transformer
+    with torch.inference_mode():
+        logits = tokens.logits(transformer(forced(model, golden), skip=skip))
+    expected = golden[f"{case}.logits"]
+    assert_near(logits[0, -len(expected) :], expected, "logits")
+
+
+@prompts
+@models
+@pytest.mark.parametrize("block", [1, 4, 7])
+def test_parity_cosyvoice2_lm_in_blocks(fixture: Fixture, kind: str, block: int) -> None:
+    golden, model = tensors(fixture), model_of(fixture)
+    tokens = token_model(model, kind)
+    embedded = forced(model, golden)
+    cache = tokens.cache(embedded.shape[1] + 3)
+    with torch.inference_mode():
+        parts = []
+        for part in embedded.split(block, dim=1):
+            # What was rejected leaves nothing behind.
+            start = cache.length
+            tokens.transformer(torch.randn(1, 3, part.shape[-1]), cache)
+            cache.crop(start)
+            parts.append(tokens.transformer(part, cache))
+        logits = tokens.logits(torch.cat(parts, dim=1))
+    expected = golden["tf_logits"]
+    assert_near(logits[0, -len(expected) :], expected, "logits")
+
+
+@pytest.mark.parametrize(("fixture", "case"), cases(LANGUAGE_MODELS, lambda fixture: fixture.description["cases"]))
+def test_parity_cosyvoice2_official_loop(fixture: Fixture, case: str) -> None:
+    pytest.importorskip("transformers")
+    golden, model = tensors(fixture), model_of(fixture)
+    tokens, config = model.tokens, CausalConfig.read(fixture.description["qwen2_config"])
+    assert tokens.bias is not None
+    bias = tokens.bias + golden[f"{case}.llm_decoder_bias_delta"]
+    weights = tokens.plain_transformer.state_dict()
+    loop = OfficialLoop(config, weights, model.text, tokens.embedding.detach(), tokens.head, bias, tokens.codes)
+    request = official_request(model, fixture, case)
+    found, scores = loop.speak(request.embedded, request.minimum, request.maximum, keep=True, greedy=True)
+    assert found == golden[f"{case}.tokens"].tolist()
+    expected = golden[f"{case}.logp_seen_by_sampler"]
+    assert torch.equal(scores.isinf()[: len(expected)], expected.isinf())
+    assert_near(scores[: len(expected)].nan_to_num(neginf=0), expected.nan_to_num(neginf=0), "log-probabilities")
+
+
+PROBABILITY = 1e-5
+samplers = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "ras_sampling" in said.get("source", "")))
+
+
+@samplers
+@pytest.mark.parametrize(("variant", "name"), [("2026", "ras_head"), ("2025", "ras_pre_f2ddcbe")])
+def test_parity_cosyvoice2_ras(fixture: Fixture, variant: str, name: str) -> None:
+    sampler = RepetitionAware(variant)
+    for case in fixture.description["cases"]:
+        golden = {part: fixture[f"{case['name']}.{part}"] for part in ("logits", "history", "nucleus", name)}
+        history = golden["history"].tolist()
+        assert len(history) == case["history_len"]
+        if case["mask_eos"]:
+            golden["logits"][fixture.description["speech_token_size"]] = -math.inf
+        found = sampler.probabilities(golden["logits"][None], history)[0]
+        assert_close(found, golden[name], PROBABILITY, f"{name} of {case['name']}")
+        nucleus = sampler.probabilities(golden["logits"][None], [])[0]
+        assert_close(nucleus, golden["nucleus"], PROBABILITY, f"the nucleus of {case['name']}")
+        assert (nucleus > 0).sum() == case["nucleus_size"]
+
+
+IMPROVED_NUMBER = re.compile(r"\d[.,:/]\d|\d{4}|(?<!\d)0\d|[^\s\d]\d|\d[^\s\d.,;!?]")
+
+
+def is_text(description: dict) -> bool:
+    return "tokenizer_stand_in" in description
+
+
+def count(piece: str) -> int:
+    """Words and signs, which the fixture counted instead of tokens."""
+    return len(re.findall(r"\w+|[^\w\s]", piece))
+
+
+@pytest.fixture(autouse=True)
+def without_wetext(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "_official_normaliser", lambda language: None)
+
+
+@pytest.mark.parametrize("fixture", fixtures("ar", is_text))
+def test_parity_cosyvoice2_text(fixture: Fixture) -> None:
+    sizes = fixture.description["params"]
+    assert (sizes["token_max_n"], sizes["token_min_n"], sizes["merge_len"]) == (LONGEST, ENOUGH, SHORTEST)
+    rows = fixture.description["rows"]
+    assert [normalised(row["text"], improved=False)[0] for row in rows] == [row["joined"] for row in rows]
+    assert [list(pieces(row["joined"], count)) for row in rows] == [row["split"] for row in rows]
+
+
+@pytest.mark.parametrize("fixture", fixtures("ar", is_text))
+def test_parity_cosyvoice2_text_improved_differs_in_numbers_only(fixture: Fixture) -> None:
+    """Short whole numbers apart, which both ways read alike."""
+    for row in fixture.description["rows"]:
+        if not IMPROVED_NUMBER.search(row["text"]):
+            assert normalised(row["text"])[0] == row["joined"]
