@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.audio.mel import MelFrontEnd
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end import transcripts
@@ -184,7 +183,7 @@ class PromptReader:
             voice = replace(voice, transcript=said)
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
-        samples = resample(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
         frames, notes = prompt_frames(len(samples)), recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
