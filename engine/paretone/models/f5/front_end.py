@@ -7,7 +7,6 @@ Duration and loudness follow the official rules around the sampler (``infer/util
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import unread_transcript
+from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.text import (
@@ -38,7 +38,7 @@ from paretone.models.f5.text import (
     split,
     split_for_streaming,
 )
-from paretone.models.families.voices import Remembered, changed, transcript_of
+from paretone.models.families.voices import changed, transcript_of
 
 TARGET_LEVEL = 0.1
 """Root mean square that quieter prompts are raised to."""
@@ -113,8 +113,10 @@ class PromptLevel:
         return samples * self.level / TARGET_LEVEL if self.raised else samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prompt:
+    """Equal only to itself."""
+
     voice: Voice
     mel: Tensor = field(repr=False)
     """(1, frames, bands) natural-log mel of the recording, on the CPU."""
@@ -164,7 +166,7 @@ class PromptReader:
         self._mel = mel
         self._whole_frames = whole_frames
         self._phones = phones
-        self._prompts: Remembered[Prompt] = Remembered()
+        self._prompts: LastUsed[Prompt] = LastUsed(1)
 
     def __call__(self, voice: Voice) -> Prompt:
         """The prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""
@@ -230,7 +232,7 @@ class FramePhones:
     def __init__(self, folder: Path) -> None:
         self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
         self._reader = NaturalReader()
-        self._alignments: Remembered[Alignment] = Remembered(operator.is_)
+        self._alignments: LastUsed[Alignment] = LastUsed(1)
 
     @property
     def phones(self) -> tuple[str, ...]:
