@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from paretone_app.widgets.action import Action
 
-Acts = TypeVar("Acts")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Acts = TypeVar("Acts", bound="DataclassInstance")
 
 
 def acts(number: int) -> list[Action]:

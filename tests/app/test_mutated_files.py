@@ -12,7 +12,7 @@ from PySide6.QtCore import QSettings
 
 from paretone.paths import data_folder
 from paretone_app.features.strategy.state import read_record, write_record
-from paretone_app.features.studies.opened import StudiesMemory
+from paretone_app.features.studies.presenter import StudiesMemory
 from paretone_app.features.tradeoff.saved import find, read
 from paretone_app.shell import only_window
 from paretone_app.state.app_state import AppState

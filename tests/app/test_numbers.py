@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QGraphicsSimpleTextItem,
     QHeaderView,
     QLabel,
-    QPushButton,
     QTableView,
     QWidget,
 )
@@ -33,7 +32,7 @@ from paretone_app.plotting.frame import TickAxis
 from paretone_app.plotting.words import Labels, Legend
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.differences import label_of, technique_text
-from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import DoubleSpinBox
 from tests.app.shell.running import run
 
@@ -142,8 +141,8 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     assert window.notices.banner.text == "δ must be between 0,0 and 1,5.", "the engine's sentences, too"
     window.status.say("Layer 3 of 8, error 0.073")
     assert window.status.text == "Layer 3 of 8, error 0,073"
-    build.allow(button := QPushButton(), "δ must not be below 0.1.")
-    assert button.toolTip() == "δ must not be below 0,1."
+    (action := Action("Calibrate")).set_reason("δ must not be below 0.1.")
+    assert action.reason == "δ must not be below 0,1."
 
 
 def _texts(around: QWidget) -> Iterator[str]:

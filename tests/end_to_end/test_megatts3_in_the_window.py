@@ -65,7 +65,7 @@ def test_three_branches_from_baseline_to_attention(
     assert strategy.table.skipped_share > 0
     assert state.cost.operations.branches == 3
     predicted = state.cost.ops_ratio
-    assert f"{percent(predicted, 1)}" in setup._cost.text()
+    assert f"{percent(predicted, 1)}" in setup.cost.text()
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
     baseline, accelerated = state.comparison.take_a, state.comparison.take_b
     assert accelerated.measurements.ops_ratio == pytest.approx(predicted)
@@ -76,8 +76,8 @@ def test_three_branches_from_baseline_to_attention(
 
     wait_for_job(lambda: window.features["attention"].capture(1, 2))
     attention = window.panels["attention"]
-    shown = [plot for plot in attention._plots if not plot.isHidden()]
-    assert [title.text().partition("<br>")[0] for title in attention._titles[: len(shown)]] == [
+    shown = [plot for plot in attention.plots if not plot.isHidden()]
+    assert [title.text().partition("<br>")[0] for title in attention.titles[: len(shown)]] == [
         "<b>speaker and text</b>",
         "<b>text only</b>",
         "<b>unconditional</b>",

@@ -177,11 +177,6 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("compare", "baseline", "seed=-1"), 2, "seed must be a whole number between 0 and 2**63 - 1, not -1"),
         (("compare", "baseline", "seed=1.5"), 2, "seed must be a whole number between 0 and 2**63 - 1, not 1.5"),
         (
-            ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps:steps=2,steps=3"),
-            2,
-            "Separate knobs of Step pruning by ';', not ','",
-        ),
-        (
             ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps", "--technique", "steps:steps=3"),
             2,
             "Step pruning is given twice",

@@ -31,8 +31,8 @@ from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
+from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.features.lab.presenter import LabPresenter
-from paretone_app.features.lab.setup import LIBRARY
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
 from paretone_app.features.setup.presenter import SetupPresenter
@@ -307,7 +307,7 @@ async def _mushra(window: MainWindow) -> AsyncIterator[QWidget]:
         page.time_line.region_drawn.emit(*_LOOP)
         yield window
     finally:
-        lab.abandoned.emit()
+        lab.can.abandon.trigger()
 
 
 @asynccontextmanager

@@ -38,7 +38,7 @@ from paretone_app.features.glossary.presenter import GlossaryPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.takes.table import made_at
-from paretone_app.numbers import counted
+from paretone_app.numbers import counted, localised
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import Scheme
 from paretone_app.state.differences import label_of, setting_text
@@ -247,7 +247,7 @@ class PreferencesDialog(QDialog):
     scheme_chosen = Signal(object)
     device_chosen = Signal(str)
 
-    def __init__(self, actions: Sequence[tuple[str, QAction]], parent: QWidget | None = None) -> None:
+    def __init__(self, actions: Sequence[tuple[str, Action]], parent: QWidget | None = None) -> None:
         """``actions``: what else can be chosen, each with the line that its button is in."""
         super().__init__(parent)
         self.setWindowTitle("Preferences")
@@ -285,7 +285,8 @@ class PreferencesDialog(QDialog):
             for one in offered:
                 self.device.addItem("Best available" if one == BEST else one.upper(), one)
         self.device.setCurrentIndex(self.device.findData(device))
-        build.allow(self.device, why_no_device, "Where models run. Another device loads the model again")
+        self.device.setEnabled(not why_no_device)
+        self.device.setToolTip(localised(why_no_device) or "Where models run. Another device loads the model again")
         self.folder.setText(folder)
 
 

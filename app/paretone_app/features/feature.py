@@ -29,7 +29,7 @@ class Feature:
     stops: tuple[TourStop, ...] = ()
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
-    :mod:`paretone_app.features.studies.kinds`."""
+    :mod:`paretone_app.features.studies.forms`."""
     terms: str = ""
     """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
     keys: tuple[tuple[str, str], ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,6 +73,13 @@ class Presenter(QObject):
         """Ask for a file and write it; a problem that the user can act on is reported."""
         file_dialogs.ask_where_to_write(
             self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
+        )
+
+    def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:
+        """For each kind of file an action that saves ``what``: ``ask`` is given the file's ending."""
+        return tuple(
+            self._actions.add(ending.upper(), partial(ask, ending), f"Save {what} as {ending.upper()}")
+            for ending in file_dialogs.PLOTS
         )
 
     def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:

@@ -3,11 +3,11 @@ now and why not; menus, buttons and *Find* only show it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from paretone_app.numbers import localised
 
@@ -47,9 +47,15 @@ class Action(QAction):
     @property
     def reason(self) -> str:
         """Why it cannot be done now, as a sentence; ``""`` if it can."""
-        if self.isEnabled():
-            return ""
-        return self.toolTip() if self.toolTip() != self.tip else "Not possible now."
+        return "" if self.isEnabled() else self.toolTip()
+
+    def explained(self) -> str:
+        """What it does, with the keys, or why it cannot be done now: for the tooltip of a button."""
+        if not self.isEnabled():
+            return self.toolTip()
+        keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        # Without a tip, Qt's would repeat the text.
+        return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
         """``why_not`` gives a reason against it, or ``""``; it comes after the reasons of earlier calls.
@@ -78,25 +84,15 @@ class Action(QAction):
             self.setToolTip(reason or tip)
 
 
-class _Following(QPushButton):
-    """Is enabled and disabled by something else."""
+class ActionButton(QPushButton):
+    """Shows an action. Looks like other buttons, which those of Qt that follow actions do not."""
 
     instead: QWidget | None = None
     """Where the focus goes when the button that has it is disabled, rather than to whatever comes next."""
 
-    def focusNextPrevChild(self, forward: bool) -> bool:
-        if self.isEnabled() or self.instead is None or not self.instead.isVisible():
-            return super().focusNextPrevChild(forward)
-        self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
-        return True
-
-
-class ActionButton(_Following):
-    """Shows an action. Looks like other buttons, which those of Qt that follow actions do not."""
-
     def __init__(
         self,
-        action: QAction,
+        action: Action,
         text: str | None = None,
         look: str = "",
         name: str = "",
@@ -107,7 +103,7 @@ class ActionButton(_Following):
         """``text``, and ``name`` for screen readers: if those of the action say too little or too much here; ``""`` for
         a button with an icon alone. Without ``letter``, the action's reaches another button."""
         super().__init__(parent)
-        self._letter = letter
+        self._letter = letter and not action.in_menu
         self.action = action
         self._text, self._name, self._reason = text, name, ""
         if look:
@@ -117,29 +113,54 @@ class ActionButton(_Following):
         action.changed.connect(self._follow)
         self._follow()
 
+    def set_text(self, text: str) -> None:
+        """Another text, while the action does something else."""
+        self._text = text
+        self._follow()
+
     def set_reason(self, reason: str) -> None:
         """Why it is disabled in this place even if the action is enabled; ``""``: only the action decides."""
-        self._reason = reason
+        self._reason = localised(reason)
         self._follow()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if self.isEnabled() or self.instead is None or not self.instead.isVisible():
+            return super().focusNextPrevChild(forward)
+        self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
+        return True
 
     @Slot()
     def _follow(self) -> None:
         action = self.action
-        title = action.text().replace("&", "").rstrip("…")
-        own = self._letter and isinstance(action, Action) and not action.in_menu
-        self.setText(self._text if self._text is not None else action.text() if own else title)
-        self.setAccessibleName(self._name or self.text().replace("&", "") or title)
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        tip = f"{action.statusTip()} ({keys})" if keys else action.statusTip()
-        reason = localised(self._reason) or ("" if action.isEnabled() else action.toolTip())
-        self.setEnabled(not reason and action.isEnabled())
-        self.setToolTip(reason or tip)
+        own = action.text() if self._letter else action.title
+        self.setText(own if self._text is None else self._text)
+        self.setAccessibleName(self._name or self.text().replace("&", "") or action.title)
+        self.setEnabled(action.isEnabled() and not self._reason)
+        self.setToolTip(self._reason or action.explained())
         self.setChecked(action.isChecked())
 
 
-class IconButton(QToolButton):
-    """Shows an action by an icon."""
+class MenuButton(QPushButton):
+    """Offers actions in a menu; disabled while none can be done, for the reason of the first."""
 
+    def __init__(self, text: str, tip: str, actions: Sequence[Action], parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self._tip, self._offered = tip, tuple(actions)
+        menu = QMenu(self)
+        menu.addActions(self._offered)
+        self.setMenu(menu)
+        for action in self._offered:
+            action.changed.connect(self._follow)
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        possible = any(action.isEnabled() for action in self._offered)
+        self.setEnabled(possible)
+        self.setToolTip(self._tip if possible else self._offered[0].reason)
+
+
+class IconButton(QToolButton):
     def __init__(self, action: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.action = action
@@ -150,33 +171,6 @@ class IconButton(QToolButton):
 
     @Slot()
     def _follow(self) -> None:
-        action = self.action
-        self.setAccessibleName(action.title)
-        self.setEnabled(action.isEnabled())
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        self.setToolTip(action.reason or (f"{action.toolTip()} ({keys})" if keys else action.toolTip()))
-
-
-class TwinButton(_Following):
-    """Does what ``other`` does, in another place."""
-
-    def __init__(self, other: QPushButton, text: str = "", look: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._other, self._text = other, text
-        if look:
-            self.setProperty("look", look)
-        self.clicked.connect(other.click)
-        other.installEventFilter(self)
-        self._follow()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.EnabledChange, QEvent.Type.ToolTipChange):
-            self._follow()
-        return False
-
-    def _follow(self) -> None:
-        other = self._other
-        self.setText(self._text or other.text().replace("&", ""))
-        self.setAccessibleName(self.text())
-        self.setEnabled(other.isEnabled())
-        self.setToolTip(other.toolTip())
+        self.setAccessibleName(self.action.title)
+        self.setEnabled(self.action.isEnabled())
+        self.setToolTip(self.action.explained())

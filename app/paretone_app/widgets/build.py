@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, SignalInstance
-from PySide6.QtGui import QAction, QPainter, QPaintEvent, QTextDocumentFragment
+from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone_app.numbers import localised
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -109,12 +108,6 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
     return named(made, name, tip)
 
 
-def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:
-    """Enable ``one`` unless there is a ``reason`` against it, which its tooltip says then, else ``tip``."""
-    one.setEnabled(not reason)
-    one.setToolTip(localised(reason) or tip)
-
-
 def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:
     """Put ``parts``, some of them with how they stretch, into ``layout``, without margins around them."""
     layout.setContentsMargins(0, 0, 0, 0)
@@ -128,14 +121,12 @@ def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLa
 
 
 def column(*parts: Part | tuple[Part, int]) -> QWidget:
-    """One below the other."""
     made = QWidget()
     fill(VBoxLayout(made), parts)
     return made
 
 
 def row(*parts: Part | tuple[Part, int]) -> QWidget:
-    """One to the right of the other."""
     made = QWidget()
     fill(HBoxLayout(made), parts)
     return made

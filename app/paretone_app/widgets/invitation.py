@@ -4,11 +4,11 @@ fills it."""
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
 from paretone_app.shell.theme import BROAD
-from paretone_app.widgets.action import ActionButton, TwinButton
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.sketching import Sketch, ink
 
@@ -55,13 +55,9 @@ class EmptyState(QWidget):
         place = first if button.property("look") == "primary" else first + len(self.buttons) - 1
         self._row.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignVCenter)
 
-    def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
-        """A button for ``does``."""
+    def offer(self, does: Action, text: str | None = None) -> ActionButton:
         look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
-        if isinstance(does, QPushButton):
-            made: TwinButton | ActionButton = TwinButton(does, text or "", look)
-        else:
-            made = ActionButton(does, text, look, letter=False)
+        made = ActionButton(does, text, look, letter=False)
         made.instead = self.words
         self.add(made)
         return made
@@ -121,14 +117,12 @@ class Invited(QStackedWidget):
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
         self.empty.update()
 
-    def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
-        """A button for what fills the panel; ``text``: if that of the action or button that ``does`` it says too little
-        or too much."""
+    def offer(self, does: Action, text: str | None = None) -> ActionButton:
+        """A button for what fills the panel; ``text``: if that of the action says too little or too much."""
         return self.empty.offer(does, text)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the invitation is shown."""
         return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:

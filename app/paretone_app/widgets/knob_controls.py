@@ -44,8 +44,6 @@ their labels."""
 
 
 class _Rows(QWidget):
-    """The rows of one set of knobs."""
-
     def __init__(self) -> None:
         super().__init__()
         self.editors: dict[str, QWidget] = {}
@@ -80,16 +78,13 @@ class KnobControls(QWidget):
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """The knobs shown."""
         return self._knobs
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """The widgets in Tab order."""
         return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
 
     def editor(self, name: str) -> QWidget:
-        """The control of the knob ``name``."""
         return self._rows.editors[name]
 
     def set_knobs(
@@ -107,7 +102,8 @@ class KnobControls(QWidget):
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
         editor = self._rows.editors[name]
         knob = next(one for one in self._knobs if one.name == name)
-        build.allow(editor, reason, _description(knob))
+        editor.setEnabled(not reason)
+        editor.setToolTip(localised(reason) or _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
     def _change_rows(self) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
-    QFrame,
     QLabel,
     QListWidget,
     QListWidgetItem,
     QProgressBar,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
@@ -22,10 +20,10 @@ from paretone.errors import PlainError
 from paretone.extras import Extra
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.file_dialogs import PLOTS
-from paretone_app.shell.theme import GAP, NEAR, pixmap, set_look
+from paretone_app.shell.theme import pixmap, set_look
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout
 
 
@@ -47,38 +45,6 @@ class Caution(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._icon.setPixmap(pixmap("warning", colours.warning, self.fontMetrics().height(), self.devicePixelRatioF()))
-
-
-class DeviceProblem(QFrame):
-    """Why nothing can be heard, and a button that looks for an audio device again."""
-
-    retry_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.hide()
-        self.setProperty("look", "banner")
-        self.setProperty("level", "warning")
-        self._icon, self._text = QLabel(), build.words(name="Audio device")
-        self._retry = build.button("Reco&nnect", self.retry_wanted, "Look for an audio device again")
-        row = HBoxLayout(self)
-        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
-        row.addWidget(self._icon)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._retry)
-
-    def say(self, problem: str, shown: bool) -> None:
-        """Take over ``problem``, and show it or not."""
-        self._text.setText(problem)
-        self.setVisible(shown)
-
-    def allow_retry(self, possible: bool) -> None:
-        """Whether a device can be looked for now."""
-        self._retry.setEnabled(possible)
-
-    def set_colours(self, colours: Colours) -> None:
-        size = self.fontMetrics().height()
-        self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
 
 
 class Facts(QWidget):
@@ -152,26 +118,14 @@ class JobProgress(QProgressBar):
 
 
 class ExportButtons(QWidget):
-    """SVG, PNG and CSV."""
+    """A button for each kind of file."""
 
-    wanted = Signal(str)
-    """The user wants a file with this ending."""
-
-    def __init__(self, what: str, parent: QWidget | None = None) -> None:
-        """``what`` is saved: "the figure"."""
+    def __init__(self, actions: Sequence[Action], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.buttons: dict[str, QPushButton] = {}
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for ending in PLOTS:
-            button = build.button(
-                ending.upper(),
-                lambda _=False, one=ending: self.wanted.emit(one),
-                f"Save {what} as {ending.upper()}",
-                name=f"Save {what} as {ending.upper()}",
-            )
-            row.addWidget(button, 1)
-            self.buttons[ending] = button
+        for action in actions:
+            row.addWidget(ActionButton(action, name=action.tip), 1)
 
 
 class InstallOffer(QWidget):
@@ -181,8 +135,9 @@ class InstallOffer(QWidget):
         super().__init__(parent)
         self._installing: Installing | None = None
         self._extra: Extra | None = None
-        self.button = QPushButton("Install")
-        self.button.clicked.connect(self._press)
+        self._action = Action("Install", parent=self)
+        self._action.triggered.connect(self._press)
+        self.button = ActionButton(self._action)
         self.said = QLabel()
         self.said.setProperty("look", "muted")
         self.said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -213,14 +168,17 @@ class InstallOffer(QWidget):
         if installing is None or extra is None or not there:
             return
         names = ", ".join(extra.missing) or extra.title
-        self.button.setText("Cancel installing" if runs else f"Install {names}")
+        self._action.setText("Cancel installing" if runs else f"Install {names}")
         if runs:
-            build.allow(self.button, "", "Stop; nothing that was there before is changed")
+            self._action.set_tip("Stop; nothing that was there before is changed")
+            self._action.set_reason("")
             self.said.setText(installing.text or "Installing…")
             return
         self.said.clear()
-        tip = f"For: {extra.title}. Installs into Paretone's own environment; what is installed already stays as it is."
-        build.allow(self.button, installing.why_not(), tip)
+        self._action.set_tip(
+            f"For: {extra.title}. Installs into Paretone's own environment; what is installed already stays as it is."
+        )
+        self._action.set_reason(installing.why_not())
 
     def refresh(self) -> None:
         """Something else runs, or nothing does any more."""
@@ -269,6 +227,5 @@ class TickList(QListWidget):
 
     @property
     def ticked(self) -> tuple[Any, ...]:
-        """The values of the entries that are ticked."""
         items = (self.item(row) for row in range(self.count()))
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)

@@ -100,7 +100,6 @@ class SidePanel(QWidget):
 
     @property
     def side(self) -> str:
-        """The side that is shown."""
         return self._side
 
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import sketching
-from paretone_app.widgets.action import TwinButton
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.invitation import EmptyState, Invited
 from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 
@@ -64,8 +64,7 @@ def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot:
 def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:
     content, outside = QPushButton("Inside"), QPushButton("Outside")
     pages, window = Invited(content, "Nothing yet."), QWidget()
-    filling = QPushButton("Fill it")
-    button = pages.offer(filling)
+    button = pages.offer(Action("Fill it"))
     column = QVBoxLayout(window)
     column.addWidget(outside)
     column.addWidget(pages)
@@ -75,7 +74,7 @@ def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:
     assert outside.hasFocus(), "it is not taken from elsewhere"
     pages.show_content(False)
     button.setFocus()
-    filling.setEnabled(False)
+    button.action.set_reason("It is being filled.")
     assert pages.invitation.hasFocus(), "what is pressed is disabled while it is done"
     pages.show_content(True)
     assert content.hasFocus()
@@ -108,7 +107,7 @@ def test_words_and_buttons_have_a_ground_of_their_own(qtbot: QtBot) -> None:
         painter.fillRect(area.adjusted(-99, -99, 99, 99), Qt.GlobalColor.black)
 
     empty = EmptyState(black, "Nothing yet.")
-    empty.offer(QPushButton("Fill"))
+    empty.offer(Action("Fill"))
     qtbot.addWidget(empty)
     empty.resize(400, 200)
     empty.show()
@@ -116,17 +115,3 @@ def test_words_and_buttons_have_a_ground_of_their_own(qtbot: QtBot) -> None:
     above = empty.words.geometry().center() - QPoint(0, empty.words.fontMetrics().height())
     assert picture.pixelColor(2, 2).lightness() == 0
     assert picture.pixelColor(above).lightness() > 0
-
-
-def test_a_twin_follows_its_button(qtbot: QtBot) -> None:
-    done: list[None] = []
-    button = QPushButton("&Go")
-    button.clicked.connect(lambda: done.append(None))
-    twin = TwinButton(button)
-    for one in (button, twin):
-        qtbot.addWidget(one)
-    twin.click()
-    assert done and twin.text() == "Go"
-    button.setEnabled(False)
-    button.setToolTip("Not now.")
-    assert not twin.isEnabled() and twin.toolTip() == "Not now."

@@ -18,27 +18,20 @@ from paretone.errors import PlainError
 from paretone.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
+SIDE = "steps=4,cross_fade=0,technique=steps:steps=2"
 TEXTS = "The birch canoe slid on the smooth planks.\nGlue the sheet to the dark blue background.\n"
 
 
-@pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts speaks the reference")
-def test_noise_is_judged_worse_than_the_reference_speech(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(autouse=True)
+def _small_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
+
+
+@pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts speaks the reference")
+def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
-    side = "steps=4,cross_fade=0,technique=steps:steps=2"
-    arguments = [
-        "compare",
-        "baseline",
-        side,
-        "--text-file",
-        str(tmp_path / "texts.txt"),
-        "--repeats",
-        "1",
-        "--judge",
-        "words",
-    ]
+    more = ["--text-file", str(tmp_path / "texts.txt"), "--repeats", "1", "--judge", "words"]
+    arguments = ["compare", "baseline", SIDE, *more]
     assert cli.main([*arguments, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     judged = data["judged"]["word_error_rate"]
@@ -62,9 +55,8 @@ def test_noise_is_judged_worse_than_the_reference_speech(
     assert interval["low"] <= data["mel_cepstral_distortion"] <= interval["high"]
 
 
-def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
-    arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
+def test_a_single_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["compare", "baseline", SIDE, "--text", "One word."]
     assert cli.main([*arguments, "--repeats", "1"]) == 0
     out = capsys.readouterr().out
     assert "in a single run: without an interval, no difference in speed can be claimed" in out
@@ -81,7 +73,6 @@ def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_texts_that_were_finished_before_ctrl_c_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], times: int
 ) -> None:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
     progress = Terminal.progress
 
     def interrupted(terminal: Terminal, done: int, total: int, left: float | None = None) -> None:
@@ -92,9 +83,8 @@ def test_texts_that_were_finished_before_ctrl_c_are_compared(
 
     monkeypatch.setattr(Terminal, "progress", interrupted)
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
-    sides = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2"]
     more = ["--text-file", str(tmp_path / "texts.txt"), "--repeats", "2", "--judge", "words", "--json"]
-    assert cli.main([*sides, *more]) == 130
+    assert cli.main(["compare", "baseline", SIDE, *more]) == 130
     written = capsys.readouterr()
     data = json.loads(written.out)
     said = "Cancelled after 1 of 2 texts: the figures are of it; nothing was judged."
@@ -106,8 +96,7 @@ def test_texts_that_were_finished_before_ctrl_c_are_compared(
 def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
-    arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
+    arguments = ["compare", "baseline", SIDE, "--text", "One word."]
     more = ["--repeats", "1", "--judge", "words", "--out", str(tmp_path), "--json"]
     ended: list[BaseException] = [KeyboardInterrupt(), PlainError("No judge.")]
 
@@ -124,10 +113,7 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
         assert data["files"] and all(Path(one).is_file() for one in data["files"])
 
 
-def test_sides_that_differ_in_their_seeds_only_say_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
+def test_sides_that_differ_in_their_seeds_only_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["compare", "steps=4,cross_fade=0", "steps=4,cross_fade=0,seed=3", "--text", "One word."]
     assert cli.main([*arguments, "--repeats", "1"]) == 0
     out = capsys.readouterr().out
@@ -137,11 +123,9 @@ def test_sides_that_differ_in_their_seeds_only_say_so(
 
 
 def test_without_reference_speech_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
     monkeypatch.setitem(sys.modules, "hibari", None)
     monkeypatch.setattr("paretone.training.natural_teacher._teacher", NaturalTeacher)
-    side = "steps=4,cross_fade=0,technique=steps:steps=2"
-    assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
+    assert cli.main(["compare", "baseline", SIDE, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
     assert "no reference speech to show the judge's floor" in capsys.readouterr().out

@@ -3,10 +3,7 @@ timed again."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +18,7 @@ from paretone.observer import Observer
 from paretone.session.commands import TimeAgain
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
-from paretone.setting.library import DATABASE, Library
+from paretone.setting.library import Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone.speaking import synthesise
@@ -198,35 +195,6 @@ def test_cancelling_at_the_very_end_gives_the_whole_take(engine: EngineThread, r
     gate.open()
     recorder.end_of(2)
     assert recorder.of(2, TakeReady)[0].take.unfinished == ""
-
-
-def test_libraries_of_earlier_versions_have_finished_takes_that_were_timed_once(
-    engine: EngineThread, recorder: Recorder, tmp_path: Path
-) -> None:
-    loaded(engine, recorder)
-    engine.submit(synthesis(2, text=TEXT))
-    recorder.end_of(2)
-    take = recorder.of(2, TakeReady)[0].take
-    with Library(tmp_path) as library:
-        library.add(take)
-    before = replace(take.measurements, cpu_seconds=None, other_seconds=None, cores=0)
-    with sqlite3.connect(tmp_path / DATABASE) as old:
-        names = ("cpu_seconds", "other_seconds", "cores")
-        measured = json.loads(old.execute("SELECT measurements FROM takes").fetchone()[0])
-        old.execute(
-            "UPDATE takes SET measurements = ?", (json.dumps({k: v for k, v in measured.items() if k not in names}),)
-        )
-        old.execute("ALTER TABLE takes DROP COLUMN unfinished")
-        old.execute("ALTER TABLE takes DROP COLUMN repeats")
-        old.execute("PRAGMA user_version = 3")
-    old.close()
-    for read_only in (True, False):
-        with Library(tmp_path, read_only=read_only) as again:
-            loaded_again = again.load(take.id)
-            assert (loaded_again.unfinished, loaded_again.repeats) == ("", ())
-            assert loaded_again.measurements == before
-            assert not loaded_again.measurements.busy
-            assert loaded_again.measurements.other_share is None
 
 
 # --- Timing again -----------------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from paretone.errors import StudyError
 from paretone.models.catalogue import harvard_sentences, sentences
 from paretone.paths import resource
 from paretone.studies.definition import PAPER_SEEDS, parse, read, to_toml, with_folder
-from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, duration
+from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, duration
 from paretone.techniques import foreseen
 from paretone.techniques.spade import parsed_layers
-from tests.engine.studies.small import SENTENCES, study
+from tests.engine.studies.small import study
 from tests.voices import FIRST, SECOND
 
 
@@ -266,9 +266,19 @@ def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) 
     ]
 
 
+COUNTED = re.compile(r"(\d+) settings × .*?= ([\d,]+) takes")
+"""What the comment on top of a shipped study says."""
+
+
 @pytest.mark.parametrize("path", sorted(resource("studies").glob("*.toml")), ids=lambda path: path.stem)
-def test_the_studies_that_ship_can_be_run(path: Path) -> None:
-    found = read(path)
+def test_the_studies_that_ship_can_be_run_and_say_how_long_they_are(path: Path) -> None:
+    said, found = COUNTED.search(path.read_text(encoding="utf-8")), read(path)
+    if said is not None:
+        assert (int(said[1]), int(said[2].replace(",", ""))) == (len(found.candidates), found.takes)
+    else:
+        assert found.takes <= 500, "a longer one says so beforehand"
+    judged = {one.text for one in found.utterances}
+    assert judged.isdisjoint({one.text for one in found.calibration}), "nothing is calibrated on what is judged"
     everything = ("words", "naturalness", "voice", "melody")
     assert found.judges == everything or (found.judges == ("words",) and not path.stem.endswith("-curves"))
     fewest = {"example": 7, "f5-mini-product": 5, "lm-mini-layers": 13}.get(path.stem, 20)
@@ -314,32 +324,6 @@ def test_durations() -> None:
         "3.5 days",
         "32 years",
     ]
-
-
-def test_the_small_study() -> None:
-    found: Study = study()
-    assert [one.text for one in found.utterances] == SENTENCES
-    assert found.takes == 9
-
-
-SHIPPED = sorted(resource("studies").glob("*.toml"))
-COUNTED = re.compile(r"(\d+) settings × .*?= ([\d,]+) takes")
-"""What the comment on top of a shipped study says."""
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_shipped_studies_say_how_many_takes_they_are(path: Path) -> None:
-    said, found = COUNTED.search(path.read_text(encoding="utf-8")), read(path)
-    if said is not None:
-        assert (int(said[1]), int(said[2].replace(",", ""))) == (len(found.candidates), found.takes)
-    else:
-        assert found.takes <= 500, "a longer one says so beforehand"
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_shipped_studies_judge_no_sentence_that_something_is_calibrated_on(path: Path) -> None:
-    found = read(path)
-    assert {one.text for one in found.utterances}.isdisjoint({one.text for one in found.calibration})
 
 
 def test_the_study_of_guidance_has_plain_guidance_at_equal_work() -> None:

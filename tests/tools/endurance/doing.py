@@ -190,7 +190,7 @@ class Panels:
         built(lab.volume).begin_button.click()
         await until(lambda: lab.trial is not None, window, PATIENCE)
         await asyncio.sleep(10 * _MOMENT)
-        lab.abandoned.emit()
+        lab.can.abandon.trigger()
         await asyncio.sleep(_MOMENT)
 
     async def _dialogs(self) -> None:
@@ -492,8 +492,8 @@ class Doing:
         panel.select(newest[:1])
         panel.star()
         panel.star()
-        panel.set_b()
-        panel.rerun()
+        panel.can.set_b.trigger()
+        panel.can.use.trigger()
         panel.select(newest[KEPT:])
         if len(newest) > KEPT:
             panel.delete()

@@ -28,11 +28,9 @@ class TwoAnswersPage(TrialPage):
 
     session: AbxSession | StaircaseSession
     asked: str
-    """The question."""
     sounds: tuple[tuple[str, str], ...]
     """Name and key of each sound."""
     said: tuple[str, str]
-    """The answers."""
 
     def _sounds(self) -> QWidget:
         self.question.setText(self.asked)
@@ -60,8 +58,7 @@ class TwoAnswersPage(TrialPage):
     def _show(self) -> None:
         for place, button in enumerate(self.buttons):
             button.setChecked(place == self.session.sounding)
-        for button in self.answer_buttons:
-            button.setEnabled(not self.session.why_not_answer())
+        self._allow(*self.answer_buttons)
 
     def _keys_hint(self) -> str:
         keys = ", ".join(key for _, key in self.sounds)
@@ -131,8 +128,7 @@ class PreferencePage(TrialPage):
         for place, button in enumerate(self.buttons):
             button.setChecked(place == self.session.sounding)
             button.setText(f"{_NAMES[place]}{'  ✓' if place in self.session.heard_whole else ''}")
-        for button in self.answer_buttons:
-            button.setEnabled(not self.session.why_not_answer())
+        self._allow(*self.answer_buttons)
 
     def _keys_hint(self) -> str:
         return f"Keys: A plays the first, B the second; 1 to {len(self.votes)} answer; Space plays and pauses."
@@ -230,7 +226,6 @@ class MushraPage(TrialPage):
             self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def done(self) -> None:
-        """Everything is rated."""
         self._answer(self.session.answer)
 
     def _rate(self, button: int, score: int) -> None:
@@ -249,7 +244,7 @@ class MushraPage(TrialPage):
             value.setText("–" if score is None else str(score))
             with QSignalBlocker(slider):
                 slider.setValue(0 if score is None else score)
-        self.done_button.setEnabled(not session.why_not_answer())
+        self._allow(self.done_button)
         set_look(self.done_button, "" if session.why_not_answer() else "primary")
 
     def _keys_hint(self) -> str:

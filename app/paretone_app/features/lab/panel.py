@@ -2,29 +2,352 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from html import escape
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QPushButton, QStackedWidget, QTextBrowser, QWidget
 
+from paretone.listening.results import MushraResult, RankingResult, Result, StaircaseResult
+from paretone.listening.trials import ABX, MUSHRA
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.methods import AbxPage, MushraPage, PreferencePage, StaircasePage
-from paretone_app.features.lab.results import LabResults
-from paretone_app.features.lab.setup import LabSetup
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import MushraSession
+from paretone_app.listening.planning import (
+    DEFAULT_LENGTH,
+    DEFAULT_PRACTICE,
+    EXPLANATIONS,
+    LONGEST,
+    LONGEST_PRACTICE,
+    TITLES,
+    ListeningPlan,
+)
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import StaircaseSession
-from paretone_app.listening.wording import signed
+from paretone_app.listening.stimuli import Condition
+from paretone_app.listening.wording import details, headline, signed, speed_up
+from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import GAP, NEAR, set_look
-from paretone_app.widgets import build
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import DeviceProblem
+from paretone_app.shell.theme import BROAD, GAP, NEAR, pixmap, set_look
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.boxes import ComboBox, SpinBox
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import TickList
 from paretone_app.widgets.screen_readers import GROUP
+
+
+@dataclass(frozen=True)
+class LabActions:
+    begin: Action
+    export: Action
+    """Writes the whole test with its sounds, for webMUSHRA."""
+    results: Action
+    write_results: Action
+    abandon: Action
+    stop_waiting: Action
+    reconnect: Action
+    """Looks for an audio device again."""
+
+
+COMPARED, LIBRARY = "compared", "library"
+_SOURCES = {
+    COMPARED: "A and B of Listen",
+    LIBRARY: "All takes: sentences common to the ticked settings",
+}
+
+
+@dataclass(frozen=True)
+class LabChoice:
+    method: str
+    source: str
+    ticked: tuple[str, ...]
+    """Keys of conditions."""
+    length: int
+    listener: str
+    """``""`` for a new listener."""
+    practice: int
+    """Trials that come first and count for nothing."""
+
+
+_WIDEST, _HIGHEST, _BOX = 60, 26, 11
+"""Heights of the font: width and height from which on the controls do not grow with the window; width of a box."""
+
+
+class LabSetup(QWidget):
+    choice_changed = Signal()
+
+    def __init__(self, can: LabActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.can = can
+        self._listeners: tuple[str, ...] = ()
+        self._conditions: tuple[Condition, ...] = ()
+        self.method = build.combo("Method", ((title, method) for method, title in TITLES.items()))
+        self.explanation = build.words("muted")
+        self.source = build.combo("What to compare", ((title, source) for source, title in _SOURCES.items()))
+        self.ticks = TickList("Settings to compare")
+        self.length = build.named(SpinBox(minimum=1, maximum=LONGEST), "Number of trials")
+        self.practice = SpinBox(minimum=0, maximum=LONGEST_PRACTICE)
+        self.practice.setAccessibleName("Practice trials")
+        self.practice.setToolTip("Practice trials: answer shown, not scored")
+        self.listener = build.named(ComboBox(), "Listener", "A random name, not linked to a person")
+        self.listener.addItem("New listener", "")
+        self.plan = build.words(name="The test")
+        self.remarks = build.words("muted")
+        self.begin_button = ActionButton(can.begin, look="primary")
+        self.export_button, self.results_button = ActionButton(can.export), ActionButton(can.results)
+        self.method.currentIndexChanged.connect(self._method_changed)
+        self.source.currentIndexChanged.connect(self._source_changed)
+        self.ticks.itemChanged.connect(lambda _: self.choice_changed.emit())
+        self.length.valueChanged.connect(lambda _: self.choice_changed.emit())
+        self.practice.valueChanged.connect(lambda _: self.choice_changed.emit())
+        self.listener.currentIndexChanged.connect(lambda _: self.choice_changed.emit())
+        self._lay_out()
+        self.setFocusProxy(self.method)
+        self._method_changed()
+        self._source_changed()
+
+    def _lay_out(self) -> None:
+        form = FormLayout()
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        form.addRow("Meth&od", self.method)
+        form.addRow(self.explanation)
+        form.addRow("&What to compare", self.source)
+        left = VBoxLayout()
+        left.addLayout(form)
+        self._ticks_label = QLabel("Setti&ngs")
+        self._ticks_label.setBuddy(self.ticks)
+        left.addWidget(self._ticks_label)
+        left.addWidget(self.ticks, 1)
+        left.addStretch(0)
+        numbers = FormLayout()
+        numbers.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
+        em = self.fontMetrics().height()
+        for box in (self.length, self.practice, self.listener):
+            box.setMinimumWidth(_BOX * em)
+        self._length_label = QLabel()
+        self._length_label.setBuddy(self.length)
+        numbers.addRow(self._length_label, self.length)
+        numbers.addRow("Pr&actice trials", self.practice)
+        numbers.addRow("&Listener", self.listener)
+        right = VBoxLayout()
+        right.addLayout(numbers)
+        right.addWidget(self._said(), 1)
+        buttons = HBoxLayout()
+        for button in (self.begin_button, self.export_button, self.results_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        right.addLayout(buttons)
+        held = QWidget()
+        layout = build.fill(HBoxLayout(held), ())
+        layout.addLayout(left, 1)
+        layout.addSpacing(BROAD)
+        layout.addLayout(right, 1)
+        # In a large window, controls would be as wide as sentences, and the buttons far from what they begin.
+        held.setMaximumWidth(_WIDEST * em)
+        across = QWidget(maximumHeight=_HIGHEST * em)
+        build.fill(HBoxLayout(across), [(held, 1)]).addStretch(0)
+        build.fill(VBoxLayout(self), [(across, 1)]).addStretch(0)
+
+    def _said(self) -> QWidget:
+        """The size of the test, which is long where many settings are rated."""
+        content = QWidget()
+        column = VBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.plan)
+        column.addWidget(self.remarks)
+        column.addStretch(1)
+        area = Scrolled(content)
+        area.setAccessibleName("The test")
+        # Users without a mouse scroll by the arrow keys, where there is something to scroll.
+        area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
+        return area
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_conditions(self, found: Sequence[Condition]) -> None:
+        """The settings there are takes of; what was ticked stays so."""
+        found = tuple(found)
+        if found == self._conditions:
+            return
+        ticked = set(self.ticks.ticked)
+        self._conditions = found
+        self.ticks.offer((one.title, one.key, one.key in ticked) for one in found)
+
+    def show_listeners(self, listeners: Sequence[str]) -> None:
+        """Everybody who listened before, the latest last."""
+        listeners = tuple(listeners)
+        if listeners == self._listeners:
+            return
+        self._listeners = listeners
+        chosen = self.listener.currentData()
+        with QSignalBlocker(self.listener):
+            self.listener.clear()
+            self.listener.addItem("New listener", "")
+            for one in reversed(listeners):
+                self.listener.addItem(f"Listener {one}", one)
+            self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
+
+    def choose_short_test(self, trials: int) -> None:
+        """An ABX test of A and B with this many trials, without practice."""
+        self.method.setCurrentIndex(self.method.findData(ABX))
+        self.source.setCurrentIndex(self.source.findData(COMPARED))
+        self.length.setValue(trials)
+        self.practice.setValue(0)
+
+    def choose(self, method: str, keys: Collection[str]) -> None:
+        """A test by ``method`` of the settings with these keys."""
+        self.method.setCurrentIndex(self.method.findData(method))
+        self.source.setCurrentIndex(self.source.findData(LIBRARY))
+        self.ticks.offer((one.title, one.key, one.key in keys) for one in self._conditions)
+        self.choice_changed.emit()
+
+    def choose_listener(self, listener: str) -> None:
+        """The same listener again."""
+        self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
+
+    def show_plan(self, plan: ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
+        """Summary of the choice; why it cannot begin or be exported, or ``""``; what to be careful about."""
+        sentences = len(plan.items)
+        if plan.why_not():
+            self.plan.setText("")
+        else:
+            names = [f"{role}: {one.title}" for role, one in zip(plan.roles, plan.conditions, strict=True)]
+            used = f", of which {len(plan.used)} are used" if len(plan.used) < sentences else ""
+            self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence', 'sentences')} in common{used}"]))
+        remarks = [] if reason else list(plan.remarks())
+        self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
+        set_look(self.remarks, "warning" if reason or warning else "muted")
+        self.can.begin.set_reason(reason)
+        self.can.export.set_reason(cannot_export)
+
+    @property
+    def choice(self) -> LabChoice:
+        return LabChoice(
+            self.method.currentData(),
+            self.source.currentData(),
+            self.ticks.ticked,
+            self.length.value(),
+            self.listener.currentData() or "",
+            self.practice.value(),
+        )
+
+    # --- Inside ------------------------------------------------------------------------------------------------------
+    def _method_changed(self) -> None:
+        method = self.method.currentData()
+        self.explanation.setText(EXPLANATIONS[method])
+        with QSignalBlocker(self.length), QSignalBlocker(self.practice):
+            self.length.setValue(DEFAULT_LENGTH[method])
+            self.practice.setValue(DEFAULT_PRACTICE[method])
+        self._length_label.setText("&Pages at most" if method == MUSHRA else "Tr&ials")
+        self.choice_changed.emit()
+
+    def _source_changed(self) -> None:
+        shown = self.source.currentData() == LIBRARY
+        self.ticks.setVisible(shown)
+        self._ticks_label.setVisible(shown)
+        self.choice_changed.emit()
+
+
+class LabResults(QWidget):
+    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._found: tuple[tuple[str, Result], ...] = ()
+        self._problems: tuple[str, ...] = ()
+        self.page = build.named(QTextBrowser(), "Results of listening tests")
+        self.back = Action("&Another test", parent=self)
+        self.back_button = ActionButton(self.back, look="primary")
+        can.write_results.explain(lambda: "" if self._found else "No listening test has been completed yet.")
+        self._write = can.write_results
+        buttons = HBoxLayout()
+        buttons.addWidget(self.back_button)
+        buttons.addWidget(ActionButton(can.write_results))
+        buttons.addStretch(1)
+        layout = VBoxLayout(self)
+        self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
+        self.pages.offer(self.back, "Set up a test")
+        layout.addWidget(self.pages, 1)
+        layout.addLayout(buttons)
+        self.setFocusProxy(self.back_button)
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self._show()
+
+    def show_results(self, found: Sequence[tuple[str, Result]], problems: Sequence[str] = ()) -> None:
+        """``found``: method and result of each comparison, the one to show first; and what could not be read."""
+        self._found, self._problems = tuple(found), tuple(problems)
+        self._show()
+
+    def _show(self) -> None:
+        self._write.refresh()
+        muted, warning = self._colours.muted, self._colours.warning
+        parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
+        self.pages.show_content(bool(self._found or self._problems))
+        for method, result in self._found:
+            parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
+            parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
+            if isinstance(result, MushraResult):
+                parts.append(_ratings(result, muted))
+            elif isinstance(result, StaircaseResult):
+                parts.append(_row(result, muted))
+            elif isinstance(result, RankingResult):
+                parts.append(_ranks(result, muted))
+            parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
+            parts.append("<hr>")
+        self.page.setHtml("".join(parts))
+
+
+def _ratings(result: MushraResult, muted: str) -> str:
+    rows = [
+        (
+            escape(one.condition),
+            f"<b>{one.median:.0f}</b>",
+            f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
+            fixed(one.mean.mean, 1),
+            f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
+            str(one.mean.n),
+        )
+        for one in result.summaries
+    ]
+    return _table(("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows, muted)
+
+
+def _row(result: StaircaseResult, muted: str) -> str:
+    rows = [
+        (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
+        for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
+    ]
+    return _table(("Setting", "Speed-up", "Right"), rows, muted)
+
+
+def _ranks(result: RankingResult, muted: str) -> str:
+    rows = [
+        (
+            escape(title),
+            f"<b>{fixed(one.strength, 2)}</b>",
+            f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
+            percent(one.best),
+            str(one.compared),
+        )
+        for title, one in result.ranked
+    ]
+    return _table(("Setting", "Strength", "95 % interval", "Best with", "n"), rows, muted)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
+    head = "".join(f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>" for one in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>" for cells in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
 
 NOISE, TONE = range(2)
 _SOUNDS = (("Noise", "N", "pink noise, 100 Hz to 8 kHz"), ("Tone", "T", "a tone of 1 kHz"))
@@ -38,11 +361,10 @@ class VolumePage(QWidget):
 
     done = Signal()
     """The volume is set; the test can begin."""
-    abandon_wanted = Signal()
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
-    def __init__(self, target: float, player: Player, parent: QWidget | None = None) -> None:
+    def __init__(self, target: float, player: Player, abandon: Action, parent: QWidget | None = None) -> None:
         """``target`` is the level of everything in the test, in LUFS."""
         super().__init__(parent)
         self._player = player
@@ -51,7 +373,7 @@ class VolumePage(QWidget):
         self.setAccessibleName("Volume")
         title = QLabel("Volume")
         set_look(title, "title")
-        self.leave_button = build.button("A&bandon", self.abandon_wanted)
+        self.leave_button = ActionButton(abandon)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         top = HBoxLayout()
         top.addWidget(title)
@@ -102,7 +424,6 @@ class VolumePage(QWidget):
         self._poll.start()
 
     def hear(self, sound: int) -> None:
-        """Hear the noise or the tone."""
         self._player.choose(sound)
         self._player.play()
         self._show(sound)
@@ -133,33 +454,51 @@ class VolumePage(QWidget):
             self.problem_changed.emit(self._problem)
 
 
+class DeviceProblem(QFrame):
+    """Why nothing can be heard, and a button that looks for an audio device again."""
+
+    def __init__(self, reconnect: Action, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.hide()
+        self.setProperty("look", "banner")
+        self.setProperty("level", "warning")
+        self._icon, self._text = QLabel(), build.words(name="Audio device")
+        row = HBoxLayout(self)
+        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
+        row.addWidget(self._icon)
+        row.addWidget(self._text, 1)
+        row.addWidget(ActionButton(reconnect, "Reco&nnect"))
+
+    def say(self, problem: str, shown: bool) -> None:
+        """Take over ``problem``, and show it or not."""
+        self._text.setText(problem)
+        self.setVisible(shown)
+
+    def set_colours(self, colours: Colours) -> None:
+        size = self.fontMetrics().height()
+        self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
+
+
 class LabPanel(QWidget):
     """One page at a time: setting up, the volume, trials, results."""
 
     answered = Signal(object)
     """A :class:`TrialRecord` that was just given."""
-    abandoned = Signal()
-    waited_enough = Signal()
-    """The user no longer waits for the test to begin."""
     shown = Signal()
-    """The panel can be seen again."""
-    reconnect_wanted = Signal()
-    """The audio device went away and is to be looked for again."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
         self._colours = colours
-        self.setup = LabSetup()
-        self.results = LabResults(colours)
-        self.results.back_wanted.connect(self.show_setup)
-        self._waiting = WaitingPage()
-        self._waiting.cancel_wanted.connect(self.waited_enough)
+        self.setup = LabSetup(can)
+        self.results = LabResults(colours, can)
+        self.results.back.triggered.connect(self.show_setup)
+        self._waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
         """The page of the test that is on."""
         self.volume: VolumePage | None = None
         """The page on which the volume is set, while it is shown."""
-        self._device_problem = DeviceProblem()
-        self._device_problem.retry_wanted.connect(self.reconnect_wanted)
+        self._device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
             self._pages.addWidget(page)
@@ -170,7 +509,6 @@ class LabPanel(QWidget):
         self.set_colours(colours)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.results.set_colours(colours)
         self._device_problem.set_colours(colours)
@@ -183,7 +521,6 @@ class LabPanel(QWidget):
         self.setup.method.setFocus()
 
     def show_results(self) -> None:
-        """Go to the results."""
         self._go_to(self.results)
         self.results.back_button.setFocus()
 
@@ -194,9 +531,8 @@ class LabPanel(QWidget):
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
         """Let the volume be set at ``target`` LUFS, heard by ``player``, and do ``then``."""
-        self.volume = VolumePage(target, player, self._pages)
+        self.volume = VolumePage(target, player, self.can.abandon, self._pages)
         self.volume.done.connect(then)
-        self.volume.abandon_wanted.connect(self.abandoned)
         self._show_page_with_sound(self.volume)
 
     def begin(self, session: ListeningSession, player: Player) -> None:
@@ -204,9 +540,8 @@ class LabPanel(QWidget):
         self._end_volume()
         kinds = {AbxSession: AbxPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
-        self.trial = kind(session, player, self._colours, self._pages)
+        self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
         self.trial.answered.connect(self.answered)
-        self.trial.abandon_wanted.connect(self.abandoned)
         self._show_page_with_sound(self.trial)
 
     def _show_page_with_sound(self, page: VolumePage | TrialPage) -> None:
@@ -244,12 +579,10 @@ class LabPanel(QWidget):
 class WaitingPage(QWidget):
     """Progress of the preparation of a test."""
 
-    cancel_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, stop: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self.cancel_button = build.button("&Do not wait", self.cancel_wanted)
+        self.cancel_button = ActionButton(stop)
         layout = VBoxLayout(self)
         layout.addStretch(1)
         layout.addWidget(self._words)

@@ -39,8 +39,7 @@ from paretone_app.shell.bridge import Background
 from paretone_app.state.jobs import Job
 
 if TYPE_CHECKING:
-    from paretone_app.features.lab.panel import LabPanel
-    from paretone_app.features.lab.setup import LabChoice
+    from paretone_app.features.lab.panel import LabChoice, LabPanel
 
 _TOUR_TRIALS = 4
 """Of the test in the tour: enough to get to know one."""
@@ -64,14 +63,13 @@ class LabPresenter(Presenter):
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
-        self._actions.bind(self._actions["listening_test"], self._open)
+        self._actions.bind(self._actions["listening_test"], lambda: self._workspaces.go_to("lab"))
         self.carried_through.connect(self._results.read_listened)
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        self._actions["listening_test"].setEnabled(self.lab is not None)
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
 
@@ -110,19 +108,27 @@ class LabPresenter(Presenter):
         self._background.shut_down()
 
     def _build_lab(self) -> QWidget:
-        from paretone_app.features.lab.panel import LabPanel
+        from paretone_app.features.lab.panel import LabActions, LabPanel
 
-        self.lab = LabPanel(self._theme.colours)
-        setup = self.lab.setup
-        setup.choice_changed.connect(self._show_plan)
-        setup.begin_wanted.connect(lambda: self._actions.attempt(self.begin))
-        setup.export_wanted.connect(self._ask_where_to_put_the_test)
-        setup.results_wanted.connect(self._show_results)
-        self.lab.results.export_wanted.connect(self._ask_where_to_put_results)
+        add = self._actions.add
+        actions = LabActions(
+            begin=add("Be&gin the test", self.begin, "The score is hidden until the end"),
+            export=add(
+                "E&xport for webMUSHRA…",
+                self._ask_where_to_put_the_test,
+                "Save the whole test with its sounds, for listeners elsewhere",
+            ),
+            results=add("Resul&ts…", self._show_results, "All results, the latest first"),
+            write_results=add(
+                "E&xport as CSV…", self._ask_where_to_put_results, "Save all results in webMUSHRA's format"
+            ),
+            abandon=add("A&bandon", self._abandon, "End the test; it is not scored"),
+            stop_waiting=add("&Do not wait", self._do_not_wait, "Do not begin the test"),
+            reconnect=self._player.control.bar.can.reconnect,
+        )
+        self.lab = LabPanel(self._theme.colours, actions)
+        self.lab.setup.choice_changed.connect(self._show_plan)
         self.lab.answered.connect(self._keep)
-        self.lab.abandoned.connect(self._abandon)
-        self.lab.waited_enough.connect(self._do_not_wait)
-        self.lab.reconnect_wanted.connect(self._player.playback.connect_device)
         self.lab.shown.connect(self._look_again)
         self._results.watch(self.lab, self.lab.shown)
         self._results.takes.changed.connect(self._forget_takes)
@@ -131,10 +137,6 @@ class LabPresenter(Presenter):
         self._show_listeners()
         self.refresh()
         return self.lab
-
-    def _open(self) -> None:
-        if self.lab is not None:
-            self._workspaces.go_to("lab")
 
     # --- What can be compared ----------------------------------------------------------------------------------------
     def propose(self, method: str, takes: Collection[str]) -> None:
@@ -174,7 +176,7 @@ class LabPresenter(Presenter):
 
     def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why its takes make no test."""
-        from paretone_app.features.lab.setup import COMPARED
+        from paretone_app.features.lab.panel import COMPARED
 
         if choice.source == COMPARED:
             found, shared, problem = self._compared()
@@ -185,7 +187,7 @@ class LabPresenter(Presenter):
 
     @Slot()
     def _show_plan(self) -> None:
-        from paretone_app.features.lab.setup import COMPARED
+        from paretone_app.features.lab.panel import COMPARED
 
         setup = built(self.lab).setup
         choice = setup.choice
@@ -271,7 +273,6 @@ class LabPresenter(Presenter):
         if coming is not None:
             coming()
 
-    @Slot()
     def _do_not_wait(self) -> None:
         self._coming = None
         self._state.jobs.release()
@@ -303,7 +304,6 @@ class LabPresenter(Presenter):
             self._show_results(trial)
             self.carried_through.emit()
 
-    @Slot()
     def _abandon(self) -> None:
         self._end()
         self._notices.say("Listening test abandoned. Its trials are kept but not scored.", "info")
@@ -341,7 +341,6 @@ class LabPresenter(Presenter):
         built(self.lab).show_results()
 
     # --- Files -------------------------------------------------------------------------------------------------------
-    @Slot()
     def _ask_where_to_put_results(self) -> None:
         file_dialogs.ask_for_folder(
             self._window,
@@ -355,7 +354,6 @@ class LabPresenter(Presenter):
         self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
         return written
 
-    @Slot()
     def _ask_where_to_put_the_test(self) -> None:
         file_dialogs.ask_for_folder(
             self._window,

@@ -21,6 +21,7 @@ from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import HEADING, text_font
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce
 
@@ -48,7 +49,6 @@ class TimeLine(QWidget):
         self.setToolTip("Click to seek; drag to loop a section")
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -134,13 +134,10 @@ class TrialPage(QWidget):
 
     answered = Signal(object)
     """A :class:`TrialRecord`, the moment it is given."""
-    abandon_wanted = Signal()
-    """The listener wants to stop before the end."""
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     name: str
-    """Name of the test, as in the title."""
     screen_role = GROUP
     grows = False
     """Whether the sounds take all the room there is."""
@@ -152,9 +149,15 @@ class TrialPage(QWidget):
     """Whether a switch fades out before it fades in."""
 
     def __init__(
-        self, session: ListeningSession, player: Player, colours: Colours, parent: QWidget | None = None
+        self,
+        session: ListeningSession,
+        player: Player,
+        colours: Colours,
+        abandon: Action,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        self._abandon = abandon
         self.session = session
         self.player = player
         self._colours = colours
@@ -212,15 +215,12 @@ class TrialPage(QWidget):
 
     # --- What each method adds ---------------------------------------------------------------------------------------
     def _sounds(self) -> QWidget:
-        """The buttons by which sounds are heard."""
         raise NotImplementedError
 
     def _answers(self) -> QWidget:
-        """The buttons by which the trial is answered."""
         raise NotImplementedError
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        """Keys of this method."""
         raise NotImplementedError
 
     def _show(self) -> None:
@@ -228,8 +228,13 @@ class TrialPage(QWidget):
         raise NotImplementedError
 
     def _keys_hint(self) -> str:
-        """The keys in words."""
         raise NotImplementedError
+
+    def _allow(self, *buttons: QPushButton) -> None:
+        """Enable ``buttons`` as far as the trial can be answered now; else their tips say why not."""
+        for button in buttons:
+            button.setEnabled(not self.session.why_not_answer())
+            button.setToolTip(self.session.why_not_answer())
 
     # --- Hearing -----------------------------------------------------------------------------------------------------
     def hear(self, button: int) -> None:
@@ -399,7 +404,6 @@ class TrialPage(QWidget):
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.time_line.set_colours(colours)
         self._show()
@@ -426,7 +430,7 @@ class TrialPage(QWidget):
     # --- Leaving -----------------------------------------------------------------------------------------------------
     def _leave(self) -> None:
         if self._sure_to_leave:
-            self.abandon_wanted.emit()
+            self._abandon.trigger()
             return
         self._sure_to_leave = True
         self.leave_button.setText("Really a&bandon (not scored)")
@@ -453,7 +457,6 @@ def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButto
 
 
 def answer_button(text: str, name: str) -> QPushButton:
-    """A button that answers."""
     button = build.button(text, name=name)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button

@@ -8,7 +8,7 @@ from paretone.measure.metrics import metric
 from paretone.models.base import ModelInfo
 from paretone.techniques.spade import TECHNIQUE
 from paretone.techniques.spade.importance import LAYERS, LEAVE_OUT
-from paretone_app.features.studies.kinds import StudyKind
+from paretone_app.features.studies.forms import StudyKind
 
 
 def _fields(info: ModelInfo) -> Mapping[str, object] | None:

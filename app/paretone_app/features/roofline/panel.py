@@ -259,13 +259,12 @@ class RooflineActions:
     """Measures the machine, then the shown side."""
     trace: Action
     cancel: Action
+    save: tuple[Action, ...]
+    """One for each kind of file."""
 
 
 class RooflinePanel(SidePanel):
     """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
-
-    export_wanted = Signal(str)
-    """The user wants all that is shown as a file with this ending."""
 
     def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
         super().__init__("the table of", colours, parent, first="A")
@@ -294,9 +293,9 @@ class RooflinePanel(SidePanel):
         top.addWidget(self.progress)
         self._state = build.label(look="muted", yielding=True)
         top.addWidget(self._state, 1)
-        self.exports = ExportButtons("plots and table")
-        self.exports.wanted.connect(self.export_wanted)
-        top.addWidget(self.exports)
+        for action in can.save:
+            action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
+        top.addWidget(ExportButtons(can.save))
         self.trace_button = ActionButton(can.trace)
         top.addWidget(self.trace_button)
 
@@ -408,7 +407,8 @@ class RooflinePanel(SidePanel):
             set_look(button, "primary" if primary and button.isEnabled() else "")
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)
-        self.exports.setEnabled(shown)
+        for action in self.can.save:
+            action.refresh()
         waiting = self.can.measure["A"].reason if idle and not shown else ""
         self._state.setText(self._said)
         self._state.setToolTip(self._said)

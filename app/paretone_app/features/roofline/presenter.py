@@ -86,9 +86,14 @@ class RooflinePresenter(Presenter):
     def _build_roofline(self) -> QWidget:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
 
-        actions = RooflineActions(self._measure, self._again, self._write_trace, self._actions.cancel)
+        actions = RooflineActions(
+            self._measure,
+            self._again,
+            self._write_trace,
+            self._actions.cancel,
+            self._add_exports("plots and table", self._ask_for_sheet),
+        )
         self.roofline = RooflinePanel(self._theme.colours, actions)
-        self.roofline.export_wanted.connect(self._ask_for_sheet)
         self.refresh()
         return self.roofline
 

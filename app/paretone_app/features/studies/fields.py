@@ -13,6 +13,7 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
 from paretone.techniques import applying_to, techniques
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example, objectives
+from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
 from paretone_app.shell.theme import GAP
 from paretone_app.state.machine import Installing
@@ -33,8 +34,6 @@ _USUAL = (
 
 
 class _BoundLine(QWidget):
-    """One constraint."""
-
     changed = Signal()
     removed = Signal()
 
@@ -61,8 +60,6 @@ class _BoundLine(QWidget):
 
 
 class GoalsEditor(QWidget):
-    """Methods in, signals out."""
-
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -99,7 +96,6 @@ class GoalsEditor(QWidget):
         form.addRow("Tr&ials", self.trials)
 
     def add(self, bound: Bound) -> _BoundLine:
-        """Add a bound."""
         line = _BoundLine(bound)
         self.bounds.append(line)
         self._column.addWidget(line)
@@ -110,7 +106,6 @@ class GoalsEditor(QWidget):
         return line
 
     def replace(self, bounds: Sequence[Bound]) -> None:
-        """Have these bounds and no others."""
         for line in tuple(self.bounds):
             self._remove(line)
         for bound in bounds:
@@ -124,7 +119,6 @@ class GoalsEditor(QWidget):
 
     @property
     def filled_in(self) -> Goals:
-        """The entered values."""
         names = tuple(combo.currentData() for combo in self.goals if combo.currentData())
         return Goals(names, tuple(line.filled_in for line in self.bounds), self.trials.value())
 
@@ -145,7 +139,6 @@ class JudgeBoxes(QWidget):
     """One box for each judge; those that cannot be used say why."""
 
     changed = Signal()
-    """Another choice of judges."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -167,7 +160,8 @@ class JudgeBoxes(QWidget):
         lacking = ""
         for one in JUDGES:
             reason = one.problem()
-            build.allow(self.boxes[one.name], reason, f"Adds {', '.join(one.metrics)}")
+            self.boxes[one.name].setEnabled(not reason)
+            self.boxes[one.name].setToolTip(localised(reason) or f"Adds {', '.join(one.metrics)}")
             lacking = lacking or (reason if one.name in USUAL_JUDGES else "")
         self.install.offer(lacking)
 
@@ -177,8 +171,6 @@ _MODEL = ""
 
 
 class _Line(QWidget):
-    """One line."""
-
     changed = Signal()
     removed = Signal()
 
@@ -226,7 +218,6 @@ class _Line(QWidget):
         self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
 
     def choose(self, line: Varied) -> None:
-        """Fill the line in."""
         self.owner.setCurrentIndex(max(0, self.owner.findData(line.technique)))
         self.knob.setCurrentIndex(max(0, self.knob.findData(line.knob)))
         self.values.setText(line.text)
@@ -238,7 +229,6 @@ class _Line(QWidget):
 
     @property
     def varied(self) -> Varied:
-        """The entered values."""
         owner = self.owner.currentData()
         knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
         typed = ", ".join(value for value, box in self.boxes if box.isChecked()) if self.boxes else self.values.text()
@@ -246,7 +236,6 @@ class _Line(QWidget):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """The widgets in Tab order."""
         boxes = (box for one in self._boxes.values() for _, box in one)
         return self.owner, self.knob, *boxes, self.values, self.without, self.remove
 
@@ -317,8 +306,6 @@ def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
 
 
 class AxesEditor(QWidget):
-    """All lines. Methods in, signals out."""
-
     changed = Signal()
 
     def __init__(self, model: str, parent: QWidget | None = None) -> None:
@@ -346,7 +333,6 @@ class AxesEditor(QWidget):
         return line
 
     def replace(self, lines: Sequence[Varied]) -> None:
-        """Vary these and nothing else."""
         for one in tuple(self.lines):
             self._remove(one)
         for varied in lines:
@@ -361,7 +347,6 @@ class AxesEditor(QWidget):
 
     @property
     def varied(self) -> tuple[Varied, ...]:
-        """The entered values."""
         return tuple(line.varied for line in self.lines)
 
     def _remove(self, line: _Line) -> None:

@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cache
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
 from paretone.models import catalogue
-from paretone.models.base import Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
 from paretone.setting.knobs import Choice, Knob, Number, Switch
+from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
 from paretone.studies.space import OFF, ON, USED
 from paretone.techniques import technique
-from paretone_app.features.studies.kinds import OfferedKind
+from paretone_app.features.registry import FEATURES
 from paretone_app.numbers import grouped
+
+
+@dataclass(frozen=True)
+class StudyKind:
+    """A kind of study whose settings follow from the model; the user varies nothing."""
+
+    name: str
+    title: str
+    tip: str
+    about: str
+    """What is compared and what it is for, in place of what is varied."""
+    proposal: str
+    """Title of such a study, with ``{model}``."""
+    judges: tuple[str, ...]
+    """Judges whose figures it needs."""
+    fields: Callable[[ModelInfo], Mapping[str, object] | None]
+    """Fields of the study's file for the loaded model, which the technique's study hooks read; ``None`` if it cannot be
+    studied so."""
+    missing: str
+    """What to do if it cannot, as a sentence."""
+
+
+@dataclass(frozen=True)
+class OfferedKind:
+    """A kind of study with what it takes for the model in Setup."""
+
+    kind: StudyKind
+    fields: Mapping[str, object] | None
+    """Fields of the study's file; ``None`` if that model cannot be studied so."""
+
+
+@cache
+def study_kinds() -> tuple[StudyKind, ...]:
+    return tuple(imported(one.study) for one in FEATURES if one.study)
+
+
+def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
+    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in study_kinds())
+
 
 MOST_VALUES = 10_000
 """Limit for the values of one range."""
@@ -49,8 +90,6 @@ class Varied:
 
 @dataclass(frozen=True)
 class Bound:
-    """One constraint of a search."""
-
     metric: str
     kind: str
     """One of :data:`KINDS`."""
@@ -59,8 +98,6 @@ class Bound:
 
 @dataclass(frozen=True)
 class Goals:
-    """Goals and constraints of a search."""
-
     objectives: tuple[str, ...]
     bounds: tuple[Bound, ...]
     trials: int
@@ -69,8 +106,6 @@ class Goals:
 
 @dataclass(frozen=True)
 class StudyForm:
-    """Everything that is filled in."""
-
     title: str
     model: str
     sentences: str
@@ -177,7 +212,6 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
 
 
 def example(knob: Knob) -> str:
-    """Example input for ``knob``."""
     if isinstance(knob, Switch):
         return "yes, no"
     if isinstance(knob, Choice):
@@ -194,7 +228,6 @@ def needed_judges(goals: Goals) -> tuple[str, ...]:
 
 
 def objectives() -> tuple[Metric, ...]:
-    """The metrics that a search can go for."""
     return tuple(one for one in METRICS if one.better != NEITHER)
 
 
@@ -364,6 +397,5 @@ class Within:
     """What a study is to stay within."""
 
     model: str
-    """Its id."""
     spans: tuple[Span, ...]
     bounds: tuple[Bound, ...]

@@ -30,14 +30,14 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.techniques import applying_to
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
-from paretone_app.features.studies.forms import StudyForm, Varied, Within, definition, file_name
-from paretone_app.features.studies.kinds import OfferedKind
+from paretone_app.features.studies.forms import OfferedKind, StudyForm, Varied, Within, definition, file_name
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import BROAD, NEAR, set_look
 from paretone_app.state.differences import changed_options
 from paretone_app.state.machine import Installing
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, TickList
@@ -55,9 +55,9 @@ _PAUSE_MILLISECONDS = 250
 class StudyMaker(QDialog):
     """Opened with ``open()``; never blocks the window. Filled in with what is selected in Setup."""
 
-    check_wanted = Signal(object)
-    """This definition is to be checked and counted; :meth:`show_verdict` takes the answer."""
-    save_wanted = Signal(object, object, bool)
+    definition_changed = Signal(object)
+    """Another definition, to be checked and counted; :meth:`show_verdict` takes the answer."""
+    submitted = Signal(object, object, bool)
     """The user wants this definition written to this path, and the study run at once or not."""
 
     def __init__(
@@ -106,11 +106,14 @@ class StudyMaker(QDialog):
         self.verdict = build.words(name="Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        self.save_button = buttons.addButton("&Save", QDialogButtonBox.ButtonRole.ActionRole)
-        self.start_button = buttons.addButton("Save a&nd start", QDialogButtonBox.ButtonRole.ActionRole)
-        self.start_button.setProperty("look", "primary")
-        self.save_button.clicked.connect(lambda: self._save(start=False))
-        self.start_button.clicked.connect(lambda: self._save(start=True))
+        self._save_action = Action("&Save", "Write the study's file", parent=self)
+        self._start_action = Action("Save a&nd start", "Write the study's file, and run the study", parent=self)
+        self._save_action.triggered.connect(lambda: self._save(start=False))
+        self._start_action.triggered.connect(lambda: self._save(start=True))
+        self.save_button = ActionButton(self._save_action)
+        self.start_button = ActionButton(self._start_action, look="primary")
+        for button in (self.save_button, self.start_button):
+            buttons.addButton(button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
         layout = VBoxLayout(self)
         layout.addLayout(columns, 1)
@@ -295,19 +298,20 @@ class StudyMaker(QDialog):
             self.definition = None
             self.show_verdict(str(error), ok=False)
             return
-        self.check_wanted.emit(self.definition)
+        self.definition_changed.emit(self.definition)
 
     def show_verdict(self, text: str, ok: bool) -> None:
         """The size of the study, or why it cannot be."""
         self.verdict.setText(text)
         set_look(self.verdict, "" if ok else "warning")
-        for button in (self.save_button, self.start_button):
-            button.setEnabled(ok)
-            button.setToolTip("" if ok else text)
+        self._allow_saving("" if ok else text)
+
+    def _allow_saving(self, reason: str) -> None:
+        for action in (self._save_action, self._start_action):
+            action.set_reason(reason)
 
     @property
     def form(self) -> StudyForm:
-        """The entered values."""
         chosen = self.sentences.currentData()
         model = self.model.currentData()
         same_model = model == self._setting.model
@@ -346,8 +350,7 @@ class StudyMaker(QDialog):
     def _changed(self) -> None:
         # What is being checked is not what is filled in any more.
         self.definition = None
-        self.save_button.setEnabled(False)
-        self.start_button.setEnabled(False)
+        self._allow_saving("The study is being checked…")
         self._pause.start()
 
     def _title_changed(self) -> None:
@@ -439,4 +442,4 @@ class StudyMaker(QDialog):
             self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
         else:
             file_dialogs.note_folder(self, "study", path.parent)
-            self.save_wanted.emit(self.definition, path, start)
+            self.submitted.emit(self.definition, path, start)

@@ -1,39 +1,94 @@
 """Studies: which setting is the one to ship? Many settings on many sentences, run, paused, resumed and reported.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel knows neither the application's state nor the engine: it is given its actions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFontDatabase
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QMenu,
-    QPlainTextEdit,
-    QPushButton,
-    QSizePolicy,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
-from paretone.studies.study import duration
-from paretone_app.features.studies.opened import MOST_RECENT
+from paretone.studies.study import Study, duration
+from paretone_app.features.studies.presenter import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable
-from paretone_app.features.studies.wording import lost_words, progress_words
-from paretone_app.numbers import grouped
-from paretone_app.results.study import OpenStudy
+from paretone_app.numbers import counted, grouped
+from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
+
+
+def plan_words(study: Study, seconds: float | None) -> str:
+    searched = study.search.trials if study.search else 0
+    parts = [
+        counted(len(study.candidates) + searched, "setting", "settings"),
+        counted(len({one.text for one in study.utterances}), "sentence", "sentences"),
+        counted(len({one.voice.id for one in study.utterances}), "voice", "voices"),
+        counted(len(study.seeds), "seed", "seeds"),
+        counted(study.rounds, "round", "rounds"),
+    ]
+    product = " × ".join(parts)
+    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", _further(study), _omitted(study))))
+    if seconds is None:
+        return f"{words} Make one take with this model to get a time estimate."
+    return (
+        f"{words} About {duration(seconds)}, judging by takes without techniques; calibrating and judging take "
+        "longer, techniques less."
+    )
+
+
+def lost_words(summary: OpenStudy) -> str:
+    """That the model's folder is gone, as a sentence, or ``""``."""
+    return f"The model's folder {summary.lost_folder} is gone: choose where it is now." if summary.lost_folder else ""
+
+
+def progress_words(summary: OpenStudy) -> str:
+    about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
+    if summary.study is None:
+        return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
+    unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
+    if not summary.made:
+        plan = f"{counted(len(summary.rows), 'setting', 'settings')}, {_takes(summary.left)}{about}{unknown}."
+        return f"{plan} {_omitted(summary.study)}".strip()
+    if summary.left:
+        failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
+        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{failed}"
+    return f"Finished: {_takes(summary.made)}. {_omitted(summary.study)}".strip()
+
+
+def _omitted(study: Study) -> str:
+    count = len(study.ruled_out)
+    if not count:
+        return ""
+    omitted = counted(count, "combination is omitted", "combinations are omitted, the first")
+    return f"{omitted} because: {study.ruled_out[0][1]}"
+
+
+def _further(study: Study) -> str:
+    """What a study makes apart from takes, as a sentence, or ``""``; progress counts it as well."""
+    prepared = sum(bool(one.unprepared) for one in study.candidates)
+    parts = [
+        counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",
+        counted(prepared, "calibration", "calibrations") if prepared else "",
+    ]
+    found = " and ".join(filter(None, parts))
+    return f"In addition {found}." if found else ""
+
+
+def _takes(count: int) -> str:
+    return counted(count, "take", "takes")
+
 
 HERE, CLUSTER = "here", "cluster"
 _SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
@@ -44,42 +99,48 @@ _INVITATION = (
 )
 
 
+@dataclass(frozen=True)
+class StudiesActions:
+    new: Action
+    open: Action
+    folder: Action
+    """Opens a folder with results."""
+    example: Action
+    run: Action
+    pause: Action
+    cancel: Action
+    aside: Action
+    """Sets damaged results aside."""
+    choose_folder: Action
+    """Says where the model's folder is now."""
+    use: Action
+    export: Action
+    report: Action
+    reveal: Action
+    close: Action
+
+
 class StudiesPanel(QWidget):
     """Above: which study, and running it. Below: its settings with their figures, what failed, what was found."""
 
     study_chosen = Signal(object)
     """The user wants to see the study in this folder."""
-    run_wanted = Signal(str, int)
-    """The user wants the study run: on the Ray cluster at this address (``""``: here), by a number of workers (0: as
-    many as fit)."""
-    pause_wanted = Signal()
-    cancel_wanted = Signal()
-    aside_wanted = Signal()
-    """The user wants damaged results set aside."""
-    folder_lost = Signal()
-    """The user wants to say where the model's folder is now."""
-    use_wanted = Signal(str)
-    """The user wants this setting in Setup."""
-    export_wanted = Signal(str)
-    """The user wants this setting as a profile."""
-    new_wanted = Signal()
-    open_wanted = Signal()
-    folder_wanted = Signal()
-    example_wanted = Signal()
-    recent_wanted = Signal(str)
-    report_wanted = Signal()
-    reveal_wanted = Signal()
-    close_wanted = Signal()
+    recent_chosen = Signal(str)
+    """The user wants to see the study whose file or folder was open before."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: StudiesActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
+        can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
+        for action in (can.use, can.export):
+            action.explain(lambda: "" if self._chosen_row else "Select a setting in the table first.")
         self._summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
         self._said, self._tone = "", "muted"
         self._now = ""
-        self._reason = self._no_use = ""
         self._build(colours)
+        can.run.changed.connect(self._show)
         self._show()
 
     # --- Building ----------------------------------------------------------------------------------------------------
@@ -88,28 +149,30 @@ class StudiesPanel(QWidget):
         self.chooser = build.named(ComboBox(), "Study")
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
-        self.new_button = build.button("Ne&w…", self.new_wanted, "Create a study: settings, sentences, voices, judges")
-        self.open_button = build.button("&Open…", self.open_wanted, "Open a study file (TOML or JSON)")
-        self.folder_button = build.button("Fol&der…", self.folder_wanted, "Open a folder with results")
+        can = self.can
+        self.new_button, self.open_button = ActionButton(can.new, "Ne&w…"), ActionButton(can.open, "&Open…")
         self.recent_button = QPushButton("Recen&t")
         # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
         self.recent_menu = QMenu(self.recent_button)
         # All are made at once: deleted actions leave Python wrappers that later ones are mistaken for.
         self._recent = [QAction(self.recent_menu) for _ in range(MOST_RECENT)]
         self.recent_menu.addActions(self._recent)
-        self.recent_menu.triggered.connect(lambda action: self.recent_wanted.emit(action.data()))
+        self.recent_menu.triggered.connect(lambda action: self.recent_chosen.emit(action.data()))
         self.recent_button.setMenu(self.recent_menu)
-        self.example_button = build.button(
-            "Open example", self.example_wanted, "A finished study to look at, hear and use"
-        )
+        self.example_button = ActionButton(can.example, "Open example")
         top = HBoxLayout()
         top.addWidget(self.chooser, 1)
-        for one in (self.new_button, self.open_button, self.folder_button, self.recent_button, self.example_button):
+        for one in (
+            self.new_button,
+            self.open_button,
+            ActionButton(can.folder, "Fol&der…"),
+            self.recent_button,
+            self.example_button,
+        ):
             top.addWidget(one)
 
-        self.run_button = build.button("Ru&n", self._want_run)
-        self.pause_button = build.button("&Pause", self.pause_wanted)
-        self.cancel_button = build.button("Ca&ncel", self.cancel_wanted, "Stop now; unfinished takes are lost")
+        self.run_button = ActionButton(can.run, "Ru&n")
+        self.pause_button, self.cancel_button = ActionButton(can.pause, "&Pause"), ActionButton(can.cancel, "Ca&ncel")
         self.where = build.combo("Where it runs", (("On this machine", HERE), ("On a Ray cluster", CLUSTER)))
         self.where.currentIndexChanged.connect(lambda _: self._show())
         self.address = QLineEdit("auto")
@@ -121,14 +184,7 @@ class StudiesPanel(QWidget):
         self.workers.setAccessibleName("Workers on the cluster")
         self.workers.setToolTip("Number of models to load; all: one per GPU or core")
         self.progress = JobProgress("Progress of the study")
-        self.aside_button = build.button(
-            "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
-        )
-        self.folder_button = build.button(
-            "Choose folder…",
-            self.folder_lost,
-            "Say where the model's folder is now, in the study's file",
-        )
+        self.aside_button, self.folder_button = ActionButton(can.aside), ActionButton(can.choose_folder)
         run = HBoxLayout()
         for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
             run.addWidget(one)
@@ -148,15 +204,11 @@ class StudiesPanel(QWidget):
         self.tabs.setDocumentMode(True)
         for one in (self.table, self.failures, self.found, self.file):
             self.tabs.addTab(one, "")
-        self.use_button = build.button("Use this settin&g", lambda: self.use_wanted.emit(self.table.current))
-        self.export_button = build.button("E&xport profile…", lambda: self.export_wanted.emit(self.table.current))
-        self.report_button = build.button(
-            "Wr&ite report", self.report_wanted, "Write a page, two CSV tables and one for LaTeX; open the page"
-        )
-        self.reveal_button = build.button("Show fi&les", self.reveal_wanted, "Open the folder with the study's results")
-        self.close_button = build.button("Close stud&y", self.close_wanted, "Close this study; its files stay")
+        self.use_button, self.export_button = ActionButton(can.use, "Use this settin&g"), ActionButton(can.export)
+        self.report_button = ActionButton(can.report, "Wr&ite report")
+        self.close_button = ActionButton(can.close, "Close stud&y")
         # Next to the tabs, as the drawer of a small window is low.
-        buttons = (self.use_button, self.export_button, self.report_button, self.reveal_button, self.close_button)
+        buttons = (self.use_button, self.export_button, self.report_button, ActionButton(can.reveal), self.close_button)
         self.tabs.setCornerWidget(build.row(*buttons))
 
         outer = VBoxLayout(self)
@@ -202,7 +254,6 @@ class StudiesPanel(QWidget):
         self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show the summary of the chosen study."""
         other = summary is None or self._summary is None or summary.folder != self._summary.folder
         self._summary = summary
         if other and (summary is None or summary.folder != self._running):
@@ -225,17 +276,14 @@ class StudiesPanel(QWidget):
             self.tabs.setTabText(index, title)
         self._show()
 
-    def set_reasons(self, run: str, use: str, cluster: str) -> None:
-        """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
-        self._reason, self._no_use = run, use
-        self.install.offer(run)
+    def set_cluster(self, cluster: str) -> None:
+        """Why no cluster can be used, as a sentence, or ``""``."""
         index = self.where.findData(CLUSTER)
         entry(self.where, index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
         self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
         if cluster:
             self.where.setCurrentIndex(self.where.findData(HERE))
-        self._show()
 
     def begin(self, folder: Path) -> None:
         """The study in ``folder`` is being run."""
@@ -247,12 +295,11 @@ class StudiesPanel(QWidget):
     def set_pausing(self, on: bool) -> None:
         """The study ends once the takes under way are finished."""
         self._pausing = on
-        self.pause_button.setText("&Pausing…" if on else "&Pause")
-        self.pause_button.setEnabled(self._running is not None and not on)
+        self.pause_button.set_text("&Pausing…" if on else "&Pause")
+        self.can.pause.refresh()
         self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
-        """Show progress of the running study."""
         if self._running is None:
             return
         self.progress.setRange(0, max(1, total))
@@ -274,17 +321,14 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.table.set_colours(colours)
 
     @property
     def summary(self) -> OpenStudy | None:
-        """The content."""
         return self._summary
 
     @property
     def state(self) -> str:
-        """The sentence below the buttons."""
         return self._state.text()
 
     @property
@@ -295,10 +339,12 @@ class StudiesPanel(QWidget):
         return self.address.text().strip() or "auto", self.workers.value()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    def _want_run(self) -> None:
-        self.run_wanted.emit(*self.cluster)
+    @property
+    def _chosen_row(self) -> Row | None:
+        return self.table.study.row(self.table.current)
 
     def _show(self) -> None:
+        self.install.offer(self.can.run.reason)
         self.pages.show_content(self._summary is not None)
         if self._summary is not None:
             self._show_buttons()
@@ -310,36 +356,22 @@ class StudiesPanel(QWidget):
             return
         here = running and summary.folder == self._running
         finished = summary.study is not None and not summary.left and bool(summary.made)
-        self.run_button.setText("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
+        self.run_button.set_text("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
         self.run_button.setVisible(not here)
-        self.run_button.setEnabled(not running and not self._reason)
-        self.run_button.setToolTip(
-            self._reason
-            or ("Retry failed takes and run what is new in the file" if finished else progress_words(summary))
-        )
-        set_look(self.run_button, "" if finished or self._reason else "primary")
+        retry = "Retry failed takes and run what is new in the file"
+        self.can.run.set_tip(retry if finished else progress_words(summary))
+        set_look(self.run_button, "" if finished or self.can.run.reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
             one.setVisible(here)
-        self.pause_button.setEnabled(here and not self._pausing)
-        self.pause_button.setToolTip("Finish the current takes, then stop; Resume continues")
+        self.can.pause.refresh()
         clustered = self.where.currentData() == CLUSTER
         self.where.setVisible(not here)
         self.address.setVisible(clustered and not here)
         self.workers.setVisible(clustered and not here)
         self.aside_button.setVisible(summary.damaged and not here)
         self.folder_button.setVisible(bool(summary.lost_folder) and not summary.damaged and not here)
-        row = self.table.study.row(self.table.current)
-        reason = self._no_use or ("" if row is not None else "Select a setting in the table first.")
-        for button, tip in (
-            (self.use_button, "Load this setting into Setup, with its strategy table"),
-            (self.export_button, "Load this setting into Setup and export it as a profile"),
-        ):
-            build.allow(button, reason, tip)
-        self.report_button.setEnabled(bool(summary.made))
-        self.close_button.setEnabled(not here)
-        self.close_button.setToolTip(
-            "Wait for it to finish, or cancel it" if here else "Close this study; its files stay"
-        )
+        for action in (self.can.use, self.can.export):
+            action.refresh()
 
     def _show_state(self) -> None:
         summary = self._summary
@@ -359,8 +391,8 @@ class StudiesPanel(QWidget):
             text, tone = problem, "warning"
         else:
             text, tone = progress_words(summary), "muted"
-            if self._reason and summary.left and not summary.file_problem:
-                text = f"{text} {self._reason}"
+            if self.can.run.reason and summary.left and not summary.file_problem:
+                text = f"{text} {self.can.run.reason}"
         self._state.setText(text)
         set_look(self._state, tone)
 
@@ -380,6 +412,5 @@ def _text(name: str) -> QPlainTextEdit:
 
 
 def _short(place: str) -> str:
-    """A path by its end."""
     path = Path(place)
     return f"{path.parent.name}/{path.name}"

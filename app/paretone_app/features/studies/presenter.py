@@ -5,11 +5,12 @@ What reads studies is imported on use: the window is to be there before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Slot
+from PySide6.QtCore import QObject, QSettings, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
@@ -22,8 +23,8 @@ from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, Stu
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
-from paretone_app.features.studies.opened import OpenedStudies
 from paretone_app.numbers import counted
+from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -36,19 +37,142 @@ if TYPE_CHECKING:
     from paretone_app.results.study import OpenStudy
 
 
+MOST_RECENT = 12
+"""Studies that are listed as opened lately."""
+_OPEN, _RECENT, _CHOSEN = "studies/open", "studies/recent", "studies/chosen"
+"""Settings keys; written at once, so that a crash forgets none."""
+
+
+class StudiesMemory:
+    """What the settings keep."""
+
+    def __init__(self, settings: QSettings) -> None:
+        self._settings = settings
+
+    @property
+    def recent(self) -> list[str]:
+        """Files and folders that the user opened lately, the last first."""
+        return self._listed(_RECENT)
+
+    def remember(self, place: Path) -> None:
+        """Have ``place`` first among those that were opened lately."""
+        recent = [str(place), *(one for one in self.recent if one != str(place))]
+        self._settings.setValue(_RECENT, json.dumps(recent[:MOST_RECENT]))
+
+    def save(self, folders: Iterable[Path], chosen: Path | None) -> None:
+        """Keep the open studies and the shown one."""
+        self._settings.setValue(_OPEN, json.dumps([str(one) for one in folders]))
+        self._settings.setValue(_CHOSEN, str(chosen or ""))
+        self._settings.sync()
+
+    def places(self) -> Iterator[Path]:
+        """Places of the studies that were open last, the shown one first: the folder, or the file of one that was never
+        run."""
+        from paretone.studies.store import DATABASE
+        from paretone.studies.study import results_folder
+
+        chosen = str(self._settings.value(_CHOSEN, ""))
+        files = {str(results_folder(one)): Path(one) for one in self.recent}
+        for place in sorted(self._listed(_OPEN), key=lambda one: one != chosen):
+            folder, file = Path(place), files.get(place)
+            if (folder / DATABASE).exists():
+                yield folder
+            elif file is not None and file.exists():
+                yield file
+
+    def _listed(self, name: str) -> list[str]:
+        try:
+            found = json.loads(str(self._settings.value(name, "[]")))
+        except ValueError:
+            return []
+        return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+class OpenedStudies(QObject):
+    """One of the studies that are open in the window is chosen."""
+
+    changed = Signal()
+    """Other studies are open or chosen, or one was read again."""
+    brought_forward = Signal(object)
+    """The user opened this study: an :class:`OpenStudy`."""
+
+    def __init__(self, results: Results, settings: QSettings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._results, self._memory = results, StudiesMemory(settings)
+        self.chosen: Path | None = None
+        """The folder of the study that is shown."""
+        results.study_changed.connect(self._follow)
+
+    @property
+    def summary(self) -> OpenStudy | None:
+        return self._results.studies.get(self.chosen) if self.chosen is not None else None
+
+    @property
+    def recent(self) -> list[str]:
+        """Files and folders that the user opened lately, the last first."""
+        return self._memory.recent
+
+    def open(
+        self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda study: None
+    ) -> None:
+        """Open the study that the file ``place`` describes, or whose results are in the folder ``place``, show it in
+        place of another one if ``in_front``, and do ``then`` with it."""
+
+        def opened(study: OpenStudy) -> None:
+            self._memory.remember(place)
+            if in_front:
+                self.chosen = study.folder
+            self._memory.save(self._results.studies, self.chosen)
+            self.changed.emit()
+            if in_front:
+                self.brought_forward.emit(study)
+            then(study)
+
+        place = Path(place).expanduser().resolve()
+        self._results.open(place, opened)
+
+    def open_last(self) -> None:
+        """Open what was open last. Nothing is saved meanwhile: what is not open again yet would be forgotten by a
+        crash."""
+        for place in self._memory.places():
+            self._results.open(place)
+
+    def close(self) -> None:
+        if self.chosen is not None:
+            self._results.close(self.chosen)
+
+    @Slot(object)
+    def choose(self, folder: Path | None) -> None:
+        """Show this one of the open studies, as it is now."""
+        if folder is not None and folder in self._results.studies:
+            self.chosen = folder
+            self._memory.save(self._results.studies, self.chosen)
+            self.changed.emit()
+            self._results.read_study(folder)
+
+    @Slot(object)
+    def _follow(self, folder: Path) -> None:
+        """A study was opened, read again, or closed."""
+        studies = self._results.studies
+        if folder not in studies:
+            if self.chosen == folder:
+                self.chosen = next(reversed(studies), None)
+            self._memory.save(self._results.studies, self.chosen)
+        elif self.chosen is None:
+            self.chosen = folder
+        self.changed.emit()
+
+
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
 """Polling interval while a study runs, in milliseconds."""
 
 
 class StudiesPresenter(Presenter):
-    """Owns Studies."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._studies = services.folder / "studies"
         self.opened = OpenedStudies(self._results, services.settings, self)
-        """The studies that the panel lists."""
         self.opened.changed.connect(self._show)
         self.opened.brought_forward.connect(self._go_to)
         self._running: tuple[Job, Path] | None = None
@@ -59,46 +183,58 @@ class StudiesPresenter(Presenter):
         """The dialog for a new study, while it is open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
-        actions = self._actions
-        for action, do in (
-            (actions["new_study"], self.begin_new),
-            (actions["open_study"], self._ask_for_file),
-            (actions["open_study_folder"], self._ask_for_folder),
-            (actions["open_example"], self.open_example),
-            (actions["run_study"], lambda: self.run(*built(self.studies).cluster)),
-            (actions["pause_study"], self.pause),
-            (actions["use_study_setting"], lambda: self.use(built(self.studies).table.current)),
-            (actions["report_study"], self.report),
-            (actions["close_study"], self.close),
-        ):
-            actions.bind(action, do)
+        self._bind()
         self._state.jobs.ended.connect(self._job_ended)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        actions, there = self._actions, self.studies is not None
-        run, use = self.why_not_run(), self.why_not_use()
-        shown = self.summary
-        nothing = "" if shown is not None else "Open or create a study first."
-        unmade = "" if shown is not None and shown.made else nothing or "No takes yet; run the study first."
-        for action, reason in (
-            (actions["new_study"], ""),
-            (actions["open_study"], ""),
-            (actions["open_study_folder"], ""),
-            (actions["open_example"], ""),
-            (actions["run_study"], run),
-            (actions["pause_study"], "" if self._running else "No study is running."),
-            (actions["use_study_setting"], nothing or use),
-            (actions["report_study"], unmade),
-            (
-                actions["close_study"],
-                nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else ""),
-            ),
+        for action in self._can.values():
+            action.refresh()
+        if self.studies is not None:
+            self.studies.set_cluster(why_no_cluster())
+
+    def _bind(self) -> None:
+        actions, add = self._actions, self._actions.add
+        self._can = {
+            name: actions[declared]
+            for name, declared in (
+                ("new", "new_study"),
+                ("open", "open_study"),
+                ("folder", "open_study_folder"),
+                ("example", "open_example"),
+                ("run", "run_study"),
+                ("pause", "pause_study"),
+                ("use", "use_study_setting"),
+                ("report", "report_study"),
+                ("close", "close_study"),
+            )
+        }
+        for name, do, why_not in (
+            ("new", self.begin_new, str),
+            ("open", self._ask_for_file, str),
+            ("folder", self._ask_for_folder, str),
+            ("example", self.open_example, str),
+            ("run", lambda: self.run(*built(self.studies).cluster), self.why_not_run),
+            ("pause", self.pause, lambda: "" if self._running else "No study is running."),
+            ("use", lambda: self.use(built(self.studies).table.current), self.why_not_use),
+            ("report", self.report, self._why_no_report),
+            ("close", self.close, self._why_not_close),
         ):
-            action.setEnabled(there and not reason)
-            action.setToolTip(reason or action.statusTip())
-        if there:
-            built(self.studies).set_reasons(run, use, why_no_cluster())
+            actions.bind(self._can[name], do, lambda: "" if self.studies is not None else "Studies is not there yet.")
+            self._can[name].explain(why_not)
+        self._can |= {
+            "aside": add("Set &aside…", self.set_aside, "Move the damaged results away and start over"),
+            "choose_folder": add(
+                "Choose folder…", self.ask_for_model_folder, "Say where the model's folder is now, in the study's file"
+            ),
+            "export": add(
+                "E&xport profile…",
+                lambda: self.export(built(self.studies).table.current),
+                "Load this setting into Setup and export it as a profile",
+                self.why_not_use,
+            ),
+            "reveal": add("Show fi&les", self._reveal, "Open the folder with the study's results", self._why_none),
+        }
 
     def shut_down(self) -> None:
         """Look no more at the study that runs."""
@@ -106,7 +242,6 @@ class StudiesPresenter(Presenter):
 
     @property
     def summary(self) -> OpenStudy | None:
-        """Summary of the shown study."""
         return self.opened.summary
 
     @property
@@ -117,7 +252,7 @@ class StudiesPresenter(Presenter):
         """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
         seen = self.summary
         if seen is None:
-            return "Open or create a study first."
+            return self._why_none()
         if seen.folder_problem:
             return seen.folder_problem
         if seen.study is None and (seen.file.exists() or seen.results is None):
@@ -135,9 +270,22 @@ class StudiesPresenter(Presenter):
     def why_not_use(self) -> str:
         """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
         seen, state = self.summary, self._state
-        if seen is None or not seen.model or seen.model == state.selection.model_id:
+        if seen is None:
+            return self._why_none()
+        if not seen.model or seen.model == state.selection.model_id:
             return ""
         return f"The study is for {seen.model}; load that model first (menu Model)."
+
+    def _why_none(self) -> str:
+        return "" if self.summary is not None else "Open or create a study first."
+
+    def _why_no_report(self) -> str:
+        made = self.summary is not None and self.summary.made
+        return self._why_none() or ("" if made else "No takes yet; run the study first.")
+
+    def _why_not_close(self) -> str:
+        running = "The study is running; wait for it to finish, or cancel it."
+        return self._why_none() or (running if self._is_running_here else "")
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
@@ -157,7 +305,6 @@ class StudiesPresenter(Presenter):
             self._tell_damage(found)
 
     def close(self) -> None:
-        """Show the study no longer."""
         if self._is_running_here:
             raise StudyError("The study is running; wait for it to finish, or cancel it.")
         self.opened.close()
@@ -171,7 +318,7 @@ class StudiesPresenter(Presenter):
             raise StudyError(reason)
         # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
-            from paretone_app.features.studies.wording import lost_words
+            from paretone_app.features.studies.panel import lost_words
 
             self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())
             return
@@ -273,7 +420,7 @@ class StudiesPresenter(Presenter):
     # --- A new study -------------------------------------------------------------------------------------------------
     def begin_new(self) -> None:
         """Ask what a new study is of."""
-        from paretone_app.features.studies.kinds import offered_kinds
+        from paretone_app.features.studies.forms import offered_kinds
         from paretone_app.features.studies.maker import StudyMaker
 
         selection = self._state.selection
@@ -281,8 +428,8 @@ class StudiesPresenter(Presenter):
         self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.follow(self._state.installing)
-        maker.check_wanted.connect(self._check)
-        maker.save_wanted.connect(self._write_new)
+        maker.definition_changed.connect(self._check)
+        maker.submitted.connect(self._write_new)
         maker.destroyed.connect(self._maker_gone)
         maker.open()
         maker.check()
@@ -308,7 +455,7 @@ class StudiesPresenter(Presenter):
         """Say the size of a study, or why it cannot be."""
         from paretone.studies import definition
         from paretone.studies.results import estimated_seconds
-        from paretone_app.features.studies.wording import plan_words
+        from paretone_app.features.studies.panel import plan_words
 
         maker = built(self.maker)
         pace, root = self._results.pace(), Path(maker.path.text()).parent
@@ -331,7 +478,6 @@ class StudiesPresenter(Presenter):
 
     @Slot(object, object, bool)
     def _write_new(self, given: dict, path: Path, start: bool) -> None:
-        """Write a new study's file."""
         from paretone.studies.definition import to_toml
 
         try:
@@ -420,29 +566,15 @@ class StudiesPresenter(Presenter):
 
     # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
-        from paretone_app.features.studies.panel import StudiesPanel
+        from paretone_app.features.studies.panel import StudiesActions, StudiesPanel
 
-        self.studies = panel = StudiesPanel(self._theme.colours)
+        can = StudiesActions(**self._can, cancel=self._actions.cancel)
+        self.studies = panel = StudiesPanel(self._theme.colours, can)
         panel.install.follow(self._state.installing)
-        attempt, actions = self._actions.attempt, self._actions
         panel.study_chosen.connect(self.opened.choose)
-        panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
-        panel.pause_wanted.connect(lambda: attempt(self.pause))
-        panel.cancel_wanted.connect(actions.cancel.trigger)
-        panel.aside_wanted.connect(lambda: attempt(self.set_aside))
-        panel.folder_lost.connect(lambda: attempt(self.ask_for_model_folder))
-        panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
-        panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
-        panel.new_wanted.connect(actions["new_study"].trigger)
-        panel.open_wanted.connect(actions["open_study"].trigger)
-        panel.folder_wanted.connect(actions["open_study_folder"].trigger)
-        panel.example_wanted.connect(actions["open_example"].trigger)
-        panel.pages.offer(actions["open_example"], "Open example")
-        panel.pages.offer(actions["new_study"])
-        panel.recent_wanted.connect(lambda place: self.open(Path(place)))
-        panel.report_wanted.connect(lambda: attempt(self.report))
-        panel.reveal_wanted.connect(self._reveal)
-        panel.close_wanted.connect(lambda: attempt(self.close))
+        panel.recent_chosen.connect(lambda place: self.open(Path(place)))
+        panel.pages.offer(can.example, "Open example")
+        panel.pages.offer(can.new)
         self.opened.open_last()
         self._show()
         return panel
@@ -464,7 +596,6 @@ class StudiesPresenter(Presenter):
     def _ask_for_folder(self) -> None:
         file_dialogs.ask_for_folder(self._window, "Open the results of a study", self.open)
 
-    @Slot()
     def _reveal(self) -> None:
         seen = self.summary
         if seen is not None:

@@ -29,8 +29,6 @@ _FIXED = (
 
 
 class StudyModel(QAbstractTableModel):
-    """The rows of one study."""
-
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
@@ -61,7 +59,6 @@ class StudyModel(QAbstractTableModel):
         self.endResetModel()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         if self._rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, self.columnCount() - 1))
@@ -72,7 +69,6 @@ class StudyModel(QAbstractTableModel):
         return self._metrics
 
     def row(self, key: str) -> Row | None:
-        """The setting called ``key``."""
         return next((one for one in self._rows if one.key == key and one.setting is not None), None)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
@@ -218,7 +214,6 @@ class StudyTable(QTableView):
         return index.data(KEY_ROLE) if index.isValid() else ""
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show a study, or nothing."""
         kept, columns = self.current, self.study.columnCount()
         self.study.show_summary(summary)
         if self.study.columnCount() != columns:
@@ -244,7 +239,6 @@ class StudyTable(QTableView):
         ]
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.study.set_colours(colours)
 
     def _fit(self) -> None:
@@ -270,8 +264,6 @@ _COLUMNS = "Setting", "Sentence", "Reason"
 
 
 class FailuresTable(QTableWidget):
-    """What failed, and why."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(0, len(_COLUMNS), parent)
         self._shown: list[tuple[str, str, str]] = []

@@ -12,7 +12,9 @@ FEATURE = Feature(
     actions=(
         FeatureAction("grid_hear", "&Hear cell", "Play the cell of Take grid, or stop"),
         FeatureAction("grid_reference", "Make cell the &reference", "Compare all cells of Take grid with this one"),
-        FeatureAction("grid_make", "&Make empty cells…", "Make the takes of all empty cells, one after the other"),
+        FeatureAction(
+            "grid_make", "&Make empty cells…", "Make the takes of all empty cells, one after the other (Esc cancels)"
+        ),
         FeatureAction(
             "grid_point", "Grid around selected &point", "Make the take of the point in Trade-off the grid's reference"
         ),

@@ -49,8 +49,6 @@ class Asked:
 
 @dataclass(frozen=True)
 class Dimension:
-    """One of the two dimensions of a grid."""
-
     name: str
     """``text``, ``voice``, ``seed``, ``model``, ``option:steps`` or ``steps.steps``."""
     title: str
@@ -162,7 +160,6 @@ def dimensions(takes: Sequence[Asked], model: str) -> tuple[Dimension, ...]:
 
 
 def by_name(known: Iterable[Dimension], name: str) -> Dimension | None:
-    """The one called ``name``."""
     return next((one for one in known if one.name == name), None)
 
 
@@ -214,7 +211,6 @@ class TakeGrid:
     asked: tuple[tuple[Asked | None, ...], ...] = ()
     """What a cell's take is of, or would be; ``None`` if there is no such setting."""
     values: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    """Of the figure; NaN where there is none."""
     reference: tuple[int, int] = (0, 0)
     sentences: tuple[str, ...] = ()
     """That the same has been made of, the reference's own among them; none if sentences are a dimension."""
@@ -223,7 +219,6 @@ class TakeGrid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return len(self.row_values), len(self.column_values)
 
     @cached_property
@@ -265,7 +260,6 @@ class TakeGrid:
 
     # --- In words -----------------------------------------------------------------------------------------------------
     def place_in_words(self, row: int, column: int) -> str:
-        """Where a cell is."""
         return ", ".join(
             f"{one.title}: {one.in_words(values[at], whole=True)}"
             for one, values, at in ((self.rows, self.row_values, row), (self.columns, self.column_values, column))

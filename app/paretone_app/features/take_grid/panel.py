@@ -1,6 +1,6 @@
 """The take grid: takes that differ from a reference in two dimensions, coloured by a figure, heard by pointing at them.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel knows neither the application's state nor the engine: it is given its actions.
 """
 
 from __future__ import annotations
@@ -8,18 +8,301 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QShowEvent
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QScrollArea, QSizePolicy, QWidget
 
 from paretone.measure.metrics import HIGHER, LOWER, Metric
-from paretone_app.features.take_grid.cells import Cell, TakeCells
 from paretone_app.features.take_grid.grid import Dimension, TakeGrid
+from paretone_app.features.tradeoff.axes import said
+from paretone_app.numbers import localised
+from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
+from paretone_app.plotting.frame import pen
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+Cell = tuple[int, int]
+_MOVES = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Home: (0, -1_000_000),
+    Qt.Key.Key_End: (0, 1_000_000),
+    Qt.Key.Key_PageUp: (-1_000_000, 0),
+    Qt.Key.Key_PageDown: (1_000_000, 0),
+}
+_REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
+_SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
+_REST_MILLISECONDS = 120
+"""How long the mouse stays on a cell before it is played, so that crossing others plays none of them."""
+_LEAST = (3.6, 2.0)
+"""Width and height of a cell, at least, in heights of the font."""
+_LABEL = (2.0, 12.0)
+"""Width of the rows' labels, in heights of the font: at least, at most."""
+_STRONGEST = 120
+"""Opacity of the colour of the largest difference, of 255: text stays readable on it."""
+WAITING, FAILED = "waiting", "failed"
+
+
+class TakeCells(CursorCanvas):
+    moved = Signal(int, int)
+    pointed = Signal(int, int)
+    """The mouse rests on (row, column)."""
+    left = Signal()
+    activated = Signal(int, int)
+    """Play (row, column), or stop."""
+    reference_chosen = Signal(int, int)
+    """Use (row, column) as the reference."""
+    take_asked = Signal(int, int)
+    """Make the take of (row, column)."""
+    side_chosen = Signal(str, int, int)
+    """Use the take of (row, column) as ``"A"`` or ``"B"``."""
+
+    own_keys = (*_MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, parent)
+        self.setAccessibleName("Take grid")
+        self.setMouseTracking(True)
+        self.grid: TakeGrid | None = None
+        self._states: Mapping[Cell, tuple[str, str]] = {}
+        self._playing = ""
+        self._cursor: Cell = 0, 0
+        self._hovered: Cell | None = None
+        self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
+        self._resting.timeout.connect(self._rest)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
+        """Show these cells; ``states`` are of empty ones that wait to be made or could not be: which of the two, and a
+        sentence."""
+        self.grid, self._states, self._hovered = grid, states, None
+        rows, columns = (0, 0) if grid is None else grid.shape
+        self._cursor = min(self._cursor[0], max(rows - 1, 0)), min(self._cursor[1], max(columns - 1, 0))
+        self.updateGeometry()
+        self.refresh()
+
+    def show_playing(self, take: str) -> None:
+        """The take with this id is heard; ``""`` for none."""
+        if take != self._playing:
+            self._playing = take
+            self.update()
+
+    def set_cursor(self, row: int, column: int) -> None:
+        """Put the cursor on a cell, or on the nearest one there is."""
+        if self.grid is None:
+            return
+        rows, columns = self.grid.shape
+        cell = max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
+        if cell != self._cursor:
+            self._cursor = cell
+            self.refresh()
+            self.moved.emit(*cell)
+
+    @property
+    def cursor_cell(self) -> Cell:
+        """(row, column) under the cursor."""
+        return self._cursor
+
+    # --- In words ----------------------------------------------------------------------------------------------------
+    def describe(self, row: int, column: int) -> str:
+        """A cell with its place, as sentences."""
+        if self.grid is None:
+            return ""
+        state = self._states.get((row, column))
+        content = self.grid.cell_in_words(row, column) if state is None else state[1]
+        return f"{self.grid.place_in_words(row, column)}. {content}"
+
+    def cursor_text(self) -> str:
+        return self.describe(*self._cursor)
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        cell = self.cell_at(place)
+        return None if cell is None else (self.describe(*cell), self.cell_rectangle(*cell))
+
+    def as_text(self) -> str:
+        grid = self.grid
+        if grid is None:
+            return ""
+        lines = [[f"{grid.figure.label}", *(grid.columns.in_words(one, whole=True) for one in grid.column_values)]]
+        for value, line in zip(grid.row_values, grid.values.tolist(), strict=True):
+            lines.append(
+                [grid.rows.in_words(value, whole=True), *("" if np.isnan(one) else f"{one:.6g}" for one in line)]
+            )
+        return "\n".join("\t".join(line) for line in lines)
+
+    # --- Geometry ----------------------------------------------------------------------------------------------------
+    def minimumSizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        rows, columns = (1, 1) if self.grid is None else self.grid.shape
+        wide, high = (round(least * em) for least in _LEAST)
+        return QSize(round(self._label_width) + columns * wide, round(self._top) + rows * high)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    @property
+    def _label_width(self) -> float:
+        em, metrics, grid = self.fontMetrics().height(), self.fontMetrics(), self.grid
+        labels = [] if grid is None else [*map(grid.rows.in_words, grid.row_values), f"{grid.rows.title} ↓"]
+        longest = max((metrics.horizontalAdvance(one) for one in labels), default=0)
+        return min(max(longest + em, _LABEL[0] * em), _LABEL[1] * em)
+
+    @property
+    def _top(self) -> float:
+        return 2.5 * self.fontMetrics().height()
+
+    def cell_rectangle(self, row: int, column: int) -> QRectF:
+        assert self.grid is not None
+        rows, columns = self.grid.shape
+        wide = (self.width() - self._label_width - 2) / columns
+        high = (self.height() - self._top - 2) / rows
+        return QRectF(self._label_width + column * wide, self._top + row * high, wide, high)
+
+    def cell_at(self, place: QPointF) -> Cell | None:
+        """The cell there."""
+        if self.grid is None or not all(self.grid.shape):
+            return None
+        rows, columns = self.grid.shape
+        row = int((place.y() - self._top) // ((self.height() - self._top - 2) / rows))
+        column = int((place.x() - self._label_width) // ((self.width() - self._label_width - 2) / columns))
+        return (row, column) if 0 <= row < rows and 0 <= column < columns else None
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        grid = self.grid
+        if grid is None or not all(grid.shape):
+            return
+        with QPainter(self) as painter:
+            self._paint_labels(painter, grid)
+            for row in range(grid.shape[0]):
+                for column in range(grid.shape[1]):
+                    self._paint_cell(painter, grid, row, column)
+            self.paint_cursor(painter, self.cell_rectangle(*self._cursor))
+
+    def _paint_labels(self, painter: QPainter, grid: TakeGrid) -> None:
+        metrics, em, centre = painter.fontMetrics(), self.fontMetrics().height(), Qt.AlignmentFlag.AlignCenter
+        painter.setPen(QColor(self.colours.muted))
+        across = QRectF(self._label_width, 0, self.width() - self._label_width, em * 1.2)
+        shorten = Qt.TextElideMode.ElideRight
+        painter.drawText(across, centre, metrics.elidedText(f"{grid.columns.title} →", shorten, round(across.width())))
+        corner = QRectF(0, em * 1.2, self._label_width - em / 2, em * 1.2)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(corner, right, metrics.elidedText(f"{grid.rows.title} ↓", shorten, round(corner.width())))
+        painter.setPen(QColor(self.colours.text))
+        for column, value in enumerate(grid.column_values):
+            room = self.cell_rectangle(0, column)
+            room = QRectF(room.x() + 2, em * 1.2, room.width() - 4, em * 1.2)
+            text = metrics.elidedText(localised(grid.columns.in_words(value)), shorten, round(room.width()))
+            painter.drawText(room, centre, text)
+        for row, value in enumerate(grid.row_values):
+            cell = self.cell_rectangle(row, 0)
+            room = QRectF(0, cell.y(), self._label_width - em / 2, cell.height())
+            text = metrics.elidedText(localised(grid.rows.in_words(value)), shorten, round(room.width()))
+            painter.drawText(room, right, text)
+
+    def _paint_cell(self, painter: QPainter, grid: TakeGrid, row: int, column: int) -> None:
+        colours, room = self.colours, self.cell_rectangle(row, column).adjusted(1, 1, -1, -1)
+        take, share = grid.takes[row][column], grid.share(row, column)
+        fill = QColor(colours.base)
+        painter.fillRect(room, fill)
+        if share:
+            fill = QColor(colours.accent if share > 0 else colours.accelerated)
+            fill.setAlpha(round(_STRONGEST * abs(share)))
+            painter.fillRect(room, fill)
+        if (row, column) == grid.reference:
+            painter.setPen(pen(colours.text, 2))
+            painter.drawRect(room.adjusted(2, 2, -2, -2))
+        else:
+            painter.setPen(pen(colours.border))
+            painter.drawRect(room)
+        painter.setPen(QColor(colours.text if take is not None else colours.muted))
+        lines = self._lines(grid, row, column)
+        height = painter.fontMetrics().height()
+        if len(lines) * height > room.height():
+            lines = lines[:1] if (row, column) == grid.reference else lines[-1:]
+        top = room.center().y() - len(lines) * height / 2
+        for place, text in enumerate(lines):
+            line = QRectF(room.x() + 2, top + place * height, room.width() - 4, height)
+            shortened = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(line.width()))
+            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, shortened)
+
+    def _lines(self, grid: TakeGrid, row: int, column: int) -> list[str]:
+        """The value, and how far it is from the reference's."""
+        take, state = grid.takes[row][column], self._states.get((row, column))
+        if take is None:
+            return ["" if state is None else "…" if state[0] == WAITING else "!"]
+        sound = "♪ " if take.id == self._playing else ""
+        value, difference = grid.values[row, column], grid.differences[row, column]
+        if np.isnan(value):
+            return [f"{sound}?"]
+        if (row, column) == grid.reference:
+            return [f"{sound}{said(float(value))}", "reference"]
+        if np.isnan(difference):
+            return [f"{sound}{said(float(value))}"]
+        sign = "+" if difference > 0 else ""
+        return [f"{sound}{said(float(value))}", f"{sign}{said(float(difference))}"]
+
+    # --- Mouse and keys ----------------------------------------------------------------------------------------------
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position())
+        if cell != self._hovered:
+            self._hovered = cell
+            self._resting.start()
+
+    def _rest(self) -> None:
+        if self._hovered is not None:
+            self.pointed.emit(*self._hovered)
+        else:
+            self.left.emit()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._hovered = None
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._resting.stop()
+        if self._hovered is not None:
+            self._hovered = None
+            self.left.emit()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position())
+        if cell is not None and event.button() is Qt.MouseButton.LeftButton:
+            self.set_cursor(*cell)
+        else:
+            super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position())
+        if cell is not None:
+            self.activated.emit(*cell)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if self.grid is None or not all(self.grid.shape) or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            super().keyPressEvent(event)
+        elif key in _MOVES:
+            down, right = _MOVES[key]
+            self.set_cursor(self._cursor[0] + down, self._cursor[1] + right)
+        elif key in ACTIVATING:
+            self.activated.emit(*self._cursor)
+        elif key == _REFERENCE:
+            self.reference_chosen.emit(*self._cursor)
+        elif key == _MAKE:
+            self.take_asked.emit(*self._cursor)
+        elif key in _SIDES:
+            self.side_chosen.emit(_SIDES[key], *self._cursor)
+        else:
+            super().keyPressEvent(event)
+
 
 _INVITATION = (
     "No takes yet. Synthesise one (Ctrl+B), or open a study: takes that differ in two knobs become a grid, "
@@ -32,8 +315,6 @@ _MEAN = "Mean of all sentences"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the user chose above the grid."""
-
     rows: str
     columns: str
     """Names of dimensions."""
@@ -42,24 +323,18 @@ class Chosen:
     more_columns: str = ""
     """Further values, as they were typed."""
     mean: bool = False
-    """Whether figures are means over sentences."""
 
 
 class TakeGridPanel(QWidget):
     """Above: dimensions, further values, the figure and the sentence. Then the cells."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
     chosen = Signal(object)
-    """The user chose otherwise: :class:`Chosen`."""
-    sentence_wanted = Signal(str)
+    sentence_chosen = Signal(str)
     """The same of another sentence."""
-    make_all_wanted = Signal()
-    """Make all empty cells."""
-    point_wanted = Signal()
-    """Use the take of the point selected in Trade-off as the reference."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, from_point: Action, make: Action, parent: QWidget | None = None) -> None:
+        """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
         super().__init__(parent)
         self._remark = ""
         self._mean = False
@@ -70,10 +345,8 @@ class TakeGridPanel(QWidget):
         self.sentence = self._combo("Sentence of the grid", self._sentence_chosen)
         self.hover_box = build.named(QCheckBox("Play on pointing"), tip="Play the cell that the mouse rests on")
         self.hover_box.setChecked(True)
-        self.point_button = build.button(
-            "From Trade-off", self.point_wanted, "Make the take of the point selected in Trade-off the reference"
-        )
-        self.make_button = build.button("Make empty cells…", self.make_all_wanted)
+        self.point_button = ActionButton(from_point, "From Trade-off")
+        self.make_button = ActionButton(make, "Make empty cells…")
         first, second = HBoxLayout(), HBoxLayout()
         for title, combo, more in (
             ("Ro&ws", self.rows, self.more_rows),
@@ -157,17 +430,11 @@ class TakeGridPanel(QWidget):
         self._show_words()
         self._show_page()
 
-    def set_reason(self, make: str) -> None:
-        """Why empty cells cannot be made, as a sentence, or ``""``."""
-        build.allow(self.make_button, make, "Make the takes of all empty cells, one after the other (Esc cancels)")
-
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.cells.set_colours(colours)
 
     @property
     def words(self) -> str:
-        """The line below the cells."""
         return self._words.text()
 
     # --- What the user does ------------------------------------------------------------------------------------------
@@ -189,7 +456,7 @@ class TakeGridPanel(QWidget):
             self._mean = mean
             self._choose()
         if not mean:
-            self.sentence_wanted.emit(str(self.sentence.currentData()))
+            self.sentence_chosen.emit(str(self.sentence.currentData()))
 
     def _cursor_moved(self, row: int, column: int) -> None:
         self._show_words()

@@ -7,7 +7,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -32,9 +31,8 @@ from paretone_app.state.synthesis import Wanted, wanted_take
 
 if TYPE_CHECKING:
     from paretone.setting.setting import Setting
-    from paretone_app.features.take_grid.cells import Cell
     from paretone_app.features.take_grid.grid import Asked, Dimension, TakeGrid, Value
-    from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+    from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 
 
 _KEPT = 48
@@ -129,7 +127,6 @@ _SHOWN = "take grid/shown"
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None)
 _UNKNOWN_SECONDS = 10.0
 """What a take may last to make where no time of any is known."""
-_ACTIONS = ("grid_hear", "grid_reference", "grid_make", "grid_point")
 
 
 class TakeGridPresenter(Presenter):
@@ -157,51 +154,56 @@ class TakeGridPresenter(Presenter):
             signal.connect(self._show_soon)
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
-        for name, do in zip(_ACTIONS, (self._hear, self._take_reference, self.make_all, self._from_point), strict=True):
-            actions.bind(actions[name], partial(actions.attempt, do))
+        for name, do, why_not in (
+            ("grid_hear", self._hear, self._why_no_grid),
+            ("grid_reference", self._take_reference, self._why_no_grid),
+            ("grid_make", self.make_all, self._why_not_make),
+            ("grid_point", self._from_point, self._why_not_built),
+        ):
+            actions.bind(actions[name], do, why_not)
 
     def _build(self) -> QWidget:
         from paretone_app.features.take_grid.panel import TakeGridPanel
 
-        self.take_grid = panel = TakeGridPanel(self._theme.colours)
+        self.take_grid = panel = TakeGridPanel(
+            self._theme.colours, self._actions["grid_point"], self._actions["grid_make"]
+        )
         self._results.watch(panel, panel.shown)
         cells, attempt = panel.cells, self._actions.attempt
         panel.shown.connect(self._show_soon)
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
-        panel.sentence_wanted.connect(self._go_to_sentence)
-        panel.make_all_wanted.connect(self._actions["grid_make"].trigger)
-        panel.point_wanted.connect(self._actions["grid_point"].trigger)
+        panel.sentence_chosen.connect(self._go_to_sentence)
         panel.pages.offer(self._actions.baseline, "Make take A")
         panel.pages.offer(self._actions["open_example"], "Open example")
         cells.moved.connect(self._cursor_moved)
         cells.pointed.connect(self._pointed)
         cells.left.connect(self._left)
         cells.activated.connect(lambda *cell: attempt(lambda: self._toggle(cell)))
-        cells.reference_wanted.connect(lambda *_: self._actions["grid_reference"].trigger())
-        cells.make_wanted.connect(lambda *cell: attempt(lambda: self.make([cell])))
-        cells.side_wanted.connect(lambda side, *cell: attempt(lambda: self.set_side(side, cell)))
+        cells.reference_chosen.connect(lambda *cell: attempt(lambda: self.set_reference(self._take_at(cell).id)))
+        cells.take_asked.connect(lambda *cell: attempt(lambda: self.make([cell])))
+        cells.side_chosen.connect(lambda side, *cell: attempt(lambda: self.set_side(side, cell)))
         self.refresh()
         return panel
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        grid = self.grid
-        for name in _ACTIONS[:3]:
-            self._actions[name].setEnabled(grid is not None)
-        self._actions["grid_point"].setEnabled(self.take_grid is not None)
-        if self.take_grid is not None:
-            self.take_grid.set_reason(self._why_not_make())
+        for name in ("grid_hear", "grid_reference", "grid_make", "grid_point"):
+            self._actions[name].refresh()
+
+    def _why_not_built(self) -> str:
+        return "" if self.take_grid is not None else "The take grid is not there yet."
+
+    def _why_no_grid(self) -> str:
+        return "" if self.grid is not None else "There is no grid yet."
 
     def _why_not_make(self) -> str:
-        grid = self.grid
-        if grid is None:
-            return "There is no grid yet."
-        return "" if grid.empty else "Every cell has a take; type further values for rows or columns."
+        if self.grid is not None and not self.grid.empty:
+            return "Every cell has a take; type further values for rows or columns."
+        return self._why_no_grid()
 
     # --- What is shown -----------------------------------------------------------------------------------------------
     @property
     def grid(self) -> TakeGrid | None:
-        """What is shown."""
         return None if self.take_grid is None else self.take_grid.cells.grid
 
     @property
@@ -281,7 +283,7 @@ class TakeGridPresenter(Presenter):
         return next((one for one in takes if not one.setting.techniques), takes[0] if takes else None)
 
     def _states(self, grid: TakeGrid) -> dict[Cell, tuple[str, str]]:
-        from paretone_app.features.take_grid.cells import FAILED, WAITING
+        from paretone_app.features.take_grid.panel import FAILED, WAITING
 
         waiting = {_key(one.text, one.voice.id, one.setting) for one in self._making.waiting}
         failed = {_key(one.text, one.voice.id, one.setting): text for one, text in self._making.problems.items()}

@@ -6,6 +6,7 @@ import html
 import itertools
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from PySide6.QtCore import (
@@ -18,7 +19,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent, QUndoStack
+from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -44,38 +45,46 @@ from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, HBoxLayout, VBoxLayout
 
 _INVITATION = "No takes yet: every synthesis is kept here."
-
-
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
 _SHORTEST = 12
 """Minimum width of a shortened text, in digits."""
 
 
-class TakesPanel(QWidget):
-    """The history of takes, newest first."""
+@dataclass(frozen=True)
+class TakesActions:
+    play: Action
+    set_a: Action
+    set_b: Action
+    star: Action
+    use: Action
+    """Loads what made the take into Setup."""
+    save: Action
+    reveal: Action
+    delete: Action
 
-    a_chosen = Signal(object)
-    """Use a :class:`Take` as A."""
-    b_chosen = Signal(object)
-    """Use a :class:`Take` as B."""
-    play_wanted = Signal(object)
-    """Play a :class:`Take` alone, or stop it."""
-    rerun_wanted = Signal(object)
-    """Load the setting of a take, a :class:`TakeSummary`, into Setup."""
+
+class TakesPanel(QWidget):
     problem = Signal(str)
     """A sentence about what could not be done."""
 
     def __init__(
-        self, kept: KeptTakes, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None
+        self,
+        kept: KeptTakes,
+        colours: Colours,
+        can: TakesActions,
+        undo_stack: QUndoStack | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
         super().__init__(parent)
         self.kept = kept
+        self.can = can
         self._colours = colours
         self._a: Take | None = None
         self._model = TakesModel(self)
@@ -121,35 +130,18 @@ class TakesPanel(QWidget):
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):
             signal.connect(lambda *_: self._fitting.start())
 
+        for action in (can.star, can.delete):
+            action.explain(lambda: "" if self._selected_rows() else "Select takes first.")
+        for action in (can.play, can.set_a, can.set_b, can.use, can.save, can.reveal):
+            action.explain(lambda: "" if len(self._selected_rows()) == 1 else "Select one take first.")
+        for action in (can.play, can.set_a, can.set_b, can.star, can.save, can.reveal):
+            action.explain(self._why_no_audio)
         buttons = Flow()
-        self._actions: list[tuple[QAction, bool, bool]] = []
-        for title, tip, shortcut, slot, single, sounding in (
-            ("&Play", "Play the selected take; again: stop", "Return", self.play, True, True),
-            ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
-            ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
-            ("S&tar", "Star or unstar the selected takes", "S", self.star, False, True),
-            (
-                "Use i&n Setup",
-                "Load this take's settings into Setup, to change and run them again",
-                "R",
-                self.rerun,
-                True,
-                False,
-            ),
-            ("Save &WAV…", "Write the selected take's audio", "W", self._ask_where_to_save, True, True),
-            ("Revea&l", "Open the folder with the take's audio", "V", self._reveal, True, True),
-            ("&Delete…", "Delete the selected takes and their audio", "Del", self.delete, False, False),
-        ):
-            action = QAction(title, self.table)
-            action.setToolTip(f"{tip} ({shortcut})")
-            action.setShortcut(shortcut)
+        self._actions: tuple[Action, ...] = tuple(getattr(can, one.name) for one in fields(can))
+        for action in self._actions:
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            action.triggered.connect(slot)
             self.table.addAction(action)
-            self._actions.append((action, single, sounding))
-            button = build.button(title, action.trigger, action.toolTip())
-            action.enabledChanged.connect(button.setEnabled)
-            buttons.add(button)
+            buttons.add(ActionButton(action))
         buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
         top = HBoxLayout()
@@ -196,7 +188,6 @@ class TakesPanel(QWidget):
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._show_difference()
 
@@ -275,11 +266,16 @@ class TakesPanel(QWidget):
     @Slot()
     def _enable(self) -> None:
         self.pages.show_content(not self._model.is_empty)
-        count = len(self._selected_rows())
-        failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
-        for action, single, sounding in self._actions:
-            action.setEnabled((count == 1 if single else count > 0) and not (sounding and failed))
+        for action in self._actions:
+            action.refresh()
         self._show_difference()
+
+    def _why_no_audio(self) -> str:
+        if self._model.failed:
+            for one in self.selected():
+                if isinstance(one, FailedTake):
+                    return f"This take failed and has no audio. {one.reason}"
+        return ""
 
     def _show_difference(self) -> None:
         selected = self.selected() if len(self._selected_rows()) == 1 else []
@@ -304,49 +300,20 @@ class TakesPanel(QWidget):
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     # --- What the buttons do ----------------------------------------------------------------------------------------
-    def _load_selected(self) -> Take | None:
+    @property
+    def chosen(self) -> TakeSummary:
+        """The one selected take. Raises :class:`PlainError` if there is none, or if there are several."""
         selected = self.selected()
         if len(selected) != 1:
-            self.problem.emit("Select one take in the Takes panel first.")
-            return None
-        if isinstance(selected[0], FailedTake):
-            self.problem.emit(f"This take failed and has no audio. {selected[0].reason}")
-            return None
-        try:
-            return self.kept.library.load(selected[0].id)
-        except PlainError as error:
-            self.problem.emit(str(error))
-            return None
+            raise PlainError("Select one take in the Takes panel first.")
+        return selected[0]
 
-    @Slot()
-    def set_a(self) -> None:
-        """Compare with the selected take as A."""
-        take = self._load_selected()
-        if take is not None:
-            self.a_chosen.emit(take)
+    def load_chosen(self) -> Take:
+        """The one selected take, with its audio. Raises :class:`PlainError` if there is none."""
+        if reason := self._why_no_audio():
+            raise PlainError(reason)
+        return self.kept.library.load(self.chosen.id)
 
-    @Slot()
-    def set_b(self) -> None:
-        """Compare with the selected take as B."""
-        take = self._load_selected()
-        if take is not None:
-            self.b_chosen.emit(take)
-
-    @Slot()
-    def play(self) -> None:
-        """Play the selected take alone."""
-        take = self._load_selected()
-        if take is not None:
-            self.play_wanted.emit(take)
-
-    @Slot()
-    def rerun(self) -> None:
-        """Load everything that made the selected take into Setup."""
-        selected = self.selected()
-        if len(selected) == 1:
-            self.rerun_wanted.emit(selected[0])
-
-    @Slot()
     def star(self) -> None:
         """Star the selected takes; when all of them are starred, take the stars away."""
         takes = [take for take in self.selected() if not isinstance(take, FailedTake)]
@@ -363,7 +330,6 @@ class TakesPanel(QWidget):
             name = f"{'star' if on else 'unstar'} {counted(len(changed), 'take', 'takes')}"
             self.undo_stack.push(Edit(name, not on, on, put))
 
-    @Slot()
     def delete(self) -> None:
         """Ask, then delete the selected takes."""
         selected = self.selected()
@@ -396,11 +362,9 @@ class TakesPanel(QWidget):
         name = f"delete {counted(len(deleted) + len(failed), 'take', 'takes')}"
         self.undo_stack.push(Edit(name, True, False, put))
 
-    @Slot()
-    def _ask_where_to_save(self) -> None:
-        take = self._load_selected()
-        if take is None:
-            return
+    def ask_where_to_save(self) -> None:
+        """Ask for a file, and write the selected take's audio. Raises :class:`PlainError` if it cannot be read."""
+        take = self.load_chosen()
         name = f"{take.label or 'take'}.wav"
         file_dialogs.ask_where_to_write(
             self, "Save the take", file_dialogs.sound(), name, lambda path: self._save(take, path)
@@ -414,9 +378,7 @@ class TakesPanel(QWidget):
         for sentence in remarks:
             self.problem.emit(sentence)
 
-    @Slot()
-    def _reveal(self) -> None:
-        selected = self.selected()
-        if selected:
-            folder = self.kept.library.audio_path(selected[0].id).parent
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+    def reveal(self) -> None:
+        """Open the folder of the selected take's audio."""
+        folder = self.kept.library.audio_path(self.chosen.id).parent
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

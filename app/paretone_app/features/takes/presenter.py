@@ -17,12 +17,11 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own
 from paretone.session.commands import JudgeTake, Synthesise
 from paretone.session.events import Event, JobFailed, TakeJudged
-from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.panel import TakesPanel
+from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
@@ -30,6 +29,7 @@ from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.playing import take_title
+from paretone_app.widgets.action import Action
 
 
 class TakeJudging(QObject):
@@ -104,12 +104,8 @@ class TakesPresenter(Presenter):
         actions = services.actions
         self._settings = services.settings
         self._kept = self._results.takes
-        self.takes = TakesPanel(self._kept, services.theme.colours, state.undo_stack)
+        self.takes = TakesPanel(self._kept, services.theme.colours, self._make_actions(), state.undo_stack)
         self.takes.pages.offer(services.actions.baseline, "Make take A")
-        self.takes.a_chosen.connect(state.comparison.set_a)
-        self.takes.b_chosen.connect(state.comparison.set_b)
-        self.takes.play_wanted.connect(self._play)
-        self.takes.rerun_wanted.connect(self._rerun)
         self._player = services.features.find(PlayerPresenter)
         for one in (self.takes, self._kept):
             one.problem.connect(services.notices.warn)
@@ -118,18 +114,41 @@ class TakesPresenter(Presenter):
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
         services.workspaces.put("takes", self.takes)
-        actions.bind(actions["swap"], self._swap)
-        actions.bind(actions["save_wav"], self._ask_where_to_save)
+        actions.bind(
+            actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
+        )
+        actions.bind(
+            actions["save_wav"], self._ask_where_to_save, lambda: "" if self._compared else "Make a take first."
+        )
         actions.bind(actions["data_folder"], self._open_data_folder)
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
-        actions["set_a"].triggered.connect(self.takes.set_a)
-        actions["set_b"].triggered.connect(self.takes.set_b)
+        actions.bind(actions["set_a"], self._set_a)
+        actions.bind(actions["set_b"], self._set_b)
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
         state.synthesis.timed_again.connect(self._keep_repeats)
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
+
+    def _make_actions(self) -> TakesActions:
+        def add(text: str, do: Callable[[], object], tip: str, keys: str) -> Action:
+            action = self._actions.add(text, do, tip)
+            action.setShortcut(keys)
+            return action
+
+        return TakesActions(
+            play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
+            set_a=add("Set &A", self._set_a, "Compare with the selected take as A", "A"),
+            set_b=add("Set &B", self._set_b, "Compare with the selected take as B", "B"),
+            star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
+            use=add(
+                "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
+            ),
+            save=add("Save &WAV…", lambda: self.takes.ask_where_to_save(), "Write the selected take's audio", "W"),
+            reveal=add("Revea&l", lambda: self.takes.reveal(), "Open the folder with the take's audio", "V"),
+            delete=add("&Delete…", lambda: self.takes.delete(), "Delete the selected takes and their audio", "Del"),
+        )
 
     def engine_starts(self) -> None:
         """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
@@ -141,9 +160,14 @@ class TakesPresenter(Presenter):
         self._compare_again()
 
     def refresh(self) -> None:
-        sides = self._state.comparison.take_a, self._state.comparison.take_b
-        self._actions["swap"].setEnabled(all(take is not None for take in sides))
-        self._actions["save_wav"].setEnabled(any(take is not None for take in sides))
+        for name in ("swap", "save_wav"):
+            self._actions[name].refresh()
+
+    @property
+    def _compared(self) -> dict[str, Take]:
+        """The takes that are compared, by side."""
+        sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)
+        return {side: take for side, take in sides if take is not None}
 
     def shut_down(self) -> None:
         """Judge nothing more."""
@@ -237,27 +261,28 @@ class TakesPresenter(Presenter):
             return ()
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
-    @Slot(object)
-    def _play(self, take: Take) -> None:
+    def _play(self) -> None:
         """Hear a take without making it A or B; the same again stops it."""
-        player = self._player
+        player, take = self._player, self.takes.load_chosen()
         if player.why_not_hear():
-            self._notices.warn(player.why_not_hear())
-        elif player.sounds(take.id):
+            raise PlainError(player.why_not_hear())
+        if player.sounds(take.id):
             player.player.pause()
         else:
             title = take_title(take, f"Take of {made_at(take)}")
             player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
-    @Slot(object)
-    def _rerun(self, take: TakeSummary) -> None:
-        self._actions.attempt(lambda: self._use(take))
-        self._workspaces.go_to("setup")
+    def _set_a(self) -> None:
+        self._state.comparison.set_a(self.takes.load_chosen())
 
-    def _use(self, take: TakeSummary) -> None:
-        caution = self._state.editing.use_setting(take)
+    def _set_b(self) -> None:
+        self._state.comparison.set_b(self.takes.load_chosen())
+
+    def _use(self) -> None:
+        caution = self._state.editing.use_setting(self.takes.chosen)
         if caution:
             self._notices.warn(caution)
+        self._workspaces.go_to("setup")
 
     def _swap(self) -> None:
         take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
@@ -314,10 +339,9 @@ class TakesPresenter(Presenter):
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
         written = []
-        for name, take in (("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)):
-            if take is not None:
-                path = folder / f"take-{name}-{take.id}.wav"
-                write_wav(path, take.samples, take.sample_rate)
-                written.append(path)
-                self._notices.note(f"Wrote {path}")
+        for side, take in self._compared.items():
+            path = folder / f"take-{side}-{take.id}.wav"
+            write_wav(path, take.samples, take.sample_rate)
+            written.append(path)
+            self._notices.note(f"Wrote {path}")
         return tuple(written)

@@ -13,7 +13,7 @@ FEATURE = Feature(
         Place("parallel", "Parallel axes", Region.BELOW, workspaces=(EXPLORE,)),
     ),
     actions=(
-        FeatureAction("point_hear", "&Hear point", "Play the point selected in Trade-off", "Ctrl+H"),
+        FeatureAction("point_hear", "&Hear point", "Play the point selected in Trade-off; again: stop", "Ctrl+H"),
         FeatureAction("point_a", "Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7"),
         FeatureAction("point_b", "Set point as &B", "Compare the point selected in Trade-off as B", "Shift+F8"),
         FeatureAction("point_keep", "Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6"),
@@ -34,7 +34,7 @@ FEATURE = Feature(
         FeatureAction(
             "front_mark",
             "Now I hear it, or &no longer",
-            "While the front is played: mark the step after which a difference is heard, or no longer",
+            "While the front is played: mark the step after which a difference is heard, or no longer (N)",
         ),
         FeatureAction(
             "front_heard",

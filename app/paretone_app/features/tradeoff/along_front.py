@@ -326,9 +326,6 @@ _LOOK_MILLISECONDS = 30
 class AlongFront(QObject):
     """Between the panel, the player and the lab."""
 
-    mark_wanted = Signal()
-    """The listener hears otherwise than before: see :meth:`mark`."""
-
     def __init__(
         self, panel: TradeoffPanel, row: FrontRow, player: PlayerPresenter, lab: LabPresenter, undo: QUndoStack
     ) -> None:
@@ -350,8 +347,6 @@ class AlongFront(QObject):
         """The last step from one point of the row to another, as it would be marked."""
         self.crossings: tuple[Crossing, ...] = ()
         panel.chosen.connect(self._follow)
-        panel.plot.mark_wanted.connect(self.mark_wanted)
-        panel.foot.mark_wanted.connect(self.mark_wanted)
         row.began.connect(self._begin)
         row.changed.connect(self._show_row)
         row.arrived.connect(self._arrive)
@@ -477,16 +472,23 @@ class AlongFront(QObject):
         plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
 
+    def why_not_rank(self) -> str:
+        """Why the points that are shown cannot be ranked, as a sentence, or ``""``."""
+        spoken = self._panel.scene.spoken
+        if FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
+            return ""
+        count = len(spoken) if len(spoken) <= MOST_RANKED else "more"
+        return (
+            f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {count} are shown. Brush on Parallel "
+            "axes, or filter, until as many are left."
+        )
+
     def rank(self) -> None:
         """Set up a blind ranking of the points that are shown. Raises :class:`SettingError` if they are too many, or
         too few with audio."""
-        spoken = {one.setting: one for one in self._panel.scene.points if one.sounds and not one.published}
-        if not FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
-            raise SettingError(
-                f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {len(spoken)} are shown. Brush "
-                "on Parallel axes, or filter, until as many are left."
-            )
-        self._lab.propose(RANKING, [one.sounds[0].take for one in spoken.values()])
+        if reason := self.why_not_rank():
+            raise SettingError(reason)
+        self._lab.propose(RANKING, self._panel.scene.spoken)
 
 
 def _slowness(point: Point) -> float:

@@ -33,8 +33,6 @@ _BY_EAR = " (listening test)"
 
 @dataclass(frozen=True)
 class TradeoffAxis:
-    """One axis."""
-
     name: str
     title: str
     definition: str
@@ -44,9 +42,7 @@ class TradeoffAxis:
     relative: bool = False
     """Whether it is measured against the baseline, whose own value says nothing."""
     studied: bool = False
-    """Whether only studies have it."""
     judged: bool = False
-    """Whether a judge gives it."""
     technique: str = ""
     """Of an axis of a knob: the name of its technique, ``""`` for options of models."""
     knob: str = ""
@@ -54,11 +50,9 @@ class TradeoffAxis:
 
     @property
     def listened(self) -> bool:
-        """Whether it comes from listening tests."""
         return self.name.startswith(LISTENING)
 
     def label(self, ratios: bool) -> str:
-        """The axis title."""
         if ratios and self.takes_ratios:
             return f"{self.title} ÷ baseline’s"
         return f"{self.title} ({self.unit})" if self.unit else self.title
@@ -210,7 +204,6 @@ def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarr
 
 
 def said(value: float, unit: str = "") -> str:
-    """A value in words."""
     text = general(value, 3).replace("-", "−")
     return f"{text} {unit}" if unit else text
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 
-from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance
+from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.measure.metrics import HIGHER, NEITHER
@@ -15,24 +17,208 @@ from paretone.models.voices import shown_name
 from paretone.techniques import techniques
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import TradeoffAxis, axis
-from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
+from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Scene
 from paretone_app.features.tradeoff.styles import PointStyles
+from paretone_app.features.tradeoff.words import (
+    Reference,
+    Why,
+    difference_html,
+    doubt,
+    figures_html,
+    origin,
+    plain,
+    why_html,
+)
 from paretone_app.plotting.points import paint_glyph
-from paretone_app.results.points import technique_title
+from paretone_app.results.points import STUDY, TAKE, Point, Sound, technique_title
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
-from paretone_app.widgets.layouts import Flow, HBoxLayout
+from paretone_app.widgets.layouts import Flow, GridLayout, HBoxLayout, Scrolled, VBoxLayout
+
+
+@dataclass(frozen=True)
+class TradeoffActions:
+    hear: Action
+    set_a: Action
+    set_b: Action
+    keep: Action
+    """Adds the point's take to the library."""
+    use: Action
+    """Loads the point's setting into Setup."""
+    open: Action
+    everything: Action
+    play: Action
+    """Plays the front, or stops."""
+    mark: Action
+    """Marks that a difference is heard now, or no longer."""
+    save: tuple[Action, ...]
+    """One for each kind of file."""
+
+
+_HEAR = "Hear"
+_NOTHING = (
+    "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
+    "to select points."
+)
+
+
+class TradeoffDetails(QWidget):
+    only_changed = Signal(bool)
+    """Show only the selected points, or all again."""
+
+    def __init__(self, colours: Colours, can: TradeoffActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._point: Point | None = None
+        self._spoken: tuple[str, str, int] | None = None
+        self._title = build.words("title")
+        self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setAccessibleName("Selected point")
+        self._difference = build.words(rich=True, selectable=True)
+        self._difference.hide()
+        self._fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
+        self._fold.setCheckable(True)
+        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._fold.setProperty("look", "quiet")
+        self._fold.toggled.connect(self._unfold)
+        area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
+        area.let_keys_scroll()
+        self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
+        self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.sentence.setMinimumContentsLength(8)
+        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.sentence.activated.connect(self._choose_sentence)
+        self._playing = ""
+        """Id of the take that plays."""
+        self.hear_button = ActionButton(can.hear, _HEAR)
+        self.a_button, self.b_button = ActionButton(can.set_a, "Set &A"), ActionButton(can.set_b, "Set &B")
+        self.keep_button = ActionButton(can.keep, "Add to Ta&kes")
+        self.use_button = ActionButton(can.use, "Use i&n Setup")
+        self.only_button = build.button("", self.only_changed, "Show the selected points alone, or all")
+        self.only_button.setCheckable(True)
+        top = HBoxLayout()
+        for one in (self.hear_button, self.a_button, self.b_button):
+            top.addWidget(one)
+        grid = GridLayout()
+        grid.addLayout(top, 0, 0, 1, 2)
+        grid.addWidget(self.keep_button, 1, 0)
+        grid.addWidget(self.use_button, 1, 1)
+        grid.addWidget(self.only_button, 2, 0, 1, 2)
+        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
+        self.setMinimumWidth(15 * self.fontMetrics().height())
+
+    @property
+    def point(self) -> Point | None:
+        return self._point
+
+    @property
+    def sound(self) -> Sound | None:
+        """Which of the point's takes is heard, compared and kept."""
+        if self._point is None or not self._point.sounds:
+            return None
+        return next((one for one in self._point.sounds if one.spoken == self._spoken), self._point.sounds[0])
+
+    @property
+    def text(self) -> str:
+        """The details, as rich text, with the differences whether they are folded or not."""
+        return self._text.text() + self._difference.text()
+
+    @Slot(bool)
+    def _unfold(self, shown: bool) -> None:
+        self._difference.setVisible(shown and bool(self._difference.text()))
+        self._fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+
+    def _show_difference(self, html: str, title: str) -> None:
+        """Differences are folded until they are asked for, and stay as they are from point to point."""
+        self._difference.setText(html)
+        self._fold.setText(f"Differences from {title}")
+        self._fold.setVisible(bool(html))
+        self._unfold(self._fold.isChecked())
+
+    def _choose_sentence(self, row: int) -> None:
+        self._spoken = self.sentence.itemData(row)
+        self._show_hear()
+
+    def show_point(
+        self,
+        shown: Scene,
+        point: Point | None,
+        count: int,
+        other: Reference | None,
+        only: bool,
+        reason: Why | None = None,
+    ) -> None:
+        """Show ``point`` compared with ``other``, and the ``reason`` why it is where it is; ``count`` points are
+        selected, and are the ``only`` ones shown or not."""
+        self._point = point
+        colours = self._colours
+        if point is None:
+            self._title.setText(f"{count} points selected" if count else "No point selected")
+            self._text.setText(f'<span style="color:{colours.muted}">{_NOTHING}</span>')
+            self._text.setAccessibleDescription(_NOTHING)
+            self._show_difference("", "")
+        else:
+            self._title.setText(point.title)
+            parts = [
+                figures_html(point, shown.options, colours),
+                f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
+            ]
+            self._show_difference(
+                "" if other is None else difference_html(point, other, colours), "" if other is None else other.title
+            )
+            if reason is not None:
+                parts.append(why_html(reason, shown.options, colours))
+            lines = point.remarks if point.kind != TAKE else ()
+            if doubt(point):
+                parts.append(f'<span style="color:{colours.warning}">{escape(doubt(point))}</span>')
+            parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
+            self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
+            self._text.setAccessibleDescription(plain(point, shown))
+        self._show_sentences()
+        self.keep_button.setVisible(point is None or point.kind == STUDY)
+        self.only_button.setVisible(only or count > 1)
+        with QSignalBlocker(self.only_button):
+            self.only_button.setChecked(only)
+        self.only_button.setText("Show all a&gain" if only else f"Show onl&y these {count}")
+
+    def _show_sentences(self) -> None:
+        sounds = self._point.sounds if self._point is not None else ()
+        with QSignalBlocker(self.sentence):
+            self.sentence.clear()
+            for one in sounds:
+                seed = f", seed {one.seed}" if len({each.seed for each in sounds}) > 1 else ""
+                self.sentence.addItem(f"{shown_name(one.voice)}{seed}: “{one.text}”", one.spoken)
+            chosen = self.sound
+            if chosen is not None:
+                self.sentence.setCurrentIndex(sounds.index(chosen))
+        self._show_hear()
+        self.sentence.setVisible(len(sounds) > 1)
+
+    def show_playing(self, take: str) -> None:
+        """Which take plays, by its id; ``""``: none."""
+        self._playing = take
+        self._show_hear()
+
+    def _show_hear(self) -> None:
+        stops = bool(self._playing) and self.sound is not None and self.sound.take == self._playing
+        self.hear_button.set_text("Stop" if stops else _HEAR)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme; the point is shown again by its owner."""
+        self._colours = colours
+
 
 _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
 _GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
 
 
 class PlotOptionsLine(QWidget):
-    """Controls of :class:`PlotOptions`."""
-
     chosen = Signal()
     """The user chose another: see :attr:`options`."""
 
@@ -78,7 +264,6 @@ class PlotOptionsLine(QWidget):
 
     @property
     def options(self) -> PlotOptions:
-        """The chosen options."""
         on = {name: box.isChecked() for name, box in self.boxes.items()}
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
@@ -109,9 +294,8 @@ class FilterLine(QWidget):
 
     chosen = Signal()
     """The user chose something else: see :meth:`applied_to`."""
-    clear_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, clear: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
         for name, combo in self.combos.items():
@@ -123,7 +307,7 @@ class FilterLine(QWidget):
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
         self.search.setMinimumWidth(6 * self.fontMetrics().height())
         self.search.textChanged.connect(self.chosen)
-        self.clear_button = build.button("C&lear", self.clear_wanted, "Show all points again")
+        self.clear_button = ActionButton(clear)
         combos = [(combo, 2) for combo in self.combos.values()]
         build.fill(HBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
@@ -191,12 +375,10 @@ class TradeoffLegend(Flow):
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The techniques whose points are hidden."""
         return frozenset(name for name, button in self.buttons.items() if not button.isChecked())
 
     @property
     def offered(self) -> dict[str, QPushButton]:
-        """The buttons that are shown."""
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
     def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
@@ -242,13 +424,11 @@ class TradeoffLegend(Flow):
             self.hidden_changed.emit(self.hidden)
 
     def show_only(self, name: str) -> None:
-        """Hide all techniques but one."""
         for other, button in self.buttons.items():
             button.setChecked(other == name)
         self.hidden_changed.emit(self.hidden)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         style = (
             f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
@@ -284,43 +464,25 @@ _HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 
 class TradeoffFoot(QWidget):
-    """Methods in, signals out."""
-
-    everything_wanted = Signal()
-    """Show all of both axes."""
-    play_wanted = Signal()
-    """Start or stop playing the front."""
-    mark_wanted = Signal()
-    """The user marked an audible change at the current point."""
-
-    along_wanted = Signal(int)
+    along_changed = Signal(int)
     """Use another point of the front as the current one: its place from the left, from 0."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, can: TradeoffActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.everything_button = build.button(
-            "Show everything", self.everything_wanted, "Show all of both axes (0 or double click in the plot)"
-        )
+        self.everything_button = ActionButton(can.everything)
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front")
         self.slider.setToolTip("Walk along the front, from left to right")
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
-        self.slider.valueChanged.connect(self.along_wanted)
+        self.slider.valueChanged.connect(self.along_changed)
         self.slider.hide()
-        self.mark_button = build.button(
-            _HEARD, self.mark_wanted, "Mark where you begin to hear a difference, and on the way back where it ends (N)"
-        )
+        self.mark_button = ActionButton(can.mark, _HEARD)
         self.mark_button.hide()
-        self.play_button = build.button(
-            "Play the front",
-            self.play_wanted,
-            "Hear one sentence by each setting in turn; walk along the front, or drag, to repeat one (Ctrl+9)",
-        )
-        self.play_button.setCheckable(True)
+        self.play_button = ActionButton(can.play)
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         # The plot shall not change its size when the button comes.
@@ -347,7 +509,6 @@ class TradeoffFoot(QWidget):
 
     def show_playing(self, on: bool) -> None:
         """Whether the front is played; only then the slider walks along it, and something can be marked."""
-        self.play_button.setChecked(on)
         self.slider.setVisible(on)
         self.mark_button.setVisible(on)
 
@@ -358,15 +519,12 @@ class TradeoffFoot(QWidget):
             self.slider.setValue(at)
 
     def show_direction(self, faster: bool) -> None:
-        """Which way the listener walks."""
-        self.mark_button.setText(_HEARD if faster else _NO_LONGER)
+        self.mark_button.set_text(_HEARD if faster else _NO_LONGER)
 
     @property
     def remarks(self) -> str:
-        """The sentences."""
         return self._remarks.text()
 
     @property
     def counts(self) -> str:
-        """Counts of shown points, in a line."""
         return self._counts.text()

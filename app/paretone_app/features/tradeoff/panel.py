@@ -1,6 +1,6 @@
 """Trade-off: which setting should I take? Every take and every setting of studies, speed against quality.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel knows neither the application's state nor the engine: it is given its actions.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, SignalInstance
-from PySide6.QtGui import QAction, QShowEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
 
 from paretone.listening.results import HeardFrom
-from paretone_app.features.tradeoff import sheet as tradeoff_sheet
-from paretone_app.features.tradeoff.controls import FilterLine, PlotOptionsLine, TradeoffFoot, TradeoffLegend
-from paretone_app.features.tradeoff.details import TradeoffDetails
-from paretone_app.features.tradeoff.plot import TradeoffPlot
+from paretone_app.features.tradeoff.controls import (
+    FilterLine,
+    PlotOptionsLine,
+    TradeoffActions,
+    TradeoffDetails,
+    TradeoffFoot,
+    TradeoffLegend,
+)
+from paretone_app.features.tradeoff.plot import TradeoffPlot, write_sheet
 from paretone_app.features.tradeoff.saved import Selection, find, recalled, remembered, selection_of
 from paretone_app.features.tradeoff.scene import (
     ORIGINS,
@@ -34,8 +39,8 @@ from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import Reference, comparable, counts, reference_of, remarks, why
 from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -50,29 +55,22 @@ class TradeoffPanel(QWidget):
     """Above: axes, what is shown of them, filters, techniques. Then the plot and the details of one point."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
     scene_changed = Signal()
     """Other points are shown, or the same ones otherwise."""
     chosen = Signal(object)
     """The user looks at another :class:`Point`, or at none."""
     selection_changed = Signal(object)
     """The user selected other points: a tuple of them."""
-    hear_wanted = Signal(object, object)
-    """Play a sound of a :class:`Point`: the point, and the
-    :class:`paretone_app.results.points.Sound`, ``None`` if it has none."""
-    side_wanted = Signal(str, object, object)
-    """Use a sound of a point as ``"A"`` or ``"B"``."""
-    keep_wanted = Signal(object, object)
-    """Add a sound of a study's point to the library."""
-    use_wanted = Signal(object, object)
-    """Load a point's setting into Setup."""
-    open_wanted = Signal()
-    """The user wants to open a study."""
-    export_wanted = Signal(str)
-    """The user wants what is shown as a file with this ending."""
 
-    def __init__(self, colours: Colours, published: Sequence[Point] = (), parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        colours: Colours,
+        can: TradeoffActions,
+        published: Sequence[Point] = (),
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
+        self.can = can
         self._colours = colours
         self._published = tuple(published)
         self._pool = Pool((), self._published)
@@ -85,45 +83,36 @@ class TradeoffPanel(QWidget):
         self._of_row: tuple[str, ...] = ()
         self._a: Reference | None = None
         self._a_key = ""
-        self._reasons = ("", "", "")
+        self._clear = Action("C&lear", "Show all points again", parent=self)
+        self._clear.explain(lambda: "" if self._filter.filters else "Nothing is filtered.")
+        self._clear.triggered.connect(self.clear_filter)
         self._build(colours)
         self.set_colours(colours)
 
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
-        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine()
+        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
-        self.filter_line.clear_wanted.connect(self.clear_filter)
-        self.open_button = build.button("&Open study…", self.open_wanted, "Open the folder of a finished study")
-        self.export_button = QPushButton("E&xport")
-        menu = QMenu(self.export_button)
-        for ending in PLOTS:
-            action = QAction(f"{ending.upper()}…", menu)
-            menu.addAction(action)
-            action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
-        self.export_button.setMenu(menu)
-        self.export_button.setToolTip("Save the view as SVG, PNG or CSV")
+        self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", self.can.save)
         second = HBoxLayout()
         second.addWidget(self.filter_line, 1)
+        self.open_button = ActionButton(self.can.open)
         for button in (self.open_button, self.export_button):
             second.addWidget(button)
 
         self.legend = TradeoffLegend(colours)
         self.legend.hidden_changed.connect(self._choose_filter)
         self.plot = TradeoffPlot(colours)
-        self.details = TradeoffDetails(colours)
-        self._connect_plot()
+        self.details = TradeoffDetails(colours, self.can)
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
-        self.foot = TradeoffFoot()
-        self.foot.everything_wanted.connect(self._show_everything)
-        self.foot.along_wanted.connect(self.plot.go_along)
+        self.foot = TradeoffFoot(self.can)
+        self.foot.along_changed.connect(self.plot.go_along)
+        self._connect_plot()
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
 
         self.pages = Invited(body, sketch=sketching.front())
-        self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
-        self.pages.empty.add(self.invited_button)
         outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self._show_page()
@@ -133,27 +122,9 @@ class TradeoffPanel(QWidget):
         plot.chosen.connect(self._point_chosen)
         plot.selection_changed.connect(self._selection_changed)
         plot.section_changed.connect(self._show_counts)
-        plot.hear_wanted.connect(self.hear)
-        plot.side_wanted.connect(self.set_side)
-        details.hear_wanted.connect(self.hear)
-        details.side_wanted.connect(self.set_side)
-        details.keep_wanted.connect(lambda: self._ask(self.keep_wanted))
-        details.use_wanted.connect(lambda: self._ask(self.use_wanted))
-        details.only_wanted.connect(self._show_only_selected)
-        copying = plot.actions()[0]
-        for button in (
-            details.hear_button,
-            details.a_button,
-            details.b_button,
-            details.keep_button,
-            details.use_button,
-        ):
-            action = QAction(button.text().replace("&", ""), plot)
-            action.triggered.connect(button.click)
-            plot.insertAction(copying, action)
-        everything = QAction("Show everything", plot)
-        everything.triggered.connect(plot.show_everything)
-        plot.insertAction(copying, everything)
+        details.only_changed.connect(self._show_only_selected)
+        can, copying = self.can, plot.actions()[0]
+        plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
@@ -188,11 +159,6 @@ class TradeoffPanel(QWidget):
         """Marks of points, in a letter or a word, by their keys."""
         self.plot.set_marks(marks)
 
-    def set_reasons(self, hear: str, keep: str, use: str) -> None:
-        """Why nothing can be heard, kept or loaded into Setup now, as sentences, or ``""``."""
-        self._reasons = hear, keep, use
-        self.details.set_reasons(*self._reasons)
-
     def choose(self, key: str) -> None:
         """Look at a point; emits no signal. Nothing happens if it is not shown."""
         if key in self.plot.scene.index:
@@ -209,7 +175,6 @@ class TradeoffPanel(QWidget):
             self._show_point()
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show other points."""
         self._filter, self._awaited = chosen, {}
         self._show_hidden()
         self._fill_choices()
@@ -258,58 +223,38 @@ class TradeoffPanel(QWidget):
         self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
 
     def clear_filter(self) -> None:
-        """Show all points."""
         self.set_filter(Filter())
 
     def write(self, path: Path) -> None:
-        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.sheet.write`."""
-        tradeoff_sheet.write(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
+        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.plot.write`."""
+        write_sheet(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.details.set_colours(colours)
         self._show()
 
     @property
     def scene(self) -> Scene:
-        """The content."""
         return self.plot.scene
 
     @property
     def pool(self) -> Pool:
-        """All points that there are."""
         return self._pool
 
     @property
     def options(self) -> PlotOptions:
-        """Options of the plot."""
         return self._options
 
     @property
     def filter(self) -> Filter:
-        """Which points are wanted."""
         return self._filter
 
     @property
     def invitation(self) -> str:
-        """Text shown if there are no points; ``""`` otherwise."""
         return self.pages.invitation.text() if self.pages.is_empty else ""
 
     # --- What the user asks for --------------------------------------------------------------------------------------
-    def hear(self) -> None:
-        """Ask that the point be heard."""
-        self._ask(self.hear_wanted)
-
-    def set_side(self, side: str) -> None:
-        """Ask that the point be compared as ``"A"`` or ``"B"``."""
-        if self.plot.current is not None:
-            self.side_wanted.emit(side, self.plot.current, self.details.sound)
-
-    def _ask(self, signal: SignalInstance) -> None:
-        if self.plot.current is not None:
-            signal.emit(self.plot.current, self.details.sound)
-
     def _choose_look(self) -> None:
         self._options = self.options_line.options
         self._show()
@@ -358,14 +303,15 @@ class TradeoffPanel(QWidget):
         self.plot.show_scene(found, self._looks)
         self._show_counts()
         self._show_remarks()
-        self.filter_line.clear_button.setEnabled(self._filter.filters)
-        self.export_button.setEnabled(bool(found.points))
+        self._clear.refresh()
         self._show_page()
         self._show_point()
         self.scene_changed.emit()
 
     def _show_counts(self) -> None:
         zoomed = self.plot.zoomed
+        if not zoomed and self.foot.everything_button.hasFocus():
+            self.plot.setFocus()
         self.foot.show_counts(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""), zoomed)
 
     def _show_remarks(self) -> None:
@@ -377,16 +323,11 @@ class TradeoffPanel(QWidget):
         self.plot.show_limit(heard)
         self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))
 
-    def _show_everything(self) -> None:
-        self.plot.setFocus()
-        self.plot.show_everything()
-
     def _show_page(self) -> None:
         there = bool(self._pool.own.any())
         self.pages.show_content(there)
-        self.pages.invite(_INVITATION if self._read else _READING)
-        self.invited_button.setVisible(self._read)
-        self.setFocusProxy(self.plot if there else self.invited_button)
+        self.pages.invite(_INVITATION if self._read else _READING, filling=not self._read)
+        self.setFocusProxy(self.plot if there else next(iter(self.pages.empty.buttons), self.pages))
 
     def _show_point(self) -> None:
         point = self.plot.current
@@ -400,4 +341,3 @@ class TradeoffPanel(QWidget):
             self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
         reason = why(point, shown, self._pool.measured)
         self.details.show_point(shown, point, count, other, self._filter.only is not None, reason)
-        self.details.set_reasons(*self._reasons)

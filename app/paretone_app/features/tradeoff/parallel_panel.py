@@ -3,8 +3,7 @@ point is a line across all knobs and figures in which points differ.
 
 Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
 elsewhere chooses the nearest line. Keys: Left and Right go from axis to axis, Up and Down move the upper end of what is
-brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left.
-"""
+brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left."""
 
 from __future__ import annotations
 
@@ -43,6 +42,7 @@ from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
@@ -61,8 +61,6 @@ _FAINT, _CLEAR = 36, 190
 
 
 class ParallelAxes(CursorCanvas):
-    """Methods in, signals out."""
-
     ranges_changed = Signal(object)
     """The user brushed: all ranges, a tuple."""
     chosen = Signal(str)
@@ -103,7 +101,6 @@ class ParallelAxes(CursorCanvas):
         self.refresh()
 
     def show_current(self, key: str) -> None:
-        """Another point is looked at."""
         self._current = key
         self.refresh()
 
@@ -378,15 +375,15 @@ class ParallelPanel(QWidget):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
-    rank_wanted = Signal()
-    """Rank the points in all ranges by ear, blind."""
-    study_wanted = Signal()
-    """Make a study within the ranges."""
 
-    def __init__(self, colours: Colours, undo_stack: QUndoStack, parent: QWidget | None = None) -> None:
-        """What is brushed can be undone by ``undo_stack``."""
+    def __init__(
+        self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action, parent: QWidget | None = None
+    ) -> None:
+        """What is brushed can be undone by ``undo_stack``. ``rank`` has the points in all ranges ranked by ear, and
+        ``study`` makes a study within the ranges."""
         super().__init__(parent)
+        self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)
+        self._clear.triggered.connect(lambda: self._brush(()))
         self._colours = colours
         self._undo_stack = undo_stack
         self._brushes = _FIRST_ID
@@ -401,21 +398,16 @@ class ParallelPanel(QWidget):
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._counts = build.label(look="muted", name="What is brushed")
-        self.clear_button = build.button("Clear ranges", lambda: self._brush(()), "Brush nothing on any axis")
-        self.rank_button = build.button(
-            "Rank by ear…", self.rank_wanted, "Hear the points in all ranges blind, in pairs, and rank them (Enter)"
-        )
-        self.study_button = build.button("Study within…", self.study_wanted)
+        self.clear_button = ActionButton(self._clear)
         foot = HBoxLayout()
         foot.addWidget(self._counts, 1)
-        foot.addWidget(self.study_button)
-        foot.addWidget(self.rank_button)
-        foot.addWidget(self.clear_button)
+        self.study_button, self.rank_button = ActionButton(study, "Study within…"), ActionButton(rank, "Rank by ear…")
+        for one in (self.study_button, self.rank_button, self.clear_button):
+            foot.addWidget(one)
         build.fill(VBoxLayout(self), ((area, 1), foot))
         self.setFocusProxy(self.axes)
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)
-        self.axes.activated.connect(self.rank_wanted)
         self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
 
     def follow(self, tradeoff: TradeoffPanel | None) -> None:
@@ -437,9 +429,7 @@ class ParallelPanel(QWidget):
         kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
         self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
-        reason = "" if shown.ranges else "Nothing is brushed."
-        build.allow(self.clear_button, reason, "Brush nothing on any axis")
-        build.allow(self.study_button, reason, "A new study: knobs as far as brushed, figures within their ranges")
+        self._clear.set_reason("" if shown.ranges else "Nothing is brushed.")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -447,7 +437,6 @@ class ParallelPanel(QWidget):
         self.shown.emit()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.axes.set_colours(colours)
         self.refresh()

@@ -10,23 +10,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
 
 from paretone.listening.results import HeardFrom
-from paretone_app.features.tradeoff.scene import Limit, Scene
-from paretone_app.features.tradeoff.styles import PointStyles, described
-from paretone_app.features.tradeoff.words import plain, table, tip
+from paretone.models.voices import shown_name
+from paretone_app.features.tradeoff.axes import axis, said
+from paretone_app.features.tradeoff.scene import Filter, Limit, Scene
+from paretone_app.features.tradeoff.styles import PointStyles, described, legend
+from paretone_app.features.tradeoff.words import counts, plain, remarks, table, tip
 from paretone_app.numbers import counted, grouped
-from paretone_app.plotting.chart import Wholes, ZoomChart
+from paretone_app.plotting import files
+from paretone_app.plotting.chart import EVERYTHING, Sections, Wholes, ZoomChart
 from paretone_app.plotting.frame import Frame, Layer, pen
 from paretone_app.plotting.points import Badge, Badges, Rings
 from paretone_app.plotting.scatter import MANY, ScatterLayers
-from paretone_app.results.points import Point
-from paretone_app.shell.colours import Colours
+from paretone_app.plotting.sheet import Sheet
+from paretone_app.results.points import STUDY, Point, technique_title
+from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.widgets.screen_readers import announce
 
 _OPACITY = 0.12
@@ -134,18 +140,15 @@ _DRAG = 4.0
 
 
 class TradeoffPlot(ZoomChart):
-    """Methods in, signals out."""
-
     chosen = Signal()
     """The user chose another point, or none: see :attr:`current`."""
     selection_changed = Signal()
     """The user selected other points: see :attr:`selected`."""
-    hear_wanted = Signal()
-    """Play the current point."""
-    side_wanted = Signal(str)
+    activated = Signal()
+    side_chosen = Signal(str)
     """Use the current point as ``"A"`` or ``"B"``."""
-    mark_wanted = Signal()
-    """The user marked an audible change at the current point."""
+    marked = Signal()
+    """A difference begins or ceases to be heard at the current point."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False
@@ -155,7 +158,6 @@ class TradeoffPlot(ZoomChart):
         self._scene = Scene()
         self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
-        """Positions of all points."""
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self.marks = PointMarks(self.frame, self.drawn)
@@ -216,18 +218,15 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def scene(self) -> Scene:
-        """The drawn scene."""
         return self._scene
 
     @property
     def current(self) -> Point | None:
-        """The point that is looked at."""
         place = self._scene.index.get(self._current)
         return None if place is None else self._scene.points[place]
 
     @property
     def selected(self) -> tuple[Point, ...]:
-        """The selected points, from left to right."""
         shown = self._scene
         places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
         order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
@@ -279,7 +278,6 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def in_view(self) -> int:
-        """Number of own points in the shown section."""
         pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
@@ -354,7 +352,7 @@ class TradeoffPlot(ZoomChart):
         else:
             self._dragging = self.drags_along
             self._go_to(index)
-            self.hear_wanted.emit()
+            self.activated.emit()
 
     def _drag_to(self, x: float) -> None:
         """Walk to the point of the front that is nearest across, in pixels."""
@@ -426,7 +424,6 @@ class TradeoffPlot(ZoomChart):
         self.take_selection(found | self._selected if self._adding else found)
 
     def select_all(self) -> None:
-        """Select all points that are not published results."""
         self.take_selection({one.key for one in self._scene.points if not one.published})
 
     def take_selection(self, keys: Collection[str]) -> None:
@@ -473,11 +470,11 @@ class TradeoffPlot(ZoomChart):
         elif self.current is None:
             return
         elif key in _HEAR:
-            self.hear_wanted.emit()
+            self.activated.emit()
         elif key == _MARK:
-            self.mark_wanted.emit()
+            self.marked.emit()
         else:
-            self.side_wanted.emit(_SIDES[key])
+            self.side_chosen.emit(_SIDES[key])
 
     def _is_own(self, event: QKeyEvent) -> bool:
         return _own(event) or super()._is_own(event)
@@ -489,3 +486,83 @@ def _own(event: QKeyEvent) -> bool:
     if modifiers == Qt.KeyboardModifier.ShiftModifier:
         return key in (Qt.Key.Key_Left, Qt.Key.Key_Right)
     return not modifiers and (key in _MOVES or key in _HEAR or key in _SIDES or key == _MARK)
+
+
+_WIDTH, _HEIGHT = 1100, 620
+
+
+def write_sheet(
+    shown: Scene,
+    chosen: Filter,
+    path: Path,
+    font: QFont,
+    colours: Colours = LIGHT,
+    sections: Sections = EVERYTHING,
+) -> None:
+    """Write what is shown as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``, which has the points beyond
+    the ``sections``, too. Raises :class:`PlainError` for another ending, or when the file cannot be written."""
+    lines = _origins(shown, chosen, sections != EVERYTHING)
+
+    def sheet() -> Sheet:
+        plot = TradeoffPlot(colours, on_paper=True)
+        looks = PointStyles(colours)
+        plot.show_scene(shown, looks)
+        plot.show_sections(sections)
+        made = Sheet(_WIDTH, colours, font)
+        made.title(_title(shown))
+        made.charts([plot], _HEIGHT)
+        made.legend(tuple(legend(shown, looks)))
+        for line in lines:
+            made.line(line)
+        return made
+
+    files.write(
+        path,
+        {
+            ".svg": lambda: sheet().svg(_title(shown), " ".join(lines)),
+            ".png": lambda: sheet().png(),
+            ".csv": lambda: table(shown).encode(),
+        },
+    )
+
+
+def _title(shown: Scene) -> str:
+    x, y = (one.label(shown.options.ratios) for one in shown.options.axes)
+    return f"{y} against {x}"
+
+
+def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
+    """Description of the figure, in lines."""
+    own = [one for one in shown.points if not one.published]
+    sources = dict.fromkeys(f"{one.source} ({one.model})" for one in own)
+    found = [f"{counts(shown)}. {'; '.join(sources)}. {datetime.now(UTC):%Y-%m-%d}."]
+    if any(one.kind == STUDY for one in own) and shown.options.intervals:
+        found.append("Lines: 95 % bootstrap intervals over sentences. Step line: Pareto front of the shown points.")
+    if any(shown.floors):
+        found.append("Dashed: the same judge's score of the reference speech; points beyond it cannot be told apart.")
+    if section:
+        found.append("A section of the axes; points outside are not drawn.")
+    conditions = [
+        f"{name}: {value}"
+        for name, value in (
+            ("source", chosen.source),
+            ("ghosts", chosen.ghosts),
+            ("model", chosen.model),
+            ("voice", shown_name(chosen.voice)),
+            ("words", chosen.words),
+            (
+                "ranges",
+                ", ".join(f"{axis(one.axis).title} {said(one.low)} to {said(one.high)}" for one in chosen.ranges),
+            ),
+            ("without", ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden))),
+        )
+        if value
+    ]
+    if conditions:
+        found.append(f"Filtered by {'; '.join(conditions)}.")
+    found += remarks(shown)
+    found += dict.fromkeys(machine for one in own for machine in one.machines)
+    papers = dict.fromkeys(
+        f"Published: {one.source}, {one.model} ({one.remarks[1]})" for one in shown.points if one.published
+    )
+    return [*found, *papers]

@@ -195,21 +195,8 @@ class ChosenTake(QObject):
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
-_BUTTONS = {
-    "point_hear": "hear_button",
-    "point_a": "a_button",
-    "point_b": "b_button",
-    "point_keep": "keep_button",
-    "point_use": "use_button",
-}
-"""Actions of the menu, and the buttons of the details that do the same."""
-_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find", "shown_rank": "rank"}
+_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
 """Actions along the front, and the methods that do them."""
-_WITH_POINTS = (
-    *("front_back", "front_on", *_ALONG, "shown_study"),
-    *("point_nearer", "point_farther", "point_everything", "selection_save", "selection_open"),
-)
-"""Actions for which there must be points."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
 """Names of the switches of what is shown, in the order of the menu and of the panel's boxes."""
 
@@ -235,65 +222,88 @@ class TradeoffPresenter(Presenter):
         self._state.playing.changed.connect(self._show_playing)
         self._results.points_changed.connect(self._show_points)
         self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
-        self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
         self._bind()
 
     def _bind(self) -> None:
-        actions = self._actions
-        for name, button in _BUTTONS.items():
-            actions.bind(actions[name], partial(self._click, button))
-        actions.bind(actions["front_back"], lambda: built(self.tradeoff).plot.walk(-1))
-        actions.bind(actions["front_on"], lambda: built(self.tradeoff).plot.walk(1))
-        actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
-        actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
-        actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
-        for name, what in _ALONG.items():
-            actions.bind(actions[name], partial(self._do_along, what))
-        actions.bind(actions["shown_study"], lambda: actions.attempt(self.study_within))
-        for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
-            actions.bind(action, partial(self._ask_for_sheet, ending))
-        actions.bind(actions["selection_save"], lambda: actions.attempt(self._ask_where_to_save_selection))
-        actions.bind(actions["selection_open"], self._ask_for_selection)
+        """Bind the actions; those that need the panel ask for it first."""
+        actions, panel = self._actions, lambda: built(self.tradeoff)
+        of_points: dict[str, Callable[[], object]] = {
+            "front_back": lambda: panel().plot.walk(-1),
+            "front_on": lambda: panel().plot.walk(1),
+            "point_nearer": lambda: panel().plot.zoom_in(),
+            "point_farther": lambda: panel().plot.zoom_out(),
+            "point_everything": lambda: panel().plot.show_everything(),
+            "selection_save": self._ask_where_to_save_selection,
+            "selection_open": self._ask_for_selection,
+            **{name: partial(self._do_along, what) for name, what in _ALONG.items()},
+            **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
+        }
+        for name, do in of_points.items():
+            actions.bind(actions[name], do, self._why_no_points)
+        actions.bind(actions["shown_study"], self.study_within, self._why_not_within)
+        actions.bind(actions["shown_rank"], partial(self._do_along, "rank"), self._why_not_rank)
+        of_point: dict[str, tuple[Callable[[Point, Sound | None], object], Callable[[], str]]] = {
+            "point_hear": (self.hear, self._player.why_not_hear),
+            "point_a": (partial(self.set_side, "A"), str),
+            "point_b": (partial(self.set_side, "B"), str),
+            "point_keep": (self.keep, self._why_not_keep),
+            "point_use": (self.use, self._why_not_use),
+        }
+        for name, (of, why_not) in of_point.items():
+            actions.bind(actions[name], partial(self._with_point, of), self._why_not_heard)
+            actions[name].explain(why_not)
+        for action in self._looks:
+            action.explain(self._why_not_built)
+        self._own = (*self._looks, *(actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank")))
+        self._open = actions.add("&Open study…", self._ask_for_study, "Open the folder of a finished study")
 
-    def _click(self, button: str) -> None:
-        getattr(built(self.tradeoff).details, button).click()
+    def _with_point(self, do: Callable[[Point, Sound | None], object]) -> None:
+        panel = built(self.tradeoff)
+        if panel.plot.current is not None:
+            do(panel.plot.current, panel.details.sound)
+
+    def _why_not_built(self) -> str:
+        return "" if self.tradeoff is not None else "Trade-off is not there yet."
+
+    def _why_no_points(self) -> str:
+        return self._why_not_built() or ("" if built(self.tradeoff).scene.points else "There are no points.")
+
+    def _why_not_within(self) -> str:
+        brushed = self.tradeoff is not None and self.tradeoff.filter.ranges
+        return "" if brushed else "Brush ranges on Parallel axes first."
+
+    def _why_not_rank(self) -> str:
+        return self._why_not_built() or ("" if self.along is None else self.along.why_not_rank())
+
+    def _why_not_heard(self) -> str:
+        """Why there is no take of the point."""
+        point = self.tradeoff.plot.current if self.tradeoff is not None else None
+        if point is None:
+            return "Select a point first."
+        if point.published:
+            return "Published results have no audio."
+        return "" if point.sounds else "This setting has no finished take."
+
+    def _why_not_keep(self) -> str:
+        panel = built(self.tradeoff)
+        point, sound = panel.plot.current, panel.details.sound
+        of_study = point is not None and point.folder is not None
+        kept = not of_study or (sound is not None and sound.take in self._results.taken)
+        return "This take is already in Takes." if kept else ""
+
+    def _why_not_use(self) -> str:
+        point = built(self.tradeoff).plot.current
+        if point is None or point.setting is None or point.setting.model == self._state.selection.model_id:
+            return ""
+        return f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        panel, actions = self.tradeoff, self._actions
-        if panel is None:
-            for action in (*(actions[name] for name in (*_BUTTONS, *_WITH_POINTS)), *self._looks, *self._files):
-                action.setEnabled(False)
-            return
-        panel.set_reasons(*self._reasons())
-        self._enable()
-
-    def _enable(self) -> None:
-        """Enable the menu's actions like the panel's buttons."""
-        panel, actions = built(self.tradeoff), self._actions
-        details = panel.details
-        for name, of_button in _BUTTONS.items():
-            button = getattr(details, of_button)
-            actions[name].setEnabled(button.isEnabled() and button.isVisibleTo(details))
-        there = bool(panel.scene.points)
-        for action in (*(actions[name] for name in _WITH_POINTS), *self._files):
-            action.setEnabled(there)
-        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
-            action.setEnabled(True)
-            action.setChecked(box.isChecked())
-
-    def _reasons(self) -> tuple[str, str, str]:
-        """Why the point cannot be heard, kept, or loaded into Setup now."""
-        hear, state = self._player.why_not_hear(), self._state
-        point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
-        keep = use = ""
-        if point is None:
-            return hear, keep, use
-        if sound is not None and point.folder is not None and sound.take in self._results.taken:
-            keep = "This take is already in Takes."
-        if point.setting is not None and point.setting.model != state.selection.model_id:
-            use = f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
-        return hear, keep, use
+        for action in self._own:
+            action.refresh()
+        if self.tradeoff is not None:
+            for action, box in zip(self._looks, self.tradeoff.options_line.boxes.values(), strict=True):
+                action.setChecked(box.isChecked())
 
     @Slot()
     def _show_playing(self) -> None:
@@ -303,13 +313,14 @@ class TradeoffPresenter(Presenter):
 
     def _do_along(self, what: str) -> None:
         if self.along is not None:
-            self._actions.attempt(getattr(self.along, what))
-            self._show_along()
+            try:
+                getattr(self.along, what)()
+            finally:
+                self._show_along()
 
     @Slot()
     def _show_along(self) -> None:
         self._actions["front_play"].setChecked(self.along is not None and self.along.on)
-        built(self.tradeoff).foot.play_button.setChecked(self.along is not None and self.along.on)
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         panel, example = built(self.tradeoff), self._actions["open_example"]
@@ -322,7 +333,7 @@ class TradeoffPresenter(Presenter):
         return (
             Part(
                 "open the example, a finished study (Ctrl+Alt+E).",
-                lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
+                lambda: panel.pages.empty.buttons[0] if panel.invitation else panel.open_button,
                 # Takes are points too, and leave the plot when the study's come.
                 lambda: any(point.folder in self._results.studies for point in panel.scene.points),
                 example.trigger,
@@ -338,24 +349,35 @@ class TradeoffPresenter(Presenter):
 
     def _build_tradeoff(self) -> QWidget:
         from paretone.studies.gains import published
+        from paretone_app.features.tradeoff.controls import TradeoffActions
         from paretone_app.features.tradeoff.panel import TradeoffPanel
         from paretone_app.results.points import published_points
 
-        self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
-        self._results.watch(panel, panel.shown)
-        panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
-        panel.side_wanted.connect(
-            lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
+        actions = self._actions
+        can = TradeoffActions(
+            hear=actions["point_hear"],
+            set_a=actions["point_a"],
+            set_b=actions["point_b"],
+            keep=actions["point_keep"],
+            use=actions["point_use"],
+            open=self._open,
+            everything=actions["point_everything"],
+            play=actions["front_play"],
+            mark=actions["front_mark"],
+            save=tuple(actions[f"point_{ending}"] for ending in file_dialogs.PLOTS),
         )
-        panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
-        panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
-        panel.open_wanted.connect(self._ask_for_study)
-        panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
-        panel.export_wanted.connect(self._ask_for_sheet)
+        self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points(published()))
+        self._results.watch(panel, panel.shown)
         panel.pages.offer(self._actions["open_example"], "Open example")
+        panel.pages.offer(self._open)
+        attempt = self._actions.attempt
+        panel.plot.activated.connect(lambda: attempt(partial(self._with_point, self.hear)))
+        panel.plot.side_chosen.connect(lambda side: attempt(partial(self._with_point, partial(self.set_side, side))))
+        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, "mark")))
         panel.recall(str(self._settings.value(_SHOWN, "")))
-        panel.scene_changed.connect(self._enable)
-        panel.scene_changed.connect(self._remember)
+        for slot in (self.refresh, self._remember):
+            panel.scene_changed.connect(slot)
+        panel.details.sentence.activated.connect(self.refresh)
         # The menu has the switches in the same order.
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
@@ -364,7 +386,6 @@ class TradeoffPresenter(Presenter):
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
         self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
-        self.along.mark_wanted.connect(partial(self._do_along, "mark"))
         ChosenTake(panel, self._results, self._state.comparison, self._player.deck.analyser.run)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self.refresh)
@@ -385,11 +406,11 @@ class TradeoffPresenter(Presenter):
     def _build_parallel(self) -> QWidget:
         from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
 
-        self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
+        rank, study = self._actions["shown_rank"], self._actions["shown_study"]
+        self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
+        self.parallel.axes.activated.connect(lambda: self._actions.attempt(partial(self._do_along, "rank")))
         self._results.watch(self.parallel, self.parallel.shown)
-        self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
-        self.parallel.study_wanted.connect(self._actions["shown_study"].trigger)
         return self.parallel
 
     @Slot()
@@ -460,8 +481,8 @@ class TradeoffPresenter(Presenter):
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         if self.along is not None and self.along.has_arrived(point):
             return
-        sound, reason = _audible(point, sound), self._reasons()[0]
-        if reason:
+        sound = _audible(point, sound)
+        if reason := self._player.why_not_hear():
             raise SettingError(f"The point cannot be played: {reason}")
         if self._player.sounds(sound.take):
             self._player.player.pause()

@@ -79,23 +79,17 @@ _LARGEST = 32 * 2**20
 
 @dataclass(frozen=True)
 class Chosen:
-    """A setting of a study, wherever that is open."""
-
     study: str
-    """The study's title."""
     title: str
     setting: Setting
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is seen and selected."""
-
     view: str
     """Axes and filter, as :func:`paretone_app.features.tradeoff.saved.remembered` writes them."""
     points: tuple[Chosen, ...]
     current: Chosen | None = None
-    """The point that is looked at."""
 
 
 def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
@@ -148,8 +142,6 @@ def _chosen(data: Any, where: str) -> Chosen:
 
 @dataclass(frozen=True)
 class Found:
-    """Which points a selection means."""
-
     keys: tuple[str, ...]
     current: str
     """Key of the point that is looked at; ``""`` if that is not there."""

@@ -18,6 +18,7 @@ from paretone.setting.setting import Setting
 from paretone.studies.results import costs_of, front
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
+from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import PUBLISHED, STUDY, Point
 
@@ -29,8 +30,6 @@ ORIGINS = ("source", "ghosts", "model", "voice")
 
 @dataclass(frozen=True)
 class Range:
-    """A part of an axis, its ends included."""
-
     axis: str
     """By the name of the figure or knob."""
     low: float
@@ -39,8 +38,6 @@ class Range:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which points are wanted."""
-
     source: str = ""
     """Takes, or the title of a study; ``""`` for all."""
     model: str = ""
@@ -83,8 +80,6 @@ class Filter:
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """Options of the plot."""
-
     x: str = "real_time_factor"
     y: str = "log_mel_distance"
     ratios: bool = False
@@ -99,7 +94,6 @@ class PlotOptions:
 
     @property
     def axes(self) -> tuple[TradeoffAxis, TradeoffAxis]:
-        """X axis and Y axis."""
         return axis(self.x), axis(self.y)
 
 
@@ -131,7 +125,6 @@ class Pool:
 
     @cached_property
     def measured(self) -> dict[tuple[Path | None, Setting], Point]:
-        """Points of studies, by folder and setting."""
         return {(one.folder, one.setting): one for one in self.points if one.kind == STUDY and one.setting is not None}
 
     @cached_property
@@ -159,12 +152,10 @@ class Pool:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Sources of own points."""
         return tuple(dict.fromkeys(one.source for one in self.points if not one.published))
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """Titles of the models of own points."""
         return tuple(dict.fromkeys(one.model for one in self.points if not one.published))
 
     @cached_property
@@ -234,7 +225,6 @@ class Scene:
     dominated: int = 0
     """Own points that are not shown because they are not on the front."""
     notes: tuple[str, ...] = ()
-    """Sentences of caution."""
     logarithmic: tuple[bool, bool] = (False, False)
     """Whether the X axis and the Y axis are logarithmic."""
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
@@ -282,6 +272,17 @@ class Scene:
         return sum(not one.published for one in self.points) - len(self.ghosts)
 
     @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """A take of each setting with audio; of more than can be ranked, not all."""
+        found: dict[Setting | None, str] = {}
+        for one in self.points:
+            if one.sounds and not one.published:
+                found[one.setting] = one.sounds[0].take
+                if len(found) > MOST_RANKED:
+                    break
+        return tuple(found.values())
+
+    @cached_property
     def shifts(self) -> tuple[tuple[int, int], ...]:
         """Each ghost whose setting is on the front, or which is on its own front, and the point of the same setting."""
         there = {point.candidate: place for place, point in enumerate(self.points) if place not in self.ghosts}
@@ -294,7 +295,6 @@ class Scene:
 
 
 def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
-    """The scene of ``pool``."""
     x_axis, y_axis = options.axes
     x, y = (pool.values(one, options.ratios) for one in options.axes)
     own = pool.own
@@ -445,7 +445,6 @@ class Crossing:
     """A step from one point of the front to the next one, after which the listener heard otherwise than before."""
 
     before: str
-    """Key of the point."""
     after: str
     heard: bool
     """Now it is heard, on the way to faster settings; no longer, on the way back."""
@@ -484,7 +483,6 @@ def _at(value: float, axis: TradeoffAxis, unit: str) -> str:
 
 
 def in_words(one: Limit, shown: Scene) -> str:
-    """A sentence."""
     axis = shown.options.axes[0]
     unit = "" if shown.options.ratios and axis.takes_ratios else axis.unit
     several = f", {said(one.low)} to {said(one.high)}" if one.high > one.low else ""

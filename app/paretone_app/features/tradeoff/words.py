@@ -31,8 +31,6 @@ _LONGEST = 28
 
 @dataclass(frozen=True)
 class Reference:
-    """Setting that a point is compared with."""
-
     title: str
     """In the middle of a sentence: ``A``, ``its baseline``."""
     setting: Setting
@@ -41,7 +39,6 @@ class Reference:
 
 
 def origin(point: Point) -> str:
-    """Origin of a point, in a line."""
     if point.published:
         return f"Published: {point.source}"
     if point.kind == TAKE:
@@ -82,7 +79,6 @@ def plain(point: Point, shown: Scene) -> str:
 
 
 def tip(point: Point, shown: Scene) -> str:
-    """Tooltip of a point, as rich text."""
     place = shown.index.get(point.key)
     lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
@@ -179,7 +175,6 @@ def _change(what: str, left: str, right: str, colour: str) -> str:
 
 
 def counts(shown: Scene) -> str:
-    """Counts of shown points, in a line."""
     published = len(shown.points) - shown.own - len(shown.ghosts)
     parts = [counted(shown.own, "point", "points")]
     if shown.walk:

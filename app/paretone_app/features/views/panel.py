@@ -5,9 +5,9 @@ In the figure arrow keys go from point to point, Page Up and Page Down from pane
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QScrollArea,
     QWidget,
@@ -32,23 +32,30 @@ from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
+_NO_FIGURE = "Compute a figure first."
 _HINT = "Point at the figure or use the arrow keys to read values."
 
 
 class ViewsPanel(QWidget):
     """Left: which question, its knobs, and computing it. Right: the figure with its caption."""
 
-    export_wanted = Signal(str)
-    """The user wants the shown figure as a file with this ending."""
-
-    def __init__(self, colours: Colours, compute: Action, cancel: Action, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        colours: Colours,
+        compute: Action,
+        cancel: Action,
+        save: Sequence[Action],
+        parent: QWidget | None = None,
+    ) -> None:
+        """``save``: one for each kind of file."""
         super().__init__(parent)
         self._colours = colours
+        self._save = tuple(save)
         self._compute, self._cancel = compute, cancel
         self._layers = 0
         self._family = ""
         self._running: str | None = None
-        self._figures: dict[str, Figure] = {}
+        self.figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
         self._values: dict[str, Values] = {}
         self._controls: dict[str, KnobControls] = {}
@@ -79,20 +86,20 @@ class ViewsPanel(QWidget):
         buttons = HBoxLayout()
         for one in (self.compute_button, self.cancel_button):
             buttons.addWidget(one, 1)
-        self.exports = ExportButtons("the figure")
-        self.exports.wanted.connect(self.export_wanted)
+        for action in self._save:
+            action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
         head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
-        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, self.exports)
+        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, ExportButtons(self._save))
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
-        self._reading = build.words("muted")
+        self.reading = build.words("muted")
         self.caption = build.words(selectable=True)
         said = build.named(Scrolled(self.caption), "Caption")
         said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
-        shown = build.column((self.canvas, 1), self._reading, said)
+        shown = build.column((self.canvas, 1), self.reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
         self.pages.offer(self._compute)
         outer = VBoxLayout(self)
@@ -128,7 +135,7 @@ class ViewsPanel(QWidget):
             self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
-        self._figures[figure.view] = figure
+        self.figures[figure.view] = figure
         if self.chooser.currentData() == figure.view:
             self._show_view()
 
@@ -160,7 +167,7 @@ class ViewsPanel(QWidget):
 
     @property
     def figure(self) -> Figure | None:
-        return self._figures.get(self.view.name)
+        return self.figures.get(self.view.name)
 
     @property
     def values(self) -> Mapping[str, object]:
@@ -204,14 +211,16 @@ class ViewsPanel(QWidget):
         figure = self.figure
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)
-            self._reading.setText(_HINT)
+            self.reading.setText(_HINT)
         self.pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(localised(figure.caption))
             made = figure.provenance
             self.caption.setToolTip(f"{made.line}; {made.machine}")
-        for button in (self.enlarge_button, self.exports):
-            button.setEnabled(figure is not None)
+        self.enlarge_button.setEnabled(figure is not None)
+        self.enlarge_button.setToolTip("Show the figure in a separate window" if figure is not None else _NO_FIGURE)
+        for action in self._save:
+            action.refresh()
         self._show_state()
 
     def _show_state(self) -> None:
@@ -245,7 +254,7 @@ class ViewsPanel(QWidget):
         large.show()
 
     def _read(self, words: str) -> None:
-        self._reading.setText(words)
+        self.reading.setText(words)
         self.canvas.setAccessibleDescription(words)
 
 

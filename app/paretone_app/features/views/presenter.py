@@ -62,8 +62,12 @@ class ViewsPresenter(Presenter):
     def _build_views(self) -> QWidget:
         from paretone_app.features.views.panel import ViewsPanel
 
-        self.views = ViewsPanel(self._theme.colours, self._compute, self._actions.cancel)
-        self.views.export_wanted.connect(self._ask_for_figure)
+        self.views = ViewsPanel(
+            self._theme.colours,
+            self._compute,
+            self._actions.cancel,
+            self._add_exports("the figure", self._ask_for_figure),
+        )
         self.refresh()
         return self.views
 

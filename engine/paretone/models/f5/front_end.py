@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.audio.mel import MelFrontEnd
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end import transcripts
@@ -184,7 +183,7 @@ class PromptReader:
             voice = replace(voice, transcript=said)
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
-        samples = resample(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
         frames, notes = prompt_frames(len(samples)), recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
@@ -240,17 +239,14 @@ class FramePhones:
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
         pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
-        prompt_ids = self._prompt_ids(prompt)
+        # One phone a frame for the recording: as measured, or as the transcript can be aligned with it.
+        prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []
         for piece in pieces:
             ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
             passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
         heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
         return Passages(tuple(passages), (*notes, *heard))
-
-    def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
-        """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""
-        return self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
 
     def labels(self, phones: Sequence[TimedPhone], count: int) -> np.ndarray:
         """(count,): which of ``phones`` sounds at each mel frame, by its number in the vocabulary."""

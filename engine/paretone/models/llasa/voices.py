@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
 from paretone.files import keep_array, kept_array
@@ -190,7 +190,7 @@ class VoiceReader:
                 f"The recording {voice.audio} lasts {beyond(recording.seconds)}, but LLaSA has room for "
                 f"{LONGEST_REFERENCE:.0f} s besides the new speech; cut it, and its transcript, best to 5 to 12 s."
             )
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
         codes = self._encoder(samples.numpy(), status, check)
         if max(codes) >= self._codes:
             raise CheckpointError(

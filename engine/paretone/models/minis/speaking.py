@@ -154,10 +154,6 @@ class NaturalCoding(Generic[Codec]):
         frames = self.frames(self._mel(torch.from_numpy(samples)))
         return self.stream(who).whole(self.codes(frames, who)).samples
 
-    def frames_until(self, phones: Sequence[TimedPhone]) -> int:
-        """Frames from the beginning to the end of the last of ``phones``."""
-        return round(phones[-1][2] * SAMPLE_RATE / HOP)
-
     def end_of(self, phones: Sequence[TimedPhone]) -> int:
         """Sample at which the last sound of ``phones`` is over."""
         return round(last_sound(phones) * SAMPLE_RATE)
@@ -299,7 +295,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         that speech ends in, and would fill one that silence ends in with a burst."""
         stride = self._coding.stride
         if tokens is None:
-            tokens = max(self._coding.frames_until(phones) // stride, 1)
+            tokens = max(round(phones[-1][2] * SAMPLE_RATE / HOP) // stride, 1)
         return self._ids(self._coding.labels(phones, tokens * stride, self._vocabulary))
 
 

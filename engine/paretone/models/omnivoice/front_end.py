@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import SettingError, TextError
 from paretone.files import keep_array, kept_array
@@ -85,7 +85,7 @@ class VoiceReader:
     def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
         recording = read_recording(voice.audio)
         transcript = transcript_of(voice, _advice(recording))
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
         if 0 < level < QUIET:
             samples = samples * np.float32(QUIET / level)

@@ -18,8 +18,7 @@ from paretone.listening.trials import ItemRecord, TrialRecord
 from paretone.measure.loudness import integrated_loudness
 from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
-from paretone_app.features.lab.panel import LabPanel
-from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.features.lab.panel import LIBRARY, LabActions, LabPanel
 from paretone_app.features.lab.trial import TimeLine
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
@@ -27,6 +26,8 @@ from paretone_app.listening.preference import PreferenceSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.widgets.action import ActionButton
+from tests.app.acting import acts_of
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
@@ -58,7 +59,7 @@ def player(null_sink: NullSink) -> Iterator[Player]:  # noqa: F811
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> LabPanel:
-    made = LabPanel(LIGHT)
+    made = LabPanel(LIGHT, acts_of(LabActions))
     qtbot.addWidget(made)
     made.resize(900, 480)
     made.show()
@@ -99,6 +100,7 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
     page = panel.trial
     assert QApplication.focusWidget() is page
     assert not any(one.isEnabled() for one in page.answer_buttons)
+    assert page.answer_buttons[0].toolTip() == "Listen to X first."
     press(Qt.Key.Key_1)
     assert answers == []
     assert page.hint.text().startswith("Listen to X first.")
@@ -329,15 +331,15 @@ def test_a_device_that_goes_away_voids_the_trial(
     assert answers[0].void
     assert not session.finished
     assert "1 void, repeated" in panel.trial.title.text()
-    with qtbot.waitSignal(panel.reconnect_wanted):
-        panel._device_problem._retry.click()
+    with qtbot.waitSignal(panel.can.reconnect.triggered):
+        panel._device_problem.findChild(ActionButton).click()
 
 
 @pytest.mark.slow
 def test_leaving_takes_two_presses(panel: LabPanel, begin: Callable, qtbot: QtBot) -> None:
     begin(AbxSession([prepared(2)], "l", 1, random.Random(1)))
     left = []
-    panel.abandoned.connect(lambda: left.append(True))
+    panel.can.abandon.triggered.connect(lambda: left.append(True))
     panel.trial.leave_button.setFocus()
     press(Qt.Key.Key_Space)
     assert left == []
@@ -400,7 +402,7 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     shown = panel.results
     shown.show_results(())
     assert shown.pages.is_empty and "No listening test" in shown.pages.invitation.text()
-    assert not shown.export_button.isEnabled()
+    assert panel.can.write_results.reason == "No listening test has been completed yet."
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()
     assert "No difference was shown: 9 of 16 right" in text

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.listening import trials
 from paretone.session.commands import RunStudy
-from paretone_app.features.lab.setup import COMPARED
+from paretone_app.features.lab.panel import COMPARED
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
 from tests.app.conftest import PATIENCE_MILLISECONDS

@@ -15,7 +15,7 @@ from paretone.listening import trials
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
-from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 

@@ -62,7 +62,9 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
 
 
 def rooflines() -> RooflinePanel:
-    return RooflinePanel(LIGHT, acts_of(RooflineActions, measure=dict(zip("AB", acts(2), strict=True))))
+    return RooflinePanel(
+        LIGHT, acts_of(RooflineActions, measure=dict(zip("AB", acts(2), strict=True)), save=tuple(acts(3)))
+    )
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
     panel = rooflines()
     qtbot.addWidget(panel)
     assert "Press Measure A" in panel.pages.invitation.text()
-    assert not panel.exports.isEnabled()
+    assert {one.reason for one in panel.can.save} == {"Measure first."}
     panel.measure_buttons["A"].action.set_reason("No model is loaded.")
     assert panel.pages.invitation.text() == "No model is loaded."
     assert not panel.measure_buttons["A"].isEnabled()

@@ -18,15 +18,17 @@ from paretone.techniques import technique
 from paretone_app.features.studies.forms import (
     Bound,
     Goals,
+    OfferedKind,
     StudyForm,
+    StudyKind,
     Varied,
     definition,
     file_name,
+    offered_kinds,
     seeds_of,
     values_of,
 )
-from paretone_app.features.studies.kinds import OfferedKind, StudyKind, offered_kinds
-from paretone_app.features.studies.wording import plan_words
+from paretone_app.features.studies.panel import plan_words
 
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
 STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)

@@ -19,12 +19,13 @@ from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone_app.features.studies.fields import AxesEditor
 from paretone_app.features.studies.forms import Bound, Varied
 from paretone_app.features.studies.maker import StudyMaker
-from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
+from paretone_app.features.studies.panel import CLUSTER, StudiesActions, StudiesPanel
 from paretone_app.results.study import FailedTake, OpenStudy, read_study
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Theme
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.selection import Selection
+from tests.app.acting import acts_of
 from tests.app.shell.fitting import cut_off
 from tests.engine.studies import small
 
@@ -33,7 +34,7 @@ FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a th
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> StudiesPanel:
-    made = StudiesPanel(LIGHT)
+    made = StudiesPanel(LIGHT, acts_of(StudiesActions))
     qtbot.addWidget(made)
     made.resize(1000, 600)
     made.show()
@@ -53,7 +54,6 @@ def seen(tmp_path: Path) -> OpenStudy:
 def show(panel: StudiesPanel, seen: OpenStudy) -> None:
     panel.show_studies([(seen.folder, seen.title)], seen.folder)
     panel.show_summary(seen)
-    panel.set_reasons("", "", "")
 
 
 def test_an_open_study_fits_the_drawer_of_a_small_window(panel: StudiesPanel, seen: OpenStudy, theme: Theme) -> None:
@@ -72,23 +72,19 @@ def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: OpenStudy) -> 
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ")
     assert panel.run_button.text() == "Resume"
-    panel.set_reasons("Wait for the running job, or press Esc to cancel it.", "", "")
+    panel.can.run.set_reason("Wait for the running job, or press Esc to cancel it.")
     assert not panel.run_button.isEnabled()
     assert "Wait for the running job" in panel.state
 
 
 def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot) -> None:
     show(panel, seen)
-    with qtbot.waitSignal(panel.run_wanted) as wanted:
-        panel.run_button.click()
-    assert wanted.args == ["", 0]
+    assert panel.cluster == ("", 0)
     panel.where.setCurrentIndex(panel.where.findData(CLUSTER))
     panel.address.setText("10.0.0.1:6379")
     panel.workers.setValue(8)
-    with qtbot.waitSignal(panel.run_wanted) as wanted:
-        panel.run_button.click()
-    assert wanted.args == ["10.0.0.1:6379", 8]
-    panel.set_reasons("", "", "Install ray.")
+    assert panel.cluster == ("10.0.0.1:6379", 8)
+    panel.set_cluster("Install ray.")
     assert panel.cluster == ("", 0)
 
 
@@ -198,7 +194,7 @@ def test_studies_that_were_open_are_offered(panel: StudiesPanel, qtbot: QtBot) -
     panel.show_recent(["/a/one.toml", "/b/two & three.toml"])
     shown = [action for action in panel.recent_menu.actions() if action.isVisible()]
     assert [action.text() for action in shown] == ["a/one.toml", "b/two && three.toml"]
-    with qtbot.waitSignal(panel.recent_wanted) as wanted:
+    with qtbot.waitSignal(panel.recent_chosen) as wanted:
         shown[1].trigger()
     assert wanted.args == ["/b/two & three.toml"]
 
@@ -207,8 +203,8 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     maker = StudyMaker(Selection(Artefacts()), tmp_path)
     qtbot.addWidget(maker)
     wanted: list[object] = []
-    maker.check_wanted.connect(wanted.append)
-    maker.save_wanted.connect(lambda *_: pytest.fail("saved"))
+    maker.definition_changed.connect(wanted.append)
+    maker.submitted.connect(lambda *_: pytest.fail("saved"))
     maker.show()
     maker.check()
     assert wanted[-1]["grid"] == {"steps": {"steps": [5, 7, 10]}}

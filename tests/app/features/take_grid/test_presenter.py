@@ -13,8 +13,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from paretone_app.features.take_grid.cells import Cell
-from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine.studies.small import finished, study

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QStyle
 from pytestqt.qtbot import QtBot
 
+from paretone.errors import PlainError
 from paretone.measure.metrics import metric
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry
@@ -21,12 +22,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, Take
-from paretone_app.features.takes.panel import TakesPanel
+from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.state.differences import technique_text
+from tests.app.acting import acts_of
 from tests.disk import counts_open_files, unnamed_files
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
@@ -61,7 +63,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def panel(library: Library, qtbot: QtBot) -> TakesPanel:
-    made = TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT)
+    made = TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions))
     qtbot.addWidget(made)
     made.show()
     return made
@@ -154,15 +156,6 @@ def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPane
     ]
 
 
-def test_enter_plays_the_selected_take(panel: TakesPanel, qtbot: QtBot) -> None:
-    panel.table.setFocus()
-    panel.table.selectRow(1)
-    with qtbot.waitSignal(panel.play_wanted) as blocker:
-        qtbot.keyClick(panel.table, Qt.Key.Key_Return)
-    assert blocker.args[0].id == f"{2:032x}"
-    np.testing.assert_array_equal(blocker.args[0].samples, take(2).samples)
-
-
 def test_the_filter_wants_every_word(panel: TakesPanel, qtbot: QtBot) -> None:
     qtbot.keyClicks(panel.search, "ditreducio 0.25")
     assert shown(panel, "Text") == ["Sentence 3."]
@@ -172,16 +165,21 @@ def test_the_filter_wants_every_word(panel: TakesPanel, qtbot: QtBot) -> None:
     assert shown(panel, "Text") == []
 
 
-def test_a_and_b_come_from_the_keyboard_with_their_audio(panel: TakesPanel, qtbot: QtBot) -> None:
-    panel.table.setFocus()
-    panel.table.selectRow(0)
-    with qtbot.waitSignal(panel.b_chosen) as blocker:
-        qtbot.keyClick(panel.table, Qt.Key.Key_B)
-    chosen = blocker.args[0]
-    assert chosen.id == f"{3:032x}"
-    np.testing.assert_array_equal(chosen.samples, take(3).samples)
-    panel.show_comparison(take(0), chosen)
+def test_the_sides_of_takes_are_shown(panel: TakesPanel) -> None:
+    panel.show_comparison(take(0), take(3))
     assert shown(panel, "A/B") == ["B", "", "", "A"]
+
+
+def test_buttons_say_why_they_are_disabled(panel: TakesPanel) -> None:
+    def reasons() -> tuple[str, str]:
+        return panel.can.play.reason, panel.can.delete.reason
+
+    panel.table.clearSelection()
+    assert reasons() == ("Select one take first.", "Select takes first.")
+    panel.table.selectAll()
+    assert reasons() == ("Select one take first.", "")
+    panel.table.selectRow(0)
+    assert reasons() == ("", "")
 
 
 def test_the_difference_to_a_shows_differences_only(panel: TakesPanel) -> None:
@@ -259,14 +257,6 @@ def test_deleted_audio_is_on_the_disk_as_long_as_the_deletion_can_be_undone(
     assert unnamed_files(library.folder) == 1
     panel.undo_stack.clear()
     assert unnamed_files(library.folder) == 0
-
-
-def test_what_cannot_be_read_is_told(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
-    library.audio_path(f"{3:032x}").unlink()
-    panel.table.selectRow(0)
-    with qtbot.waitSignal(panel.problem) as blocker:
-        panel.set_a()
-    assert f"{3:032x}" in blocker.args[0] or "wav" in blocker.args[0].lower()
 
 
 def test_ten_thousand_rows_are_asked_for_only_where_they_are_seen(panel: TakesPanel, library: Library) -> None:
@@ -368,15 +358,12 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     assert panel.table.model().index(0, column("Setting")).data(Qt.ItemDataRole.ToolTipRole) == why
     panel.table.selectRow(0)
     assert why in panel._difference.text()
-    enabled = {one.text().replace("&", "") for one in panel.table.actions() if one.isEnabled()}
-    assert enabled == {"Use in Setup", "Delete…"}
-    said, again = [], []
-    panel.problem.connect(said.append)
-    panel.rerun_wanted.connect(again.append)
-    panel.set_a()
-    assert said == [f"This take failed and has no audio. {why}"]
-    panel.rerun()
-    assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "anna")
+    enabled = {one.text() for one in panel.table.actions() if one.isEnabled()}
+    assert enabled == {"use", "delete"} and why in panel.can.set_a.reason
+    with pytest.raises(PlainError, match="failed and has no audio"):
+        panel.load_chosen()
+    again = panel.chosen
+    assert (again.setting, again.text, again.voice) == (FAST, "It was to say this.", "anna")
     panel.delete()
     panel.findChild(QMessageBox).accept()
     assert not any(one.startswith("Failed") for one in shown(panel, "Setting"))

@@ -1,7 +1,9 @@
-"""In the real window: a cancelled text keeps what was finished, and takes are timed again."""
+"""In the real window: takes are played and compared by keys, a cancelled text keeps what was finished, and takes are
+timed again."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
@@ -12,8 +14,10 @@ from paretone_app.features.takes.table import COLUMNS
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.features.takes.test_panel import take
 from tests.app.holding import Posts
 from tests.app.shell.running import run
+from tests.sound import NullSink, lasting_sink  # noqa: F401
 
 TEXT = "One. Two. Three. Four. Five."
 
@@ -22,6 +26,12 @@ TEXT = "One. Two. Three. Four. Five."
 def looked_at() -> tuple[str, ...]:
     """After a take, Setup knows what others cost."""
     return ("takes",)
+
+
+@pytest.fixture(scope="module")
+def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+    """Sound, before there is a window."""
+    return lasting_sink
 
 
 def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
@@ -36,6 +46,35 @@ def cells(window: MainWindow, title: str) -> list[str]:
     model = window.panels["takes"].table.model()
     column = next(index for index, one in enumerate(COLUMNS) if one.title == title)
     return [model.index(row, column).data() for row in range(model.rowCount())]
+
+
+def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window, panel = borrowed_window, borrowed_window.panels["takes"]
+    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    for index in range(3):
+        window.results.takes.add(take(index))
+    window.workspaces.go_to("takes")
+    panel.table.setFocus()
+    qtbot.waitUntil(panel.table.hasFocus)
+    panel.table.selectRow(1)
+    for key in (Qt.Key.Key_B, Qt.Key.Key_Return):
+        qtbot.keyClick(panel.table, key)
+    chosen, heard = window.state.comparison.take_b, window.state.playing.now
+    assert chosen is not None and chosen.id == heard.key == take(1).id
+    np.testing.assert_array_equal(chosen.samples, take(1).samples)
+    qtbot.keyClick(panel.table, Qt.Key.Key_Down)
+    window.action["set_a"].trigger()
+    assert window.state.comparison.take_a.id == take(0).id
+    window.state.selection.set_text("Something else.")
+    qtbot.keyClick(panel.table, Qt.Key.Key_R)
+    assert window.state.selection.text == "Sentence 0."
+    panel.go_to(take(2).id)
+    window.results.library.audio_path(take(2).id).unlink()
+    qtbot.keyClick(panel.table, Qt.Key.Key_A)
+    assert f"{2:032x}" in window.notices.banner.text
+    panel.table.clearSelection()
+    window.action["set_b"].trigger()
+    assert window.notices.banner.text == "Select one take in the Takes panel first."
 
 
 def test_a_cancelled_text_is_a_take_of_what_was_finished(
@@ -57,7 +96,7 @@ def test_a_cancelled_text_is_a_take_of_what_was_finished(
     assert 0 < cut.seconds <= kept.seconds
     panel = window.panels["takes"]
     panel.table.selectRow(0)
-    panel.set_b()
+    panel.can.set_b.trigger()
     assert window.state.comparison.headline().startswith("No speed-up is given: B was cancelled after 3 of 5")
     window.state.comparison.set_b(None)
 
@@ -79,7 +118,7 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
     meters = window.features["meters"].meters
-    assert "5 repeats" in meters._summaries["A"].text()
+    assert "5 repeats" in meters.summaries["A"].text()
     (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == "Repeat ×5"]
     shared_posts.hold_at(Progress, 3)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -95,4 +134,4 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     assert len(kept.repeats) == 7, "those that were finished before the cancel count"
     assert window.results.library.summary(take.id).repeats == kept.repeats
     assert "after 2 of 5 repeats, which are kept: its times are now those of 7 repeats" in window.notices.banner.text
-    assert "7 repeats" in meters._summaries["A"].text()
+    assert "7 repeats" in meters.summaries["A"].text()

@@ -9,18 +9,16 @@ from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import published_points
-from paretone_app.shell.colours import LIGHT
-from tests.app.features.tradeoff.using import POINTS, choose_look
+from tests.app.features.tradeoff.using import POINTS, choose_look, panel_of
 
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TradeoffPanel:
-    made = TradeoffPanel(LIGHT, published_points(published()))
+    made = panel_of(published_points(published()))
     qtbot.addWidget(made)
     made.resize(1000, 640)
     choose_look(made, PlotOptions())
     made.show_points(POINTS)
-    made.set_reasons("", "", "")
     made.show()
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)

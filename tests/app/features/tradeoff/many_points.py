@@ -78,9 +78,11 @@ def main(count: int = 2000, along: int = 10_000) -> None:
     """Print median and worst of what each kind of update takes, painting included, in milliseconds of this thread: with
     ``count`` points, then dragging along a front of ``along``."""
     application = QApplication([])
+    from tests.app.features.tradeoff.using import panel_of
+
     theme = Theme(application)
     theme.apply(Scheme.LIGHT)
-    panel = TradeoffPanel(theme.colours, published_points(published()))
+    panel = panel_of(published_points(published()))
     panel.resize(1000, 640)
     panel.show()
     points = many(count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QSignalSpy, QTest
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.studies.gains import published
@@ -13,10 +13,9 @@ from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from paretone_app.features.tradeoff.words import Reference
 from paretone_app.results.points import published_points
-from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point
-from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click, current
+from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click, current, panel_of
 
 
 # --- Next to the plot ------------------------------------------------------------------------------------------------
@@ -43,24 +42,6 @@ def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -
     assert panel.details.sound == SOUNDS[0] and panel.details.sentence.isHidden(), "it has no other"
     panel.choose("c")
     assert panel.details.sound == SOUNDS[1]
-
-
-def test_what_cannot_be_done_says_why(panel: TradeoffPanel) -> None:
-    details = panel.details
-    assert not details.hear_button.isEnabled() and details.hear_button.toolTip() == "Select a point first."
-    panel.choose("d")
-    assert details.a_button.toolTip() == "This setting has no finished take."
-    panel.choose("a")
-    assert details.a_button.isEnabled() and details.use_button.isEnabled()
-    panel.set_reasons("There is no device.", "It is there already.", "Load the model.")
-    assert details.hear_button.toolTip() == "There is no device." and not details.hear_button.isEnabled()
-    assert details.a_button.isEnabled(), "what cannot be heard can still be compared"
-    assert details.keep_button.toolTip() == "It is there already."
-    asked = [QSignalSpy(one) for one in (panel.keep_wanted, panel.use_wanted)]
-    panel.set_reasons("", "", "")
-    details.keep_button.click()
-    details.use_button.click()
-    assert [(spy.count(), spy.at(0)[0].key) for spy in asked] == [(1, "a"), (1, "a")]
 
 
 def test_figures_come_first_and_differences_are_folded(panel: TradeoffPanel) -> None:
@@ -101,7 +82,7 @@ def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel
 
 
 def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
-    made = TradeoffPanel(LIGHT)
+    made = panel_of()
     qtbot.addWidget(made)
     assert made.options.x == "real_time_factor"
     made.show_points(many(3))
@@ -151,17 +132,15 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     assert ghosts and panel.options_line.ratios_box.isChecked() and panel.options_line.published_box.isChecked()
     click(panel, ghosts[3].key)
     assert "NVIDIA RTX 3090" in panel.details.text
-    assert panel.details.hear_button.toolTip() == "Published results have no audio."
+    assert panel.details.keep_button.isHidden()
 
 
 def test_nothing_to_show_says_what_to_do(qtbot: QtBot) -> None:
-    made = TradeoffPanel(LIGHT, published_points(published()))
+    made = panel_of(published_points(published()))
     qtbot.addWidget(made)
     assert made.invitation.startswith("Reading")
     made.show_points(())
-    assert "run a study" in made.invitation and not made.invited_button.isHidden()
-    with qtbot.waitSignal(made.open_wanted):
-        made.invited_button.click()
+    assert "run a study" in made.invitation
     made.show_points(POINTS)
     assert made.invitation == ""
 
@@ -173,7 +152,7 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     )
     panel.set_filter(Filter(source="S", words="a", hidden=frozenset({"steps"})))
     kept = panel.remembered
-    made = TradeoffPanel(LIGHT, published_points(published()))
+    made = panel_of(published_points(published()))
     qtbot.addWidget(made)
     made.recall(kept)
     assert made.remembered == kept, "before there is any point"

@@ -20,8 +20,10 @@ from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
 from paretone_app.features.tradeoff.saved import recalled, remembered
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_why import PLAIN, point
+from tests.app.features.tradeoff.using import panel_of
 
 NO = Qt.KeyboardModifier.NoModifier
 POINTS = tuple(
@@ -33,7 +35,7 @@ SPEED = "speed_up"
 
 @pytest.fixture
 def panels(qtbot: QtBot) -> tuple[TradeoffPanel, ParallelPanel]:
-    tradeoff, beside = TradeoffPanel(LIGHT), ParallelPanel(LIGHT, QUndoStack())
+    tradeoff, beside = panel_of(), ParallelPanel(LIGHT, QUndoStack(), *acts(2))
     for one in (tradeoff, beside):
         qtbot.addWidget(one)
         one.resize(900, 400)

@@ -21,7 +21,6 @@ from tests.app.features.tradeoff.using import (
     NO,
     POINTS,
     SHIFT,
-    SOUNDS,
     choose_look,
     click,
     current,
@@ -49,19 +48,18 @@ def test_keys_walk_along_the_front(panel: TradeoffPanel) -> None:
 
 
 def test_enter_and_space_hear_and_letters_compare(panel: TradeoffPanel) -> None:
-    heard, sides = QSignalSpy(panel.hear_wanted), QSignalSpy(panel.side_wanted)
+    heard, sides = QSignalSpy(panel.plot.activated), QSignalSpy(panel.plot.side_chosen)
     QTest.keyClick(panel.plot, KEY.Key_Return)
     assert heard.count() == 0, "no point is chosen yet"
     QTest.keyClick(panel.plot, KEY.Key_End)
     for key in (KEY.Key_Return, KEY.Key_Space, KEY.Key_A, KEY.Key_B):
         QTest.keyClick(panel.plot, key)
-    assert heard.count() == 2
-    assert [(heard.at(0)[0].key, heard.at(0)[1])] == [("c", SOUNDS[0])]
-    assert [(one[0], one[1].key) for one in (sides.at(0), sides.at(1))] == [("A", "c"), ("B", "c")]
+    assert heard.count() == 2 and current(panel) == "c"
+    assert [sides.at(0), sides.at(1)] == [["A"], ["B"]]
 
 
 def test_a_click_chooses_and_hears_and_with_control_adds(panel: TradeoffPanel) -> None:
-    heard, selected = QSignalSpy(panel.hear_wanted), QSignalSpy(panel.selection_changed)
+    heard, selected = QSignalSpy(panel.plot.activated), QSignalSpy(panel.selection_changed)
     click(panel, "b")
     assert (current(panel), heard.count(), selected.count()) == ("b", 1, 1)
     click(panel, "c", CONTROL)
@@ -93,7 +91,7 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
 
 
 def test_what_others_choose_is_shown_without_an_echo(panel: TradeoffPanel) -> None:
-    spies = [QSignalSpy(one) for one in (panel.chosen, panel.selection_changed, panel.hear_wanted)]
+    spies = [QSignalSpy(one) for one in (panel.chosen, panel.selection_changed, panel.plot.activated)]
     panel.choose("b")
     assert current(panel) == "b" and panel.details._title.text() == "b"
     panel.choose("nobody")
@@ -147,7 +145,8 @@ def test_the_wheel_zooms_both_axes_or_the_one_it_is_on(panel: TradeoffPanel) -> 
     area = plot.frame.area
     wheel(panel, QPoint(round(area.center().x()), round(area.bottom()) + 8), 2)
     assert plot.sections[0] is not None and plot.sections[1] is None
-    panel.foot.everything_button.click()
+    panel.foot.everything_button.setFocus()
+    plot.show_everything()
     assert plot.sections == EVERYTHING and plot.hasFocus()
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from paretone_app.features.tradeoff.controls import TradeoffActions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
-from paretone_app.results.points import Sound
+from paretone_app.results.points import Point, Sound
+from paretone_app.shell.colours import LIGHT
+from tests.app.acting import acts, acts_of
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
 KEY, NO, CONTROL, SHIFT = (
@@ -25,6 +30,11 @@ POINTS = (
     point("c", 4.0, 1.0, sounds=SOUNDS, setting=PLAIN.bare),
     point("d", 3.0, 4.0, sounds=(), techniques=("steps",)),
 )
+
+
+def panel_of(published: Sequence[Point] = ()) -> TradeoffPanel:
+    """A panel whose actions do nothing."""
+    return TradeoffPanel(LIGHT, acts_of(TradeoffActions, save=tuple(acts(3))), published)
 
 
 def choose_look(panel: TradeoffPanel, options: PlotOptions) -> None:

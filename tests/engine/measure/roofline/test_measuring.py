@@ -30,9 +30,13 @@ from tests.engine.small_language import write_model
 CPU = torch.device("cpu")
 
 
-def measured(model, setting: Setting, **more: object) -> RooflineReport:
-    target = RooflineTarget(model, Utterance("One sentence.", small_speech.VOICE), setting)
-    return measure_roofline(target, Observer(), rounds=1, **more)
+SAID = Utterance("One sentence.", small_speech.VOICE)
+LANGUAGE = Utterance(speaking.TEXT, voice("", "lm-mini"))
+MASKED = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
+
+
+def measured(model, setting: Setting, utterance: Utterance = SAID, **more: object) -> RooflineReport:
+    return measure_roofline(RooflineTarget(model, utterance, setting), Observer(), rounds=1, **more)
 
 
 def small_flow(variant: str = ""):
@@ -105,8 +109,7 @@ def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
 
 def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
     model = speaking.load(write_model(tmp_path / "model"))
-    target = RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), speaking.setting())
-    made = measure_roofline(target, Observer(), rounds=1)
+    made = measured(model, speaking.setting(), LANGUAGE)
     assert [phase.name for phase in made.phases] == ["prefill", "decode", "decoder"]
     decode = made.phases[1]
     by_name = {one.name: one for one in decode.components}
@@ -121,10 +124,7 @@ def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
 
 def test_drafting_and_checking_are_apart(known_ceilings, tmp_path):
     model = speaking.load(speaking.write_all(tmp_path / "model"))
-    chosen = speaking.setting(speaking.drafted(draft_length=3, adaptive=False))
-    made = measure_roofline(
-        RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), chosen), Observer(), rounds=1
-    )
+    made = measured(model, speaking.setting(speaking.drafted(draft_length=3, adaptive=False)), LANGUAGE)
     phases = {phase.name: phase for phase in made.phases}
     assert phases["draft"].forwards > phases["decode"].forwards
     assert len(phases["draft"].layer_launches) == 2 < len(phases["decode"].layer_launches)
@@ -165,12 +165,11 @@ def masked_model(tmp_path: Path, layers: int = 2):
 
 def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
-    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, setting), Observer(), rounds=1)
+    made = measured(model, setting, MASKED)
     assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
     phase = made.phases[1]
     by_name = {one.name: one for one in phase.components}
-    works = model.internals(scripted(model, utterance.text, utterance.voice, setting))
+    works = model.internals(scripted(model, MASKED.text, MASKED.voice, setting))
     config, request = works.network.config, works.request
     # The first layer projects the canvas once for both branches, and the last one computes what is filled in only.
     most = request.operations(config, request.frames, Guide.BOTH)
@@ -183,9 +182,7 @@ def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
 def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     half = UsedTechnique("guidance_interval", Values(steps=2))
-    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    target = RooflineTarget(model, utterance, setting.with_technique(half))
-    made = measure_roofline(target, Observer(), rounds=1)
+    made = measured(model, setting.with_technique(half), MASKED)
     guided, unguided = made.phases[1:3]
     assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
     assert guided.forwards == 2 and unguided.forwards == 4
@@ -195,12 +192,11 @@ def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
 def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     kept = setting.with_technique(UsedTechnique("frozen_prefix", Values(every=3)))
-    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, kept), Observer(), rounds=1)
+    made = measured(model, kept, MASKED)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
-    works = model.internals(scripted(model, utterance.text, utterance.voice, kept))
+    works = model.internals(scripted(model, MASKED.text, MASKED.voice, kept))
     prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
     assert prefix > 10
     by_name = [{one.name: one.work.operations for one in phase.components} for phase in (whole, short)]
@@ -218,14 +214,13 @@ def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_pat
     model, setting = masked_model(tmp_path, layers=4)
     knobs = Values(every=3, ends=1)
     reused = setting.with_technique(UsedTechnique("layer_reuse", knobs))
-    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, reused), Observer(), rounds=1)
+    made = measured(model, reused, MASKED)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
     strided = reused.with_technique(UsedTechnique("guidance_stride", Values(every=2)))
-    made = measure_roofline(RooflineTarget(model, utterance, strided), Observer(), rounds=1)
+    made = measured(model, strided, MASKED)
     # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
     assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
         "Guided steps": 2,
@@ -240,15 +235,11 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
     knobs = Values(block=16, first_block=16, first_steps=2, later_steps=4, look_ahead=16)
     utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
     blocks = setting.with_technique(UsedTechnique("blockwise", knobs)).with_technique(UsedTechnique("frozen_prefix"))
-    made = measure_roofline(RooflineTarget(model, utterance, blocks), Observer(), rounds=1)
+    made = measured(model, blocks, utterance)
     count = len(model.internals(scripted(model, utterance.text, utterance.voice, blocks)).blocks)
     steps = 2 + 4 * (count - 1)
     (note,) = (one for one in made.notes if "were measured on block" in one)
     assert note.startswith(f"All {steps} steps, the most that each may take, were measured on block {count // 2 + 1}")
     whole, short = made.phases[1:3]
     assert (whole.forwards, short.forwards) == (count, steps - count), "each block begins with a whole step"
-    assert not any("were measured on block" in one for one in measured_plainly(model, setting, utterance).notes)
-
-
-def measured_plainly(model, setting: Setting, utterance: Utterance) -> RooflineReport:
-    return measure_roofline(RooflineTarget(model, utterance, setting), Observer(), rounds=1)
+    assert not any("were measured on block" in one for one in measured(model, setting, utterance).notes)

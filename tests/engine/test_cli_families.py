@@ -1,0 +1,204 @@
+"""The command line with a speech language model and with masked models: every command works, or says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from paretone.models import load_model
+from paretone.models.base import SpeechModel
+from paretone.models.families.token_decoder import StreamingDifference
+from paretone.models.minis.lm_mini import GatheringDecoder
+from tests.engine import small_omni_mini, speaking
+from tests.engine.models.omnivoice import small_release
+from tests.voices import voice_names
+
+Paretone = Callable[..., tuple[int, str, str]]
+LANGUAGE, MASKED, MINI = "lm-mini", "OmniVoice", "omni-mini"
+QUICK = ("--no-clone", "--steps", "4")
+
+
+def _omni_mini(folder: Path) -> SpeechModel:
+    return load_model(MINI, folder=str(small_omni_mini.write_model(folder)), device="cpu")
+
+
+LOADING: dict[str, Callable[[Path], SpeechModel]] = {
+    LANGUAGE: lambda folder: speaking.load(speaking.write_all(folder)),
+    MASKED: lambda folder: small_release.load(small_release.write_release(folder)),
+    MINI: _omni_mini,
+}
+
+
+@pytest.fixture(scope="module")
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    return LOADING[request.param](tmp_path_factory.mktemp("models") / "model")
+
+
+language = pytest.mark.parametrize("model", [LANGUAGE], indirect=True)
+masked = pytest.mark.parametrize("model", [MASKED], indirect=True)
+
+
+# --- A speech language model ------------------------------------------------------------------------------------------
+@language
+def test_a_language_model_speaks(paretone: Paretone, tmp_path: Path) -> None:
+    out = tmp_path / "speech.wav"
+    speak = ("speak", "--model", LANGUAGE, "--text", speaking.TEXT, "--speed", "2", "--out", out)
+    code, said, _ = paretone(*speak, "--top-k", "5", "--json")
+    assert code == 0
+    data = json.loads(said)
+    assert data["tokens"] > 20
+    assert data["setting"]["options"]["top_k"] == 5
+    assert soundfile.info(out).frames == data["samples"]
+    code, said, _ = paretone(*speak)
+    assert code == 0
+    # The last pass gives the end.
+    assert f"{data['tokens'] / data['target_passes']:.2f} per pass of the model" in said
+    assert data["target_passes"] == data["tokens"] + 1
+
+
+@language
+def test_a_language_model_takes_techniques_by_name(paretone: Paretone, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "speech.wav", "--json", "--technique")
+    speak = ("speak", "--model", LANGUAGE, "--text", speaking.TEXT, "--speed", "2", *out)
+    code, said, _ = paretone(*speak, "speculative:tolerance=0.4;draft_length=2")
+    assert code == 0
+    assert json.loads(said)["target_passes"] < json.loads(said)["tokens"]
+    code, said, _ = paretone(*speak, "spade:depth=2")
+    assert code == 0
+    assert json.loads(said)["ops_ratio"] < 0.9
+    code, _, said = paretone(*speak, "spade:depth=1")
+    assert code == 2
+    assert "No fully retrained student" in said
+
+
+@language
+def test_a_language_model_is_compared(paretone: Paretone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare = ("compare", "--model", LANGUAGE, "--text", speaking.TEXT, "--repeats", "1")
+    drafting = "technique=speculative:draft_length=3;adaptive=false"
+    both = ("--out", tmp_path / "both", "--json")
+    code, said, _ = paretone(*compare, *both, "baseline", f"speed=2,temperature=0,{drafting}")
+    assert code == 0
+    data = json.loads(said)
+    assert data["a"]["tokens"] == data["b"]["tokens"]
+    assert data["a"]["target_passes"] > data["b"]["target_passes"]
+    # Greedy speculation says the same, to rounding.
+    assert data["log_mel_distance"] < 1e-4
+    assert len(data["files"]) == 2
+    streamed = (*compare, "speed=2", "speed=2,temperature=0")
+    assert "streamed to whole" not in paretone(*streamed)[1]
+    # As with a decoder that looks at the whole utterance.
+    monkeypatch.setattr(GatheringDecoder, "exact", False)
+    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: StreamingDifference(0.1, -18.4, 0))
+    said = paretone(*streamed)[1]
+    assert "streamed to whole (dB)" in said and "-18" in said
+    assert json.loads(paretone(*streamed, "--json")[1])["a"]["streaming_difference"] == -18.4
+
+
+# --- Masked models ----------------------------------------------------------------------------------------------------
+@masked
+def test_a_masked_model_speaks(paretone: Paretone, tmp_path: Path) -> None:
+    out = tmp_path / "speech.wav"
+    speak = ("speak", "--model", MASKED, *QUICK, "--text", small_release.TEXT, "--out", out)
+    code, said, problem = paretone(*speak, "--guidance", "1.5", "--language", "English", "--json")
+    assert code == 0, problem
+    data = json.loads(said)
+    assert data["evaluations"] == 4
+    assert data["setting"]["options"]["guidance"] == 1.5
+    assert soundfile.info(out).frames == data["samples"]
+    assert paretone(*speak)[0] == 0
+
+
+@masked
+def test_a_masked_model_takes_techniques_by_name(paretone: Paretone, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "speech.wav", "--json", "--technique")
+    speak = ("speak", "--model", MASKED, *QUICK, "--text", small_release.LONG, *out)
+    blocks = "blockwise:block=16;first_block=16;first_steps=2;later_steps=2;adaptive=false"
+    code, said, problem = paretone(*speak, blocks)
+    assert code == 0, problem
+    data = json.loads(said)
+    assert data["evaluations"] > 6
+    assert data["ops_ratio"] > 1
+    assert data["first_audio_seconds"] < data["seconds"]
+    code, said, _ = paretone(*speak, "guidance_stride:every=2")
+    assert (code, json.loads(said)["ops_ratio"] < 1) == (0, True)
+    assert paretone(*speak, "sentencewise")[0] == 0
+
+
+@masked
+def test_a_masked_model_is_compared(paretone: Paretone, tmp_path: Path) -> None:
+    quick, both = "clone=false,steps=4", ("--out", tmp_path / "both", "--json")
+    compare = ("compare", "--model", MASKED, "--text", small_release.TEXT, "--repeats", "1", *both)
+    code, said, problem = paretone(*compare, quick, f"{quick},technique=fewer_steps:steps=2")
+    assert code == 0, problem
+    data = json.loads(said)
+    assert (data["a"]["evaluations"], data["b"]["evaluations"]) == (4, 2)
+    assert len(data["files"]) == 2
+
+
+@pytest.mark.parametrize("model", [MINI], indirect=True)
+def test_the_bundled_masked_model_speaks_sentence_by_sentence(paretone: Paretone, tmp_path: Path) -> None:
+    text = ("--text", "Rice is often served. The box was thrown.", "--speed", "2")
+    speak = ("speak", "--model", MINI, *text, "--out", tmp_path / "speech.wav")
+    code, said, _ = paretone(*speak, "--steps", "5", "--by-sentence", "--json")
+    assert code == 0
+    data = json.loads(said)
+    assert data["setting"]["options"]["steps"] == 5
+    assert data["setting"]["options"]["position_temperature"] == 2.5
+    assert data["evaluations"] == 10
+    assert soundfile.info(tmp_path / "speech.wav").frames == data["samples"]
+    code, _, said = paretone(*speak, "--top-k", "5")
+    assert code == 2 and "top-k" in said
+
+
+# --- Both -------------------------------------------------------------------------------------------------------------
+@language
+def test_models_are_listed(paretone: Paretone) -> None:
+    code, said, _ = paretone("models", "--json")
+    assert code == 0
+    data = json.loads(said)
+    listed = {one["id"]: one for one in data["models"]}
+    assert (listed[LANGUAGE]["family"], listed[LANGUAGE]["available"]) == ("language", True)
+    assert (listed[MASKED]["family"], listed[MASKED]["licence"]) == ("masked", "CC-BY-NC-4.0")
+    assert tuple(one["id"] for one in data["voices"] if LANGUAGE in one["models"]) == voice_names(LANGUAGE)
+
+
+SPEAK = ("speak", "--text", "Rice is good.", "--out", "{place}/o.wav")
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "words"),
+    [
+        *(
+            (model, arguments, words)
+            for model in (LANGUAGE, MASKED)
+            for arguments, words in (
+                (("calibrate", "--profile", "{place}/p.json"), "Calibrating is for models that go from noise"),
+                (("transfer", "--table", "{place}/official.json"), "A strategy table is for models that go from"),
+                (("view", "temporal-redundancy"), " belongs to"),
+                ((*SPEAK, "--table", "{place}/official.json"), "A strategy table is for models that go from"),
+                ((*SPEAK, "--technique", "ditreducio"), "strategy table"),
+                ((*SPEAK, "--technique", "steps"), "not for models like"),
+            )
+        ),
+        (LANGUAGE, (*SPEAK, "--steps", "4"), "--steps is not for LM mini, which has --temperature"),
+        (LANGUAGE, (*SPEAK, "--temperature", "9"), "Temperature must lie between 0 and 2"),
+        (MASKED, (*SPEAK, "--temperature", "1"), "--temperature is not for OmniVoice, which has --steps"),
+        (MASKED, (*SPEAK, "--guidance", "99"), "Guidance must lie between 0 and 10"),
+        (MASKED, (*SPEAK, *QUICK, "--duration", "600"), "too far from what this text usually takes"),
+        (MASKED, (*SPEAK, *QUICK, "--instruct", "green"), "does not know the description"),
+        (MASKED, (*SPEAK, "--technique", "speculative"), "not for models like OmniVoice"),
+        (MASKED, ("measure-layers",), "OmniVoice"),
+    ],
+    indirect=["model"],
+)
+def test_what_is_not_for_a_model_is_refused(
+    paretone: Paretone, model: SpeechModel, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "official.json").write_text("[[[]]]")
+    found, _, said = paretone(*(one.format(place=tmp_path) for one in arguments), "--model", model.info.id)
+    assert (found, words in said) == (2, True), said
+    assert "Traceback" not in said
