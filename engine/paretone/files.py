@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
 import select
 import shutil
@@ -225,24 +224,6 @@ def append_line(path: Path, line: str) -> None:
 def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:
     """Write mono float32 ``samples``, (n,), at ``sample_rate`` hertz: see :func:`wav`. Raises :class:`PlainError`."""
     write(path, wav(samples, sample_rate))
-
-
-def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarray | None:
-    """An array that :func:`keep_array` wrote; ``None`` if there is none that can be read and is of this kind."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return array if array.ndim == dimensions and array.dtype == kind else None
-
-
-def keep_array(path: Path, array: np.ndarray) -> None:
-    """Keep what can be computed again: if it cannot be written, it will be."""
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content.getvalue())
 
 
 def wav(samples: np.ndarray, sample_rate: int) -> bytes:

@@ -63,8 +63,7 @@ def make_ready(
     model: SpeechModel,
     setting: Setting,
     voice: Voice | None = None,
-    artefacts: Sequence[Artefact] = (),
     observer: Observer = SILENT,
 ) -> None:
     """Have ``model`` read, warm up and measure what ``setting`` needs; what is not prepared yet may be missing."""
-    model.make_ready(resolve(model.info, setting, artefacts, prepared=False), observer, voice)
+    model.make_ready(resolve(model.info, setting, prepared=False), observer, voice)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from paretone.errors import Cancelled
+from paretone.models.base import Piece, Synthesis
 from paretone.observer import Observer, StepReport
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
 
@@ -92,6 +93,16 @@ class Gate:
         if is_of(event, self._kind) and threading.current_thread().name == "engine":
             self._reached.set()
             assert self._open.wait(PATIENCE_SECONDS)
+
+
+def collected(speech: Generator[Piece, None, Synthesis]) -> tuple[list[Piece], Synthesis]:
+    """All pieces of a stream, and the whole."""
+    pieces: list[Piece] = []
+    while True:
+        try:
+            pieces.append(next(speech))
+        except StopIteration as end:
+            return pieces, end.value
 
 
 class Follower(Observer):

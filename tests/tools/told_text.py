@@ -17,7 +17,7 @@ import numpy as np
 
 from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
-from paretone.front_end.phones import TimedPhone
+from paretone.front_end.phones import TimedPhone, phrases, respaced
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
@@ -32,9 +32,16 @@ from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
-from paretone.training.natural_corpus import Alignment, evened, evened_phrases
+from paretone.training.natural_corpus import Alignment, evened
 
 MODEL = "f5-mini"
+
+
+def evened_phrases(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
+    """``phones``, those of each phrase all of one length."""
+    return respaced(phones, np.ones_like, phrases)
+
+
 TOLD: Mapping[str, Alignment] = {"frame": tuple, "word": evened, "phrase": evened_phrases}
 """Alignments, the most exact first."""
 JUDGES = ("words", "naturalness", "voice", "melody")

@@ -69,15 +69,15 @@ class LogPanel(QWidget):
         self._text.setMaximumBlockCount(_LONGEST)
         self._text.setTabChangesFocus(True)
         titles = "Everything", "Information", "Warnings", "Errors"
-        self._level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
-        self._level.setCurrentIndex(Level.INFO)
-        self._level.currentIndexChanged.connect(self._show_all)
+        self.level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
+        self.level.setCurrentIndex(Level.INFO)
+        self.level.currentIndexChanged.connect(self._show_all)
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
         clear = build.button("C&lear", self.clear)
         row = HBoxLayout()
         label = QLabel("Sh&ow")
-        label.setBuddy(self._level)
-        for widget in (label, self._level):
+        label.setBuddy(self.level)
+        for widget in (label, self.level):
             row.addWidget(widget)
         row.addStretch(1)
         for widget in (copy, clear):
@@ -90,7 +90,7 @@ class LogPanel(QWidget):
         entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()
         self._entries.append(entry)
         del self._entries[:-_LONGEST]
-        if level >= self._level.currentData():
+        if level >= self.level.currentData():
             self._append(entry)
 
     def plain_text(self) -> str:
@@ -112,7 +112,7 @@ class LogPanel(QWidget):
     @Slot()
     def _show_all(self) -> None:
         self._text.clear()
-        lowest = self._level.currentData()
+        lowest = self.level.currentData()
         for entry in self._entries:
             if entry[1] >= lowest:
                 self._append(entry)

@@ -112,7 +112,7 @@ class LineCanvas(CursorCanvas):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
-        self._position: float | None = None
+        self.position: float | None = None
 
     # --- What subclasses say -----------------------------------------------------------------------------------------
     @property
@@ -134,8 +134,8 @@ class LineCanvas(CursorCanvas):
     # --- What they share ---------------------------------------------------------------------------------------------
     def set_position(self, position: float | None) -> None:
         """Show where the take is heard; ``None`` if it is not."""
-        if position != self._position:
-            self._position = position
+        if position != self.position:
+            self.position = position
             self.update()
 
     def break_lines(self) -> None:
@@ -162,10 +162,10 @@ class LineCanvas(CursorCanvas):
                 yield line
 
     def paint_position(self, painter: QPainter) -> None:
-        if self._position is None or not 0 <= self._position < self.lines * self.per_line:
+        if self.position is None or not 0 <= self.position < self.lines * self.per_line:
             return
-        line = int(self._position / self.per_line)
-        x, room = round(self.place(self._position, line)), self.playhead_room(line)
+        line = int(self.position / self.per_line)
+        x, room = round(self.place(self.position, line)), self.playhead_room(line)
         painter.fillRect(QRectF(x - 1, room.top(), 2, room.height()), QColor(self.colours.text))
 
     def minimumSizeHint(self) -> QSize:

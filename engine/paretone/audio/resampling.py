@@ -1,5 +1,5 @@
 """Sample-rate conversion by any ratio, with a Kaiser-windowed sinc in polyphase form: for all that is heard, measured
-or trained on. (Prompts alone are converted as the official code does it, see ``prompt_resampling``.) Torch-free.
+or trained on. (Prompts alone are converted as the official code does it, see :mod:`paretone.audio.mel`.) Torch-free.
 
 Output sample ``m`` lies at input time ``m * down / up``. Every output sample is summed over the taps in the same order
 whatever the block size, so that a stream converted piece by piece equals its one-shot conversion bit for bit (a matrix

@@ -16,7 +16,7 @@ from paretone.commands.technique_args import files_given, from_files, typed_tech
 from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
-from paretone.measure.loudness import with_signal_metrics
+from paretone.measure.loudness import signal_metrics
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
 from paretone.models.base import SpeechModel, Synthesis
@@ -242,9 +242,7 @@ OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
     """Measurements as a row; seconds are wall seconds, operations a share of the baseline's. ``None``: not measured."""
     measured = spoken.measurements
-    heard = asdict(
-        spoken.metrics if isinstance(spoken, Take) else with_signal_metrics(spoken.samples, spoken.sample_rate)
-    )
+    heard = asdict(spoken.metrics if isinstance(spoken, Take) else signal_metrics(spoken.samples, spoken.sample_rate))
     return {
         "sample_rate": spoken.sample_rate,
         "samples": len(spoken.samples),

@@ -23,41 +23,7 @@ from paretone.models.minis.natural_decoder import EPSILON, dequantised
 from paretone.models.networks.vocos import ConvNeXtBlock
 
 FILE = "lengths.safetensors"
-UNIT = 0.025
-"""Seconds."""
 WIDTH, INNER, HEADS, BLOCKS, PASSES, KERNEL = 192, 384, 2, 2, 6, 5
-
-_BLOCK_PARTS = {"dwconv": "dw", "norm": "norm", "pwconv1": "pw1", "pwconv2": "pw2"}
-ORIGINAL_NAMES = (
-    {"emb.weight": "pn.text.emb.weight", "layer.self_attn.in_proj_weight": "/Transpose_25_output_0"}
-    | {f"blocks.{number}.gamma": f"pn.text.convs.{number}.gamma" for number in range(BLOCKS)}
-    | {
-        f"blocks.{number}.{ours}.{end}": f"pn.text.convs.{number}.{theirs}.{end}"
-        for number in range(BLOCKS)
-        for ours, theirs in _BLOCK_PARTS.items()
-        for end in ("weight", "bias")
-        if not (ours.startswith("pw") and end == "weight")
-    }
-    | {
-        f"blocks.{number}.{ours}.weight": f"/convs.{number}/{theirs}_1/Transpose_output_0"
-        for number in range(BLOCKS)
-        for ours, theirs in (("pwconv1", "pw1"), ("pwconv2", "pw2"))
-    }
-    | {
-        f"layer.{part}": f"pn.text.attn.{part}"
-        for part in (
-            *("self_attn.in_proj_bias", "self_attn.out_proj.bias", "linear1.bias", "linear2.bias"),
-            *(f"norm{number}.{end}" for number in (1, 2) for end in ("weight", "bias")),
-        )
-    }
-    | {
-        f"layer.{ours}.weight": f"/{theirs}_4/Transpose_output_0"
-        for ours, theirs in (("self_attn.out_proj", "out_proj"), ("linear1", "linear1"), ("linear2", "linear2"))
-    }
-    | {f"norm.{end}": f"pn.text.norm.{end}" for end in ("weight", "bias")}
-    | {f"out.{number}.{end}": f"pn.dur.{number}.{end}" for number in (0, 2) for end in ("weight", "bias")}
-)
-"""Names in the graph of the wheel by ours."""
 
 
 class _Block(ConvNeXtBlock):

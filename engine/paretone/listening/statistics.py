@@ -51,7 +51,7 @@ class Ranked:
     """Comparisons that it was in."""
 
 
-def ranking(count: int, comparisons: Sequence[Preferred], seed: int = 0) -> tuple[Ranked, ...]:
+def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
     """All ``count``, the most preferred first. A tie counts half for either.
 
     Intervals are those of the posterior's normal approximation. Raises :class:`ValueError` if a comparison is of others
@@ -66,7 +66,7 @@ def ranking(count: int, comparisons: Sequence[Preferred], seed: int = 0) -> tupl
         wins[one.worse, one.better] += 1 - share
     strengths, covariance = _posterior(wins)
     spread = np.sqrt(np.diag(covariance))
-    drawn = np.random.default_rng(seed).multivariate_normal(strengths, covariance, _DRAWS)
+    drawn = np.random.default_rng(0).multivariate_normal(strengths, covariance, _DRAWS)
     best = np.bincount(drawn.argmax(1), minlength=count) / _DRAWS
     compared = (wins + wins.T).sum(1)
     return tuple(
@@ -291,14 +291,14 @@ def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> f
     return high
 
 
-def peeking_rate(first: int, last: int, level: float = LEVEL) -> float:
+def peeking_rate(first: int, last: int) -> float:
     """False-alarm rate of a test that is stopped at the first significant count from trial ``first`` to trial ``last``;
     the reason for a fixed number of trials. Exact, by counting the sequences that have not passed."""
     going = np.ones(1)
     passed = 0.0
     for trials in range(1, last + 1):
         going = (np.append(going, 0.0) + np.append(0.0, going)) / 2
-        hits = needed(trials, level) if trials >= first else None
+        hits = needed(trials) if trials >= first else None
         if hits is not None:
             passed += float(going[hits:].sum())
             going[hits:] = 0.0
@@ -379,7 +379,7 @@ def clustered(
     return MeanInterval(float(scores.mean()), float(low), float(high), len(scores))
 
 
-def paired_p(differences: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> float:
+def paired_p(differences: Sequence[float], resamples: int = RESAMPLES) -> float:
     """The two-sided probability of a mean this far from 0, if each difference might as well have the other sign.
 
     All signs are gone through up to 14 differences, else ``resamples`` random ones (Fisher's randomisation test).
@@ -391,7 +391,7 @@ def paired_p(differences: Sequence[float], seed: int = 0, resamples: int = RESAM
     if len(values) <= _EXACT_PAIRS:
         signs = np.array(list(product((-1, 1), repeat=len(values))))
         return float(np.mean(np.abs(signs @ values) >= observed))
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     extreme = done = 0
     while done < resamples:
         count = min(resamples - done, max(1, _BATCH // len(values)))

@@ -50,9 +50,9 @@ def bootstrap(
     return float(statistic(*(one[None] for one in columns))[0]), float(low), float(high)
 
 
-def median_interval(values: Sequence[float], draws: int = 4000, seed: int = 0) -> tuple[float, float, float]:
+def median_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
     """The median of ``values`` with the ends of its 95 % interval; equal values give equal intervals."""
-    return bootstrap(lambda drawn: np.median(drawn, axis=1), np.asarray(values, dtype=float), draws=draws, seed=seed)
+    return bootstrap(lambda drawn: np.median(drawn, axis=1), np.asarray(values, dtype=float), draws=4000, seed=seed)
 
 
 def mean_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

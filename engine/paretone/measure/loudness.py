@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -169,11 +169,10 @@ SILENT_AT = -70.0
 """dB of full scale at which a frame is silent however quiet the others are: the absolute gate of ITU-R BS.1770."""
 
 
-def with_signal_metrics(samples: np.ndarray, rate: int, metrics: Metrics = Metrics()) -> Metrics:
-    """``metrics`` with what can be measured on mono ``samples`` (n,) at ``rate`` Hz alone."""
+def signal_metrics(samples: np.ndarray, rate: int) -> Metrics:
+    """What can be measured on mono ``samples`` (n,) at ``rate`` Hz alone."""
     loudness, peak = integrated_loudness(samples, rate).lufs, true_peak(samples)
-    return replace(
-        metrics,
+    return Metrics(
         loudness=float(loudness) if np.isfinite(loudness) else None,
         true_peak=float(peak) if np.isfinite(peak) else None,
         clipping=clipping(samples),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from paretone import device
-from paretone.measure.loudness import too_loud, with_signal_metrics
+from paretone.measure.loudness import signal_metrics, too_loud
 from paretone.models.base import Synthesis, Voice
 from paretone.setting.setting import Setting
 from paretone.setting.take import Metrics, Take
@@ -39,7 +39,7 @@ def make_take(
     """
     measured = synthesis.measurements
     samples = np.ascontiguousarray(synthesis.samples, dtype=np.float32)
-    metrics = with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics()
+    metrics = signal_metrics(samples, synthesis.sample_rate) if listen else Metrics()
     return Take(
         id=name or uuid.uuid4().hex,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),

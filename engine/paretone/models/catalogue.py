@@ -275,7 +275,9 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     """
     chosen = entry(model)
     if chosen.released_voices:
-        return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
+        there = sorted(((Path(folder) if folder else chosen.folder) / VOICES).glob("*.wav"))
+        pairs = (path for path in there if path.with_suffix(LATENTS).is_file())
+        return tuple(Voice(path.stem, path.stem.replace("_", " "), str(path), "") for path in pairs)
     return shipped_voices()
 
 
@@ -288,11 +290,6 @@ def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "
     encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)
-
-
-def _released_voices(folder: Path) -> tuple[Voice, ...]:
-    pairs = (path for path in sorted(folder.glob("*.wav")) if path.with_suffix(LATENTS).is_file())
-    return tuple(Voice(path.stem, path.stem.replace("_", " "), str(path), "") for path in pairs)
 
 
 def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:

@@ -105,7 +105,9 @@ class LoadRequest:
 
     def vocoder(self) -> Vocoder:
         """The model's vocoder, read. Raises :class:`CheckpointError`."""
-        return load_vocoder(self._announced_vocoder(), self.device, self.check)
+        folder = self.vocoder_folder
+        self.status(f"Reading the vocoder in {folder.name} …")
+        return load_vocoder(folder, self.device, self.check)
 
     def natural_vocoder(self) -> LatentVocoder:
         """The same for a model of natural speech."""
@@ -128,11 +130,6 @@ class LoadRequest:
     def _digest(self, folder: Path) -> str:
         found = [f"{one.name}:{fingerprint(one, self.check)}" for one in weight_files(folder) if one.is_file()]
         return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
-
-    def _announced_vocoder(self) -> Path:
-        folder = self.vocoder_folder
-        self.status(f"Reading the vocoder in {folder.name} …")
-        return folder
 
 
 PARTS = "tokenizer", "codec"
@@ -185,8 +182,11 @@ def load(
     )
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
     speech = load_chosen(request)
-    for path, digest in _hashed(speech.info):
-        require_shipped(Path(path), digest)
+    info = speech.info
+    trained: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.interval_weights, *info.drafts, *info.students)
+    require_shipped(Path(info.checkpoint), info.fingerprint)
+    for one in trained:
+        require_shipped(Path(one.path), one.fingerprint)
     speech.info = replace(speech.info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
@@ -200,9 +200,3 @@ def _require_weights(folder: Path) -> None:
     weights = weight_files(folder)
     if weights and not any(map(is_regular, weights)):
         require_part(weights[0], "choose another folder or download the model")
-
-
-def _hashed(info: ModelInfo) -> tuple[tuple[str, str], ...]:
-    """Files whose SHA-256 was found while loading, with it."""
-    trained: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.interval_weights, *info.drafts, *info.students)
-    return (info.checkpoint, info.fingerprint), *((one.path, one.fingerprint) for one in trained)

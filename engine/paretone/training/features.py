@@ -18,8 +18,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from paretone.audio.mel import MelFrontEnd
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
 from paretone.files import reason
@@ -178,7 +177,7 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
     samples = torch.from_numpy(recording.samples)
     if levelled:
         samples = PromptLevel.measure(samples).normalised(samples)
-    return resample(samples, recording.sample_rate, SAMPLE_RATE)
+    return resample_prompt(samples, recording.sample_rate, SAMPLE_RATE)
 
 
 def _key(rows: Sequence[ManifestRow], read: RowReader) -> str:

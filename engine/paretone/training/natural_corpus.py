@@ -29,7 +29,7 @@ from paretone import database
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
-from paretone.front_end.phones import TimedPhone, phrases, respaced, timed_phones
+from paretone.front_end.phones import TimedPhone, respaced, timed_phones
 from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
 from paretone.models.minis.natural_decoder import (
@@ -347,11 +347,6 @@ def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
     """``phones``, those of each word all of one length."""
     return respaced(phones, np.ones_like)
-
-
-def evened_phrases(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    """``phones``, those of each phrase all of one length. No training has these."""
-    return respaced(phones, np.ones_like, phrases)
 
 
 def _inexact(lengths: np.ndarray, deviation: float, generator: torch.Generator) -> np.ndarray:

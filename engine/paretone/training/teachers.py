@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, TextError, TrainingError
 from paretone.models.base import Voice
@@ -180,7 +180,7 @@ class CosyTeacher(OfficialTeacher):
     def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
         recording = read_recording(audio)
         follower.check()
-        heard = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
+        heard = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
         return self._encoder.tokens(heard).tolist()
 
 
@@ -222,7 +222,7 @@ class LlasaTeacher(OfficialTeacher):
 
     def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
         recording = read_recording(audio)
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
         return self._encoder(samples.numpy(), follower.status, follower.check)
 
     def rest(self) -> None:

@@ -102,7 +102,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     began = [one.entering_position for one in listen.player.mixer.jumps] + [listen.player.mixer.state.position]
     assert trace.seconds_of[20] in [pytest.approx(one / listen.player.rate, abs=0.001) for one in began]
 
-    rates = {name: window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
+    rates = {name: window.panels["meters"].figures[name].name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Tokens/s", "step": "Token"}
 
 

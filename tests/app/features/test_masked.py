@@ -74,14 +74,14 @@ def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbo
     assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.selection.switch(fewer_steps.NAME, True)
     state.selection.set_knob(fewer_steps.NAME, "steps", 3)
-    assert "after a run" in own_window.panels["setup"]._cost.text()
+    assert "after a run" in own_window.panels["setup"].cost.text()
     assert ended(own_window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
     assert len(state.comparison.take_a.samples) == len(state.comparison.take_b.samples)
     assert state.comparison.take_b.measurements.ops_ratio == pytest.approx(0.5)
     qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
-    rates = {name: own_window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
+    rates = {name: own_window.panels["meters"].figures[name].name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Steps/s", "step": "Step"}
 
 
@@ -110,8 +110,8 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert "DiTReducio is for flow models" in reason
     assert strategy.why_not_prepare() == strategy.why_not_transfer() == reason
     assert window.panels["strategy"].grid.empty_text() == window.panels["threshold"].verdict.text() == reason
-    window.panels["setup"]._grid.show_options(state.selection.options)
-    assert "6 steps, schedule 0.1" in window.panels["setup"]._grid.toolTip()
+    window.panels["setup"].grid.show_options(state.selection.options)
+    assert "6 steps, schedule 0.1" in window.panels["setup"].grid.toolTip()
 
 
 def logged(window: MainWindow) -> str:
@@ -210,12 +210,12 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: Q
     listen.player.pause()
     listen.deck.seek(0.0)
     listen.deck.seek(0.4)
-    qtbot.waitUntil(lambda: panel.grid._position == pytest.approx(10, abs=0.01), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: panel.grid.position == pytest.approx(10, abs=0.01), timeout=PATIENCE)
     listen.deck.seek(len(sound.samples) / sound.sample_rate)
-    qtbot.waitUntil(lambda: panel.grid._position > 10.5, timeout=PATIENCE)
-    assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
+    qtbot.waitUntil(lambda: panel.grid.position > 10.5, timeout=PATIENCE)
+    assert panel.grid.position < panel.passage.codes.shape[1], "not in the next passage yet"
     listen.hear_sound(Sound(sound.samples, sound.sample_rate, "A study's"))
-    assert panel.grid._position is None, "a sound of neither side has no place here"
+    assert panel.grid.position is None, "a sound of neither side has no place here"
     state.loading.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()

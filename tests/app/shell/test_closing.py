@@ -97,15 +97,6 @@ def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..
     assert window._engine is None
 
 
-def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
-    index = window.panels["setup"].model_choice.box.findData("E2TTS_Base")
-    window.panels["setup"].model_choice.box.setCurrentIndex(index)
-    window.panels["setup"].model_choice.box.activated.emit(index)
-    assert window.panels["setup"].model_choice.download.isVisibleTo(window.panels["setup"])
-    assert "CC-BY-NC-4.0" in window.panels["setup"].model_choice.note.text()
-    assert window.state.selection.model_id == "f5-mini"
-
-
 def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
     """Loads the small model, from a folder only once it is told which architecture lies there."""
     if folder and not variant:

@@ -211,6 +211,3 @@ def test_options_of_an_earlier_version_are_given_up_with_a_sentence(
     assert window.state.selection.baseline_setting == spoken("f5-mini")
     assert (window.state.selection.text, window.state.selection.is_used("precision")) == ("A text.", False)
     close(window, qtbot)
-    window = ready(make_window(), qtbot)
-    assert not window.notices.banner.isVisible(), "it is said once"
-    close(window, qtbot)

@@ -54,6 +54,25 @@ def _off_scale(window: MainWindow) -> Iterator[str]:
             yield from (f"{name}: {gap} px" for gap in _gaps(layout) if gap not in GRID)
 
 
+def test_every_panel_fits_small_and_usual_screens(window: MainWindow, qtbot: QtBot) -> None:
+    fill(window, lambda: qtbot.wait(1))
+    # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.
+    for width, height, as_new in (
+        (1024, 768, True),
+        (1440, 900, True),
+        (1024, 768, False),
+        (1440, 900, False),
+        (1024, 768, False),
+    ):
+        window.resize(width, height)
+        if as_new:
+            window.workspaces.default_layout()
+        for _ in range(10):
+            QApplication.processEvents()
+        assert faults(window) == [], (width, height, as_new)
+        assert unreadable(window) == [], (width, height, as_new)
+
+
 def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(borrowed_window: MainWindow) -> None:
     window, current = borrowed_window, borrowed_window.workspaces.current
     for workspace in window.workspaces.there:
@@ -101,25 +120,6 @@ def test_the_style_sheet_is_on_the_scale_and_the_grid(colours: Colours, qapp: QA
         int(px) for one in re.findall(r"padding(?:-\w+)?: ([^;]+);", sheet) for px in re.findall(r"(\d+)px", one)
     }
     assert paddings <= set(GRID)
-
-
-def test_every_panel_fits_small_and_usual_screens(window: MainWindow, qtbot: QtBot) -> None:
-    fill(window, lambda: qtbot.wait(1))
-    # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.
-    for width, height, as_new in (
-        (1024, 768, True),
-        (1440, 900, True),
-        (1024, 768, False),
-        (1440, 900, False),
-        (1024, 768, False),
-    ):
-        window.resize(width, height)
-        if as_new:
-            window.workspaces.default_layout()
-        for _ in range(10):
-            QApplication.processEvents()
-        assert faults(window) == [], (width, height, as_new)
-        assert unreadable(window) == [], (width, height, as_new)
 
 
 @pytest.mark.parametrize("letters", ["1.15", pytest.param("1", marks=pytest.mark.slow)])

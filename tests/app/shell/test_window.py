@@ -417,4 +417,4 @@ def scrolls_sideways(dock: QDockWidget) -> bool:
 
 def test_the_device_is_named_as_the_engine_names_it(shared_window: MainWindow) -> None:
     assert shared_window.header.device.text() == shared_window.state.selection.info.device
-    assert shared_window.panels["meters"]._figures["device"]._value.text() == shared_window.state.selection.info.device
+    assert shared_window.panels["meters"].figures["device"].value.text() == shared_window.state.selection.info.device

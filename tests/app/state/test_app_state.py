@@ -10,7 +10,6 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
-from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel, Synthesise, TimeAgain
 from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
@@ -239,30 +238,6 @@ def test_the_profile_holds_setting_table_and_evidence(presenter: Presenter, tmp_
     assert profile.setting == state.selection.setting
     assert profile.artefact("table") == strategy.table
     assert profile.evidence.metrics["speed_up"] == pytest.approx(1.0)
-
-
-def test_the_selection_survives_a_restart_and_rubbish_does_not_hurt(presenter: Presenter, tmp_path: Path) -> None:
-    state = presenter.state
-    state.own_voices.add(own_voice("/tmp/me.wav", "That is me."))
-    state.selection.set_text("Something else.")
-    state.selection.set_seed(99)
-    state.selection.set_option("steps", 10)
-    state.selection.set_knob("ditreducio", "marked", 25.0)
-    other = AppState(Jobs(lambda command: None))
-    again = other.selection
-    again.recall(state.selection.remembered())
-    assert (again.text, again.seed, again.voice, again.setting.options["steps"]) == (
-        "Something else.",
-        99,
-        state.selection.voice,
-        10,
-    )
-    assert again.knobs("ditreducio")["marked"] == 25.0
-    strange = '{"seed": -4, "models": {"f5-mini": {"options": {"steps": 1e9}}}, "own_voices": [1]}'
-    for rubbish in ("", "{", "[]", strange):
-        again.recall(rubbish)
-    assert again.seed == 99
-    assert again.options == again.sampler_defaults
 
 
 def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> None:

@@ -13,6 +13,7 @@ import pytest
 from paretone.commands import arguments, speak
 from paretone.models import catalogue
 from paretone.models.base import Voice
+from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel
 from paretone.session.events import JobFailed, JobFinished, ModelLoaded
@@ -164,6 +165,16 @@ def test_every_model_is_remembered(state: AppState, tmp_path: Path) -> None:
         assert (third.selection.setting, third.selection.speaker) == had[model], model
 
 
+def test_what_is_common_is_remembered_and_rubbish_does_not_hurt(state: AppState) -> None:
+    state.own_voices.add(own_voice("/tmp/me.wav", "That is me."))
+    state.selection.set_text("Something else.")
+    state.selection.set_seed(99)
+    found = again(state)[0].selection
+    for rubbish in ("", "{", "[]"):
+        found.recall(rubbish)
+    assert (found.text, found.seed, found.voice) == ("Something else.", 99, state.selection.voice)
+
+
 def test_the_device_is_remembered(state: AppState) -> None:
     state.loading.load_model(FIRST, device="cuda")
     assert again(state)[0].selection.device_wanted == "cuda"
@@ -220,7 +231,7 @@ def test_options_of_no_model_in_particular_reach_none(state: AppState) -> None:
     found, (said,) = again(json.dumps(earlier))
     chosen = found.selection
     assert (chosen.text, chosen.speaker.id, chosen.seed) == ("A text.", "ella", 5)
-    assert "begin with their defaults" in said
+    assert "begin with their defaults" in said and again(found)[1] == [], "it is said once"
     for model in BUNDLED:
         load(found, model)
         assert chosen.baseline_setting == replace(spoken(model)[0], seed=5)

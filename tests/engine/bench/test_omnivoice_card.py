@@ -15,7 +15,7 @@ from paretone.errors import DeviceError
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
-from tests.engine.models.kernels.replaying import Again
+from tests.engine.models.kernels.test_graphs import Again
 from tests.packages import needs
 
 pytestmark = needs("transformers")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import operator
 import os
 import re
 import shutil
@@ -24,7 +23,7 @@ from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import MODELS, entry, voice
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.families.voices import Remembered, changed, transcript_of
+from paretone.models.families.voices import changed, transcript_of
 from paretone.models.voices import (
     is_own,
     origin_of,
@@ -321,34 +320,6 @@ def test_of_a_recording_of_the_users_own_there_is_no_other_speech(tmp_path: Path
     mine = replace(shipped_voices()[0], id="own:mine.wav", title="mine", audio=str(tmp_path / "mine.wav"))
     with pytest.raises(PlainError, match="no recording of mine saying"):
         original_speech("Rice.", mine)
-
-
-def test_the_last_is_remembered_and_no_other() -> None:
-    made: list[str] = []
-    last: Remembered[str] = Remembered()
-
-    def get(key: str) -> str:
-        return last.of(key, lambda: made.append(key) or key.upper())
-
-    assert [get(key) for key in ("a", "a", "b", "a")] == ["A", "A", "B", "A"]
-    assert made == ["a", "b", "a"]
-
-
-def test_what_is_equal_may_still_be_another() -> None:
-    last: Remembered[int] = Remembered(operator.is_)
-    one, other = [1], [1]
-    assert [last.of(key, lambda key=key: id(key)) for key in (one, other)] == [id(one), id(other)]
-
-
-def test_what_fails_is_not_remembered() -> None:
-    last: Remembered[int] = Remembered()
-
-    def fail() -> int:
-        raise TextError("no")
-
-    with pytest.raises(TextError):
-        last.of("a", fail)
-    assert last.of("a", lambda: 2) == 2
 
 
 def test_a_file_that_is_written_again_has_changed(tmp_path: Path) -> None:

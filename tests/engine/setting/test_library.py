@@ -26,6 +26,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import DATABASE, SCHEMA, DeletedTakes, KeptAudio, Library, LibraryDamaged
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
+from tests.app.damage import spoil_database
 from tests.disk import (
     counts_open_files,
     tiny_disk,  # noqa: F401
@@ -369,16 +370,7 @@ def test_a_damaged_library_can_be_read_where_it_is_sound(library: Library, tmp_p
     for number in range(40):
         library.add(take(number))
     library.close()
-    path = tmp_path / "takes" / DATABASE
-    with sqlite3.connect(path) as direct:
-        direct.execute("PRAGMA writable_schema = ON")
-        direct.execute("PRAGMA journal_mode = DELETE")
-        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_creation'").fetchone()
-        (size,) = direct.execute("PRAGMA page_size").fetchone()
-    direct.close()
-    content = bytearray(path.read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    path.write_bytes(content)
+    spoil_database(tmp_path / "takes" / DATABASE, "takes_by_creation")
     with Library(tmp_path / "takes") as damaged:
         assert damaged.read_only
         assert damaged.damage

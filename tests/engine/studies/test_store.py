@@ -25,6 +25,7 @@ from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged
 from paretone.studies.study import Prepare, Prepared
 from paretone.techniques import technique
 from paretone.techniques.base import ArtefactType
+from tests.app.damage import spoil_database
 from tests.engine.studies.small import Follower, finished, load, study
 
 
@@ -152,15 +153,9 @@ def test_a_study_is_no_take_library(tmp_path: Path) -> None:
 
 def test_a_damaged_study_is_opened_for_reading_and_can_be_set_aside(tmp_path: Path) -> None:
     finished(tmp_path, study(sentences=[f"Sentence {number}." for number in range(40)]))
-    with sqlite3.connect(tmp_path / DATABASE) as direct:
-        direct.execute("PRAGMA journal_mode = DELETE")
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
         direct.execute("CREATE INDEX takes_by_text ON takes (text)")
-        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_text'").fetchone()
-        (size,) = direct.execute("PRAGMA page_size").fetchone()
-    direct.close()
-    content = bytearray((tmp_path / DATABASE).read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    (tmp_path / DATABASE).write_bytes(content)
+    spoil_database(tmp_path / DATABASE, "takes_by_text")
     with Store(tmp_path) as damaged:
         assert damaged.damage
         assert len(damaged.takes()) == 120

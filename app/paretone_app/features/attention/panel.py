@@ -91,7 +91,7 @@ class SimilarityGrid(CellGrid):
         super().__init__(colours, parent)
         self._similarities = np.full((0, 0), np.nan)
         self._cut: float | None = None
-        self._captured: tuple[int, int] | None = None
+        self.captured: tuple[int, int] | None = None
         self.setAccessibleName("Diagonal similarity: layers down, steps to the right. Space captures the attention.")
 
     @property
@@ -110,7 +110,7 @@ class SimilarityGrid(CellGrid):
             self.show_similarities(np.full((layers, steps), np.nan), None)
 
     def show_captured(self, cell: tuple[int, int] | None) -> None:
-        self._captured = cell
+        self.captured = cell
         self.update()
 
     @property
@@ -157,9 +157,9 @@ class SimilarityGrid(CellGrid):
             painter.drawRect(cell)
             painter.setPen(QPen(QColor("#ffffff"), 1))
             painter.drawRect(cell.adjusted(1, 1, -1, -1))
-        if self._captured is not None and self.has(self._captured):
+        if self.captured is not None and self.has(self.captured):
             painter.setPen(QPen(QColor(self.colours.danger), 3))
-            painter.drawRect(self.cell_rectangle(*self._captured).adjusted(-2, -2, 1, 1))
+            painter.drawRect(self.cell_rectangle(*self.captured).adjusted(-2, -2, 1, 1))
 
 
 _MOVES = {
@@ -308,11 +308,11 @@ class AttentionPanel(QWidget):
         self._capture = capture
         capture.explain(lambda: "" if self.grid.layers else "Load a flow model to see attention.")
         self._colours = colours
-        self._captured: AttentionCapture | None = None
+        self.captured: AttentionCapture | None = None
         self._names: tuple[str, ...] = ()
         self._cut: float | None = None
-        self._plots: list[AttentionPlot] = []
-        self._titles: list[QLabel] = []
+        self.plots: list[AttentionPlot] = []
+        self.titles: list[QLabel] = []
         self._build()
         self.set_colours(colours)
         self._say(_INVITATION, "muted")
@@ -380,15 +380,15 @@ class AttentionPanel(QWidget):
 
     def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
         """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
-        before = self._captured
+        before = self.captured
         same_shape = before is not None and (before.frames, before.frame_seconds) == (
             captured.frames,
             captured.frame_seconds,
         )
-        self._captured = captured
+        self.captured = captured
         branches = len(captured.maps)
         self._names = names or BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
-        same_shape = same_shape and sum(not plot.isHidden() for plot in self._plots) == branches
+        same_shape = same_shape and sum(not plot.isHidden() for plot in self.plots) == branches
         self._require_plots(branches)
         self.grid.show_captured((captured.layer, captured.step))
         pooled = captured.maps.shape[-1]
@@ -406,7 +406,7 @@ class AttentionPanel(QWidget):
 
     def clear_capture(self) -> None:
         """Forget the captured attention, for example because another model was loaded."""
-        self._captured = None
+        self.captured = None
         self.grid.show_captured(None)
         self.attention_bar.set_ends(None)
         self._require_plots(0)
@@ -417,7 +417,7 @@ class AttentionPanel(QWidget):
         self.grid.set_colours(colours)
         self.similarity_bar.set_map(similarity_map(colours), colours)
         self.attention_bar.set_map(attention_map(colours), colours)
-        for plot in self._plots:
+        for plot in self.plots:
             plot.set_colours(colours)
 
     @property
@@ -441,7 +441,7 @@ class AttentionPanel(QWidget):
         self._show_cell(*self.grid.cursor_cell)
 
     def _require_plots(self, count: int) -> None:
-        while len(self._plots) < count:
+        while len(self.plots) < count:
             plot, title = AttentionPlot(self._colours), QLabel()
             title.setWordWrap(True)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -450,10 +450,10 @@ class AttentionPanel(QWidget):
             column.addWidget(plot, 1)
             self._maps.addLayout(column, 1)
             plot.section_changed.connect(lambda plot=plot: self._follow_section(plot))
-            plot.setAccessibleName(f"Attention map {len(self._plots) + 1}")
-            self._plots.append(plot)
-            self._titles.append(title)
-        for index, (plot, title) in enumerate(zip(self._plots, self._titles, strict=True)):
+            plot.setAccessibleName(f"Attention map {len(self.plots) + 1}")
+            self.plots.append(plot)
+            self.titles.append(title)
+        for index, (plot, title) in enumerate(zip(self.plots, self.titles, strict=True)):
             plot.setVisible(index < count)
             title.setVisible(index < count)
         for one in (self.levels_box, self.log_box, self.seconds_box):
@@ -461,53 +461,53 @@ class AttentionPanel(QWidget):
         self.pages.show_content(count > 0)
 
     def _show_titles(self) -> None:
-        if self._captured is None:
+        if self.captured is None:
             return
         for index, name in enumerate(self._names):
             text = f"<b>{name}</b>"
             said = f"{name} branch"
-            if index < len(self._captured.similarities):
-                value = self._captured.similarities[index]
+            if index < len(self.captured.similarities):
+                value = self.captured.similarities[index]
                 text += f"<br>similarity {fixed(value, 3)}"
                 said += f", diagonal similarity {fixed(value, 3)}"
                 if self._cut is not None:
                     kind = "diagonal" if value >= self._cut else "striped or spread"
                     text += f": {kind}"
                     said += f", {kind} by the cut of the check phase, {fixed(self._cut, 3)}"
-            self._titles[index].setText(text)
-            self._plots[index].setAccessibleName(f"Attention map of the {name} branch")
-            plot = self._plots[index]
+            self.titles[index].setText(text)
+            self.plots[index].setAccessibleName(f"Attention map of the {name} branch")
+            plot = self.plots[index]
             plot.summary = f"{said}. Keys to the right, queries down. Arrows move, plus and minus zoom, 0 shows all."
             plot.refresh()
 
     def _show_maps(self) -> None:
-        if self._captured is None:
+        if self.captured is None:
             return
-        maps = self._captured.maps
+        maps = self.captured.maps
         high = float(np.percentile(maps, self.levels_box.currentData())) or float(maps.max()) or 1.0
         logarithmic = self.log_box.isChecked()
         low = high * 10.0**-_LOG_DECADES if logarithmic else 0.0
         levels = (np.log10(low), np.log10(high)) if logarithmic else (low, high)
-        for plot, one in zip(self._plots, maps, strict=False):
+        for plot, one in zip(self.plots, maps, strict=False):
             plot.show_map(one, levels, logarithmic)
         self.attention_bar.set_ends((low, high), logarithmic)
         self._place_maps()
 
     def _change_axes(self, _checked: bool = False, keep: bool = False) -> None:
         self._place_maps()
-        if self._captured is not None and not keep:
-            self._plots[0].show_everything()
+        if self.captured is not None and not keep:
+            self.plots[0].show_everything()
 
     def _place_maps(self) -> None:
-        captured = self._captured
+        captured = self.captured
         if captured is None:
             return
         seconds = self.seconds_box.isChecked()
         scale, unit = (captured.frame_seconds, "s") if seconds else (1.0, "frame")
         boundary = captured.prompt_frames * scale if 0 < captured.prompt_frames < captured.frames else None
-        for index, plot in enumerate(self._plots):
+        for index, plot in enumerate(self.plots):
             plot.show_axes(captured.frames * scale, boundary, unit, titled=index == 0)
 
     def _follow_section(self, changed: AttentionPlot) -> None:
-        for plot in self._plots:
+        for plot in self.plots:
             plot.show_sections(changed.sections)

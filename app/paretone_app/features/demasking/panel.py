@@ -127,11 +127,11 @@ class DemaskingPanel(TakePanel):
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Step")
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
-        self._count = build.label(look="muted", name="Committed so far")
+        self.count = build.label(look="muted", name="Committed so far")
         steps = HBoxLayout()
         steps.addWidget(self.play_button)
         steps.addWidget(self.slider, 1)
-        steps.addWidget(self._count)
+        steps.addWidget(self.count)
         self.bars = StepBars(colours)
         self.bars.step_wanted.connect(self.go_to)
 
@@ -164,7 +164,7 @@ class DemaskingPanel(TakePanel):
         counts = committed(passage)
         there, total = sum(counts[: self._step + 1]), passage.order.size
         now = counts[self._step] if self._step >= 0 else 0
-        self._count.setText(
+        self.count.setText(
             f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
         )
         self._read()

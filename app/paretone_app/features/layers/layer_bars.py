@@ -57,7 +57,7 @@ class LayerBars(Chart):
         self._logarithmic = False
         self._cursor = 0
         self._pressed: int | None = None
-        self._lanes = [_Lane(self.add_frame()) for _ in LANES]
+        self.lanes = [_Lane(self.add_frame()) for _ in LANES]
         foot = self.frame
         foot.margins = QMarginsF(_LEFT, 0.0, _RIGHT, 0.0)
         foot.set_bordered(False)
@@ -121,7 +121,7 @@ class LayerBars(Chart):
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         layer = self.layer_at(place)
-        return None if layer is None else (self.describe(layer), self._column(layer))
+        return None if layer is None else (self.describe(layer), self.column(layer))
 
     def as_text(self) -> str:
         measures = self.measures
@@ -141,19 +141,19 @@ class LayerBars(Chart):
     def arrange(self, whole: QRectF) -> None:
         foot = _SWITCHES * self.em
         height = (whole.height() - foot) / max(1, len(self.measures))
-        for row, lane in enumerate(self._lanes):
+        for row, lane in enumerate(self.lanes):
             lane.frame.setGeometry(QRectF(0, row * height, whole.width(), height))
         self.frame.setGeometry(QRectF(0, whole.height() - foot, whole.width(), foot))
         self._place_cursor()
 
-    def _column(self, layer: int) -> QRectF:
+    def column(self, layer: int) -> QRectF:
         left, right = (self.frame.place(layer + side, 0.0).x() for side in (-0.5, 0.5))
         return QRectF(left, 0, right - left, self.height())
 
     def layer_at(self, place: QPointF) -> int | None:
         """The layer at a place in widget coordinates, or ``None`` outside them."""
         for layer in range(self._layers):
-            column = self._column(layer)
+            column = self.column(layer)
             if column.left() <= place.x() < column.right():
                 return layer
         return None
@@ -165,7 +165,7 @@ class LayerBars(Chart):
         self.frame.setVisible(some)
         self.frame.set_scales(across, Scale(-0.6, 1.6))
         self._switches.kept, self._switches.count = self._retained, self._layers
-        for row, lane in enumerate(self._lanes):
+        for row, lane in enumerate(self.lanes):
             lane.frame.setVisible(some and row < len(measures))
             if some and row < len(measures):
                 cut = self.cut if self.cut is not None and self.cut[0] == measures[row].measure else None
@@ -173,7 +173,7 @@ class LayerBars(Chart):
                 lane.show(measures[row], across, self._logarithmic, self._retained, cut and (cut[1], words))
         self.set_note("No measurement of this checkpoint yet." if some and not measures else "")
         self.arrange(QRectF(self.rect()))
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.middle = self._bare_middle() if some else 0.0
         self.refresh()
 
@@ -183,7 +183,7 @@ class LayerBars(Chart):
         self._switches.redraw()
 
     def _place_cursor(self) -> None:
-        column, colours = self._column(self._cursor), self.colours
+        column, colours = self.column(self._cursor), self.colours
         for item in (self._ground, self._edge):
             item.setVisible(self._layers > 0)
         self._ground.setRect(column)

@@ -287,20 +287,20 @@ class ComparisonPlots(QWidget):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._pictures: list[Picture | None] = [None, None, None]
-        self._heard: int | None = None
+        self.pictures: list[Picture | None] = [None, None, None]
+        self.heard: int | None = None
         self._loudest = 0.0
-        self._duration = 1.0
+        self.duration = 1.0
         # Plots that are shown within an event that resizes others crash pyqtgraph.
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._make_room)
         self._has_room = True
-        self._titles: list[QLabel] = []
+        self.titles: list[QLabel] = []
         self._waves: list[TimePlot] = []
         self._mels: list[TimePlot] = []
         self._scales: list[ColourScale] = []
         self.empty: list[EmptyState] = []
-        self._notes: list[pg.TextItem] = []
+        self.notes: list[pg.TextItem] = []
         self._grid = grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(NEAR)
@@ -324,52 +324,52 @@ class ComparisonPlots(QWidget):
             grid.addWidget(wave, 2 * row, 1)
             grid.addWidget(mel, 2 * row + 1, 1)
             grid.addWidget(scale, 2 * row + 1, 2)
-            self._titles.append(title)
+            self.titles.append(title)
             self._waves.append(wave)
             self._mels.append(mel)
             self._scales.append(scale)
-            self._notes.append(note)
+            self.notes.append(note)
         grid.setColumnStretch(1, 1)
-        self._plots = [plot for pair in zip(self._waves, self._mels, strict=True) for plot in pair]
-        for plot in self._plots:
-            if plot is not self._plots[0]:
-                plot.view.setXLink(self._plots[0].view)
+        self.plots = [plot for pair in zip(self._waves, self._mels, strict=True) for plot in pair]
+        for plot in self.plots:
+            if plot is not self.plots[0]:
+                plot.view.setXLink(self.plots[0].view)
             plot.view.clicked.connect(self._seek)
             plot.view.dragged.connect(self._draw_region)
             plot.view.all_wanted.connect(self.show_all)
             plot.region.sigRegionChanged.connect(self._mirror_region)
             plot.region.sigRegionChangeFinished.connect(self._move_region)
             plot.scene().sigMouseMoved.connect(lambda position, plot=plot: self._read_out(plot, position))
-        self._ruler = Ruler(self._plots[0])
+        self._ruler = Ruler(self.plots[0])
         grid.addWidget(self._ruler, 2 * len(self.ROWS), 1)
-        self._plots[0].view.sigXRangeChanged.connect(self._draw_outlines)
-        self._plots[0].view.sigXRangeChanged.connect(self.seen_changed)
-        self._plots[0].view.sigResized.connect(self._draw_outlines)
+        self.plots[0].view.sigXRangeChanged.connect(self._draw_outlines)
+        self.plots[0].view.sigXRangeChanged.connect(self.seen_changed)
+        self.plots[0].view.sigResized.connect(self._draw_outlines)
         self.set_colours(colours)
 
     def set_pictures(self, take_a: Picture | None, take_b: Picture | None, why_no_difference: str = "") -> None:
-        previous = self._duration
+        previous = self.duration
         shown = [one for one in (take_a, take_b) if one is not None]
-        self._duration = max((one.seconds for one in shown), default=1.0)
+        self.duration = max((one.seconds for one in shown), default=1.0)
         self._loudest = max((float(one.mel.max()) for one in shown if one.mel.size), default=0.0)
         floor = self._loudest - RANGE_DECIBELS / DECIBELS_PER_NEPER
         compared = None
         if take_a is not None and take_b is not None and not why_no_difference:
             compared = difference(take_a, take_b, floor)
-        self._pictures = [take_a, take_b, compared]
+        self.pictures = [take_a, take_b, compared]
         # One scale for A, B and their difference: what looks smaller is smaller.
         peak = max((float(np.abs(one.samples).max()) for one in shown if len(one.samples)), default=0.0) or 1.0
         for plot in self._waves:
             plot.view.setYRange(-peak, peak, padding=0.05)
-        for plot in self._plots:
-            plot.view.setLimits(xMin=0, xMax=self._duration, minXRange=min(0.02, self._duration))
-        for one, picture in zip(self.empty, self._pictures, strict=False):
+        for plot in self.plots:
+            plot.view.setLimits(xMin=0, xMax=self.duration, minXRange=min(0.02, self.duration))
+        for one, picture in zip(self.empty, self.pictures, strict=False):
             one.setVisible(picture is None)
             one.raise_()
         texts = (*("" for _ in _EMPTY), why_no_difference)
-        for picture, mel, note, text in zip(self._pictures, self._mels, self._notes, texts, strict=True):
+        for picture, mel, note, text in zip(self.pictures, self._mels, self.notes, texts, strict=True):
             note.setText("" if picture is not None else text)
-            note.setPos(self._duration / 2, 50)
+            note.setPos(self.duration / 2, 50)
             if picture is None or not picture.mel.size:
                 mel.image.clear()
                 continue
@@ -379,18 +379,18 @@ class ComparisonPlots(QWidget):
                 QRectF(-_FRAME_SECONDS / 2, -0.5, len(picture.mel) * _FRAME_SECONDS, picture.mel.shape[1])
             )
         self._set_levels()
-        if self._duration != previous:
+        if self.duration != previous:
             self.show_all()
         self._draw_outlines()
 
     def set_names(self, name_a: str, name_b: str) -> None:
         for row, name in enumerate((name_a, name_b)):
-            self._titles[row].setToolTip(name)
+            self.titles[row].setToolTip(name)
             self._waves[row].setToolTip(name)
 
     def set_heard(self, row: int | None) -> None:
-        self._heard = row
-        for index, title in enumerate(self._titles):
+        self.heard = row
+        for index, title in enumerate(self.titles):
             colour = self._row_colour(index)
             heard = index == row
             title.setStyleSheet(
@@ -400,13 +400,13 @@ class ComparisonPlots(QWidget):
 
     def set_position(self, seconds: float | None) -> None:
         """Move the playhead; ``None``: nothing of this is heard."""
-        for plot in self._plots:
+        for plot in self.plots:
             plot.playhead.setVisible(seconds is not None)
             if seconds is not None:
                 plot.playhead.setValue(seconds)
 
     def set_loop(self, loop: tuple[float, float] | None) -> None:
-        for plot in self._plots:
+        for plot in self.plots:
             plot.region.blockSignals(True)
             if loop is not None:
                 plot.region.setRegion(loop)
@@ -414,16 +414,16 @@ class ComparisonPlots(QWidget):
             plot.region.blockSignals(False)
 
     def show_all(self) -> None:
-        self._plots[0].view.setXRange(0, self._duration, padding=0)
+        self.plots[0].view.setXRange(0, self.duration, padding=0)
 
     def zoom(self, factor: float, around: float) -> None:
         """Show ``factor`` times as much time as now, keeping ``around`` (seconds) where it is."""
         start, end = self.seen
-        self._plots[0].view.setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
+        self.plots[0].view.setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
 
     @property
     def seen(self) -> tuple[float, float]:
-        start, end = self._plots[0].view.viewRange()[0]
+        start, end = self.plots[0].view.viewRange()[0]
         return start, end
 
     def set_colours(self, colours: Colours) -> None:
@@ -442,10 +442,10 @@ class ComparisonPlots(QWidget):
             mel.image.setColorMap(chosen)
             scale.set_map(chosen, colours)
         self._ruler.set_colours(colours)
-        for note in self._notes:
+        for note in self.notes:
             note.setColor(QColor(colours.muted))
         self._set_levels()
-        self.set_heard(self._heard)
+        self.set_heard(self.heard)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -464,7 +464,7 @@ class ComparisonPlots(QWidget):
         wave, mel = self._waves[0].minimumHeight(), READABLE
         difference = room >= 2 * wave + 3 * mel
         outline_of_it = room >= 3 * (wave + mel)
-        for one in (self._titles[2], self._mels[2], self._scales[2]):
+        for one in (self.titles[2], self._mels[2], self._scales[2]):
             one.setVisible(difference)
         self._waves[2].setVisible(difference and outline_of_it)
         for row, (wave_there, mel_there) in enumerate(((True, True), (True, True), (outline_of_it, difference))):
@@ -494,18 +494,18 @@ class ComparisonPlots(QWidget):
 
     def _draw_outlines(self) -> None:
         start, end = self.seen
-        columns = max(100, self._plots[0].width())
-        for picture, plot in zip(self._pictures, self._waves, strict=True):
+        columns = max(100, self.plots[0].width())
+        for picture, plot in zip(self.pictures, self._waves, strict=True):
             if picture is None:
                 plot.curve.clear()
             else:
                 plot.curve.setData(*outline(picture.samples, picture.rate, start, end, columns))
 
     def _seek(self, seconds: float) -> None:
-        self.sought.emit(min(max(0.0, seconds), self._duration))
+        self.sought.emit(min(max(0.0, seconds), self.duration))
 
     def _draw_region(self, start: float, end: float, finished: bool) -> None:
-        loop = max(0.0, min(start, end)), min(self._duration, max(start, end))
+        loop = max(0.0, min(start, end)), min(self.duration, max(start, end))
         self.set_loop(loop)
         if finished and loop[1] > loop[0]:
             self.region_drawn.emit(*loop)
@@ -515,26 +515,26 @@ class ComparisonPlots(QWidget):
 
     def _move_region(self, region: pg.LinearRegionItem) -> None:
         start, end = region.getRegion()
-        self.region_drawn.emit(max(0.0, start), min(self._duration, end))
+        self.region_drawn.emit(max(0.0, start), min(self.duration, end))
 
     def _read_out(self, plot: TimePlot, position: QPointF) -> None:
         if not plot.whole.sceneBoundingRect().contains(position):
             return
         place = plot.view.mapSceneToView(position)
         seconds, frame = place.x(), round(place.x() / _FRAME_SECONDS)
-        if not 0 <= seconds <= self._duration:
+        if not 0 <= seconds <= self.duration:
             self.read_out.emit("")
             return
         parts = [f"{fixed(seconds, 3)} s"]
         if plot in self._mels:
             band = min(99, max(0, round(place.y())))
             parts.append(f"{band_frequency(band):.0f} Hz")
-            for name, picture in zip(self.ROWS, self._pictures, strict=True):
+            for name, picture in zip(self.ROWS, self.pictures, strict=True):
                 if picture is not None and 0 <= frame < len(picture.mel):
                     relative = 0.0 if name == self.ROWS[2] else self._loudest
                     parts.append(f"{name} {fixed((picture.mel[frame, band] - relative) * DECIBELS_PER_NEPER, 1)} dB")
         else:
-            for name, picture in zip(self.ROWS, self._pictures, strict=True):
+            for name, picture in zip(self.ROWS, self.pictures, strict=True):
                 sample = round(seconds * picture.rate) if picture is not None else 0
                 if picture is not None and sample < len(picture.samples):
                     parts.append(f"{name} {signed(picture.samples[sample], 4)}")

@@ -86,7 +86,7 @@ class PartsBar(QWidget):
         super().__init__(parent)
         self._title = title
         self._colours = colours
-        self._parts: tuple[tuple[str, float], ...] = ()
+        self.parts: tuple[tuple[str, float], ...] = ()
         self._scale = 0.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -103,16 +103,16 @@ class PartsBar(QWidget):
         """Show where the seconds went; ``scale`` is how many seconds fill the bar."""
         self._scale = scale
         if measurements is None:
-            self._parts = ()
+            self.parts = ()
         else:
             known = measurements.text_seconds + measurements.backbone_seconds + measurements.decoder_seconds
-            self._parts = (
+            self.parts = (
                 ("text", measurements.text_seconds),
                 ("backbone", measurements.backbone_seconds),
                 ("decoder", measurements.decoder_seconds),
                 ("other", max(0.0, measurements.seconds - known)),
             )
-        text = ", ".join(f"{name} {fixed(seconds, 2)} s" for name, seconds in self._parts) or "nothing measured yet"
+        text = ", ".join(f"{name} {fixed(seconds, 2)} s" for name, seconds in self.parts) or "nothing measured yet"
         self.setToolTip(f"{self._title}: {text}")
         self.setAccessibleName(f"{self._title}: {text}")
         self.update()
@@ -126,7 +126,7 @@ class PartsBar(QWidget):
             painter.drawRoundedRect(area, 3, 3)
             fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
             left = area.left()
-            for (_, seconds), fill in zip(self._parts, fills, strict=False):
+            for (_, seconds), fill in zip(self.parts, fills, strict=False):
                 width = area.width() * seconds / self._scale if self._scale else 0.0
                 painter.setBrush(QColor(fill))
                 painter.drawRect(QRectF(left, area.top(), width, area.height()))
@@ -138,31 +138,31 @@ class _Figure(QFrame):
 
     def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._name = build.label(name, "muted")
-        self._name.setProperty(TERM, name)
-        self._value = build.label("–", "title", wrapped=True)
+        self.name = build.label(name, "muted")
+        self.name.setProperty(TERM, name)
+        self.value = build.label("–", "title", wrapped=True)
         self.setToolTip(meaning)
         layout = VBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._name)
-        layout.addWidget(self._value)
+        layout.addWidget(self.name)
+        layout.addWidget(self.value)
         self._tell()
 
     def show_value(self, text: str) -> None:
-        if self._value.text() != text:
-            self._value.setText(text)
+        if self.value.text() != text:
+            self.value.setText(text)
             self._tell()
 
     def set_name(self, name: str, meaning: str) -> None:
-        if self._name.text() != name:
-            self._name.setText(name)
-            self._name.setProperty(TERM, name)
+        if self.name.text() != name:
+            self.name.setText(name)
+            self.name.setProperty(TERM, name)
             self.setToolTip(meaning)
             self._tell()
 
     def _tell(self) -> None:
-        self.setAccessibleName(f"{self._name.text()}: {self._value.text()}")
+        self.setAccessibleName(f"{self.name.text()}: {self.value.text()}")
 
 
 class MetersPanel(QScrollArea):
@@ -180,42 +180,42 @@ class MetersPanel(QScrollArea):
         content = QWidget()
         layout = VBoxLayout(content)
 
-        self._factor = build.label("–", "figure", tip=RTF_MEANING)
+        self.factor = build.label("–", "figure", tip=RTF_MEANING)
         unit = build.label("RTF", "title", tip=RTF_MEANING)
         head = HBoxLayout()
-        head.addWidget(self._factor)
+        head.addWidget(self.factor)
         head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
         layout.addLayout(head)
-        self._factor_note = build.label("Nothing measured yet", "muted", tip=RTF_MEANING, wrapped=True)
-        layout.addWidget(self._factor_note)
+        self.factor_note = build.label("Nothing measured yet", "muted", tip=RTF_MEANING, wrapped=True)
+        layout.addWidget(self.factor_note)
 
         seconds = Dimension("seconds since the request", "Second")
-        self._plot = CurveChart("Live real-time factor", seconds, Dimension("RTF"), colours)
-        self._plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
+        self.plot = CurveChart("Live real-time factor", seconds, Dimension("RTF"), colours)
+        self.plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
         # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
-        self._plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
-        layout.addWidget(self._plot, 1)
+        self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.plot.setMaximumHeight(self.fontMetrics().height() * 26)
+        layout.addWidget(self.plot, 1)
 
         figures = GridLayout()
         figures.setHorizontalSpacing(BROAD)
-        self._figures = {name: _Figure(title, meaning) for name, title, meaning in _METERS}
-        for index, figure in enumerate(self._figures.values()):
+        self.figures = {name: _Figure(title, meaning) for name, title, meaning in _METERS}
+        for index, figure in enumerate(self.figures.values()):
             figures.addWidget(figure, index // 2, index % 2)
         layout.addLayout(figures)
 
-        self._parts: dict[str, PartsBar] = {}
-        self._summaries: dict[str, QLabel] = {}
+        self.parts: dict[str, PartsBar] = {}
+        self.summaries: dict[str, QLabel] = {}
         for name in ("A", "B"):
             summary = build.label(f"{name}: no take yet", "muted", wrapped=True)
             bar = PartsBar(f"Seconds of take {name}", colours)
             layout.addWidget(summary)
             layout.addWidget(bar)
-            self._parts[name], self._summaries[name] = bar, summary
+            self.parts[name], self.summaries[name] = bar, summary
         self._legend = build.words(rich=True)
         layout.addWidget(self._legend)
-        self._speed_up = build.words("title")
-        layout.addWidget(self._speed_up)
+        self.speed_up = build.words("title")
+        layout.addWidget(self.speed_up)
         self._below = layout.count()
         layout.addStretch()
         self._layout = layout
@@ -242,9 +242,9 @@ class MetersPanel(QScrollArea):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self._plot.set_colours(colours)
+        self.plot.set_colours(colours)
         self._draw()
-        for bar in self._parts.values():
+        for bar in self.parts.values():
             bar.set_colours(colours)
         names = (
             ("text", colours.good),
@@ -257,7 +257,7 @@ class MetersPanel(QScrollArea):
         )
 
     def show_device(self, device: str) -> None:
-        self._figures["device"].show_value(device or "–")
+        self.figures["device"].show_value(device or "–")
 
     def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
         """Show the live figures of a running synthesis; ``heard``: waits of its playback."""
@@ -266,19 +266,19 @@ class MetersPanel(QScrollArea):
             self._times.clear()
             self._factors.clear()
             for name in ("first", "gap", "pause", "streaming", "others"):
-                self._figures[name].show_value("–")
+                self.figures[name].show_value("–")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
-        self._figures["rate"].show_value(fixed(rate, 1))
-        self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
+        self.figures["rate"].show_value(fixed(rate, 1))
+        self.figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
         # How many tokens a text needs is known at its end only.
         about = "" if event.tokens is None else "about "
-        self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
-        self._figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
-        self._figures["pause"].show_value(_waits(event.pause_seconds, heard))
-        self._figures["memory"].show_value(_memory(event.memory_bytes))
+        self.figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
+        self.figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
+        self.figures["pause"].show_value(_waits(event.pause_seconds, heard))
+        self.figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
-            self._figures["first"].show_value(f"{fixed(event.first_audio_seconds, 2)} s")
+            self.figures["first"].show_value(f"{fixed(event.first_audio_seconds, 2)} s")
         if event.real_time_factor is not None:
             self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
             self._times.append(event.elapsed_seconds)
@@ -287,13 +287,13 @@ class MetersPanel(QScrollArea):
 
     def _name_rates(self, tokens: bool) -> None:
         """Models that decode token by token have tokens where others have solver steps."""
-        self._figures["rate"].set_name(*_RATES[tokens])
-        self._figures["step"].set_name(*_STEPS[tokens])
+        self.figures["rate"].set_name(*_RATES[tokens])
+        self.figures["step"].set_name(*_STEPS[tokens])
 
     def _show_factor(self, factor: float | None, note: str, meaning: str) -> None:
-        self._factor.setText("–" if factor is None else fixed(factor, 2))
-        self._factor_note.setText(note)
-        for label in (self._factor, self._factor_note):
+        self.factor.setText("–" if factor is None else fixed(factor, 2))
+        self.factor_note.setText(note)
+        for label in (self.factor, self.factor_note):
             label.setToolTip(meaning)
 
     def _draw(self) -> None:
@@ -303,7 +303,7 @@ class MetersPanel(QScrollArea):
         curve = Series("RTF", np.array(self._times), np.array(self._factors), self._colours.accent, mark="circle")
         real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
         summary = f"RTF {fixed(self._factors[-1], 2)}" if self._factors else "Nothing measured yet"
-        self._plot.show_series([curve], across, up, real_time, summary)
+        self.plot.show_series([curve], across, up, real_time, summary)
 
     def forget(self, job: int, outcome: str) -> None:
         """The synthesis ``job`` made no take, with this ``outcome``: its estimates go."""
@@ -314,7 +314,7 @@ class MetersPanel(QScrollArea):
         self._factors.clear()
         note = "The last synthesis failed" if outcome == "failed" else f"The last synthesis was {outcome}"
         self._show_factor(None, note, RTF_MEANING)
-        for name, figure in self._figures.items():
+        for name, figure in self.figures.items():
             if name != "device":
                 figure.show_value("–")
         self._draw()
@@ -323,15 +323,15 @@ class MetersPanel(QScrollArea):
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
         self.show_factor(take)
-        self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
-        self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
-        self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
-        self._figures["streaming"].show_value(streaming_text(measured))
+        self.figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
+        self.figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
+        self.figures["pause"].show_value(_waits(measured.pause_seconds, heard))
+        self.figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
-            self._figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
-            self._figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
-        self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
+            self.figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
+            self.figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
+        self.figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
         self._times.append(measured.seconds)
         self._factors.append(measured.real_time_factor)
@@ -343,7 +343,7 @@ class MetersPanel(QScrollArea):
         what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
         in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
-        self._figures["others"].show_value(_load(measured))
+        self.figures["others"].show_value(_load(measured))
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
         """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
@@ -351,9 +351,9 @@ class MetersPanel(QScrollArea):
         takes = {"A": take_a, "B": take_b}
         scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
         for name, take in takes.items():
-            self._parts[name].show_measurements(take.measurements if take else None, scale)
+            self.parts[name].show_measurements(take.measurements if take else None, scale)
             if take is None:
-                self._summaries[name].setText(f"{name}: no take yet")
+                self.summaries[name].setText(f"{name}: no take yet")
             else:
                 measured = take.measurements
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
@@ -361,16 +361,16 @@ class MetersPanel(QScrollArea):
                 busy = f" · {busy_words(load_words(measured))}" if measured.busy else ""
                 apart = take.metrics.timbre_distance
                 timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
-                self._summaries[name].setText(
+                self.summaries[name].setText(
                     f"{name}: {label_of(take) or 'take'}\n"
-                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
+                    f"RTF {factor_words(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
-        self._speed_up.setText(headline)
-        self._speed_up.setToolTip(basis)
+        self.speed_up.setText(headline)
+        self.speed_up.setToolTip(basis)
 
 
-def _factor(take: Take) -> str:
+def factor_words(take: Take) -> str:
     measured, interval = take.measurements, spread(take, "real_time_factor")
     text = fixed(measured.real_time_factor, 2)
     if interval is not None:

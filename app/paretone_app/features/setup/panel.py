@@ -115,13 +115,13 @@ class SetupPanel(QWidget):
         self._add_sampler_group(colours)
         self._column.addStretch(1)
         self._scroll = Scrolled(content)
-        self._cost = build.words(name="Estimated cost")
-        self._cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        self.cost = build.words(name="Estimated cost")
+        self.cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
         layout = VBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._scroll, 1)
-        layout.addWidget(self._cost)
+        layout.addWidget(self.cost)
         for one in (self.techniques, self.sampler):
             one.rebuilt.connect(self._order_tabs)
         self._pending_text = QTimer(self, singleShot=True, interval=150)
@@ -168,11 +168,11 @@ class SetupPanel(QWidget):
         self.sampler = KnobControls("Sampler")
         self.sampler.changed.connect(self._set_option)
         layout.addWidget(self.sampler)
-        self._grid = StepGrid(colours)
-        layout.addWidget(self._grid)
-        self._notes = build.words("warning")
-        self._notes.hide()
-        layout.addWidget(self._notes)
+        self.grid = StepGrid(colours)
+        layout.addWidget(self.grid)
+        self.notes = build.words("warning")
+        self.notes.hide()
+        layout.addWidget(self.notes)
         self.seed = SpinBox(maximum=SEED_LIMIT)
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
@@ -205,7 +205,7 @@ class SetupPanel(QWidget):
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        self._grid.set_colours(colours)
+        self.grid.set_colours(colours)
         self.techniques.set_colours(colours)
 
     @Slot()
@@ -229,7 +229,7 @@ class SetupPanel(QWidget):
         self.sampler.set_knobs(state.selection.sampler_knobs, state.selection.options, state.selection.sampler_defaults)
         for name in state.selection.options:
             self.sampler.set_reason(name, state.availability.why_no_effect(name))
-        self._grid.show_options(state.selection.options)
+        self.grid.show_options(state.selection.options)
         self.techniques.show_selection()
         self._show_cost()
 
@@ -239,10 +239,10 @@ class SetupPanel(QWidget):
         self.techniques.show_reasons()
         reason = state.availability.why_no_effect("guidance")
         said = dict.fromkeys(filter(None, (reason, *state.availability.notes)))
-        self._notes.setText(localised(" ".join(said)))
-        self._notes.setVisible(bool(self._notes.text()))
-        set_look(self._notes, "warning" if state.availability.notes else "muted")
-        self._cost.setText(cost_line(state))
+        self.notes.setText(localised(" ".join(said)))
+        self.notes.setVisible(bool(self.notes.text()))
+        set_look(self.notes, "warning" if state.availability.notes else "muted")
+        self.cost.setText(cost_line(state))
 
     # --- Changing ---------------------------------------------------------------------------------------------------
     @Slot()

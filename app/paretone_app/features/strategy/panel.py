@@ -96,8 +96,8 @@ class StrategyPanel(QWidget):
         self._show()
 
     def _build(self) -> None:
-        self._headline = build.label(look="muted", selectable=True)
-        self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.headline = build.label(look="muted", selectable=True)
+        self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         can = self.can
         self._buttons = [IconButton(action) for action in (can.undo, can.redo, can.import_, can.export)]
         self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
@@ -120,12 +120,12 @@ class StrategyPanel(QWidget):
         self._views.addWidget(self.text_view)
 
         self.legend = Legend(self._colours)
-        self._cell = QLabel()
-        self._cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._figures = Figures()
+        self.cell = QLabel()
+        self.cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.figures = Figures()
 
         top = HBoxLayout()
-        top.addWidget(self._headline, 1)
+        top.addWidget(self.headline, 1)
         for box in (self.difference_box, self.text_box):
             top.addWidget(box)
         for button in self._buttons:
@@ -135,8 +135,8 @@ class StrategyPanel(QWidget):
         self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
         layout.addWidget(self.pages, 1)
         layout.addWidget(self.legend)
-        layout.addWidget(self._cell)
-        layout.addWidget(self._figures)
+        layout.addWidget(self.cell)
+        layout.addWidget(self.figures)
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class StrategyPanel(QWidget):
         self._say_phase(last.phase, f"{self._trials} trials")
         self.grid.light((last.layer, last.step))
         self.grid.refresh()
-        self._cell.setText(
+        self.cell.setText(
             f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, "
             f"error {general(last.error, 3)}" + self._limit(last)
         )
@@ -238,13 +238,13 @@ class StrategyPanel(QWidget):
         if before is None:
             return
         if action is SkipAction.BS and not self._has_branches(before):
-            self._cell.setText(ONE_BRANCH_REASON)
+            self.cell.setText(ONE_BRANCH_REASON)
             return
         selected = self.grid.selected()
         cells = [(layer, step) for layer, step in selected if step and before.actions[layer][step] is not action]
         if not cells:
             if all(step == 0 for _, step in selected):
-                self._cell.setText(FIRST_STEP_REASON)
+                self.cell.setText(FIRST_STEP_REASON)
             return
         table = before
         for layer, step in cells:
@@ -291,11 +291,11 @@ class StrategyPanel(QWidget):
             action.refresh()
         if live is None:
             whose = "" if table is not None else f"{self._reference_name}, not in use: "
-            self._headline.setText(
+            self.headline.setText(
                 "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {localised(seen.origin)}"
             )
-            self._headline.setToolTip(self._headline.text())
-            set_look(self._headline, "muted")
+            self.headline.setToolTip(self.headline.text())
+            set_look(self.headline, "muted")
             self._show_cell(*self.grid.cursor_cell)
         self._show_figures()
         if self.text_box.isChecked():
@@ -303,22 +303,22 @@ class StrategyPanel(QWidget):
 
     def _show_cell(self, layer: int, step: int) -> None:
         if self._live is None:
-            self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
-            self._cell.setToolTip(self._cell.text())
+            self.cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
+            self.cell.setToolTip(self.cell.text())
 
     def _show_figures(self) -> None:
         if self._live is not None:
             counts = Counter(self._live.ravel().tolist())
             skipped = (counts[SkipAction.TS] + counts[SkipAction.BS]) / self._live.size
             figures = [str(counts[action]) for action in SkipAction]
-            self._figures.show_row(0, ["So far", *figures, percent(skipped, 1), "–", "–"])
-            self._figures.show_row(1, None)
+            self.figures.show_row(0, ["So far", *figures, percent(skipped, 1), "–", "–"])
+            self.figures.show_row(1, None)
             return
-        self._figures.show_row(0, self._counted("This table", self._table))
+        self.figures.show_row(0, self._counted("This table", self._table))
         name = self._reference_name
         if self._reference is not None and self._table is not None and self.grid.steps:
             name = f"{name}: {_difference(self._table, self._reference)}"
-        self._figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
+        self.figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
 
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:
@@ -332,9 +332,9 @@ class StrategyPanel(QWidget):
 
     def _say_phase(self, phase: str, progress: str) -> None:
         name, meaning = _PASSES.get(phase, (phase, ""))
-        self._headline.setText(f"{name}: {progress}; {meaning}")
-        self._headline.setToolTip(self._headline.text())
-        set_look(self._headline, "title")
+        self.headline.setText(f"{name}: {progress}; {meaning}")
+        self.headline.setToolTip(self.headline.text())
+        set_look(self.headline, "title")
 
     def _switch_view(self, as_text: bool) -> None:
         if as_text:

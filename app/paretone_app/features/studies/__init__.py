@@ -5,6 +5,9 @@ from __future__ import annotations
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 
+MOST_RECENT = 12
+"""Studies that are listed as opened lately."""
+
 FEATURE = Feature(
     "studies",
     "paretone_app.features.studies.presenter:StudiesPresenter",

@@ -15,7 +15,7 @@ from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
 from paretone.studies.study import Study, duration
-from paretone_app.features.studies.presenter import MOST_RECENT
+from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable
 from paretone_app.numbers import counted, grouped
 from paretone_app.results.study import OpenStudy, Row

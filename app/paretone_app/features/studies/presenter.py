@@ -23,6 +23,7 @@ from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, Stu
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
+from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from paretone_app.results.study import OpenStudy
 
 
-MOST_RECENT = 12
-"""Studies that are listed as opened lately."""
 _OPEN, _RECENT, _CHOSEN = "studies/open", "studies/recent", "studies/chosen"
 """Settings keys; written at once, so that a crash forgets none."""
 

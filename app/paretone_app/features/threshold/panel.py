@@ -330,7 +330,7 @@ class ThresholdPanel(QWidget):
         self.log_box = build.named(QCheckBox("Logarithmic"), tip="Logarithmic error axis")
         self.log_box.toggled.connect(self._change_axis)
 
-        self._figures: dict[str, QLabel] = {}
+        self.figures: dict[str, QLabel] = {}
         figures = GridLayout()
         figures.setHorizontalSpacing(BROAD)
         figures.setVerticalSpacing(0)
@@ -342,7 +342,7 @@ class ThresholdPanel(QWidget):
             for row, one in enumerate((head, value)):
                 one.setAlignment(Qt.AlignmentFlag.AlignRight)
                 figures.addWidget(one, row, column)
-            self._figures[name] = value
+            self.figures[name] = value
 
         self._top = QWidget()
         top = build.fill(HBoxLayout(self._top), [(self.verdict, 1)])
@@ -509,7 +509,7 @@ class ThresholdPanel(QWidget):
 
     def _show(self) -> None:
         self._place()
-        figures = self._figures
+        figures = self.figures
         for label in figures.values():
             label.setText("–")
         derivation, operations = self._derivation, self._operations

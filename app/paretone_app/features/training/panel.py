@@ -55,8 +55,8 @@ class TrainingCurves(QWidget):
         step = Dimension("step")
         self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
         self.validation = CurveChart("Validation", step, Dimension("share"), colours)
-        self._losses, self._legend = build.words(rich=True), build.words(rich=True)
-        build.fill(VBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
+        self.losses, self.legend = build.words(rich=True), build.words(rich=True)
+        build.fill(VBoxLayout(self), (self.losses, (self.loss, 1), self.legend, (self.validation, 1)))
         self._draw()
 
     def show_figures(self, figures: tuple[Figure, ...]) -> None:
@@ -103,7 +103,7 @@ class TrainingCurves(QWidget):
         each = each if len(each) == 1 else []
         drawn = np.concatenate([np.empty(0), *(one.y for one in (*each, *means))])
         up = Scale.of(drawn, logarithmic=len(self.terms) > 1)
-        self.loss.show_series([*each, *means], across, up, summary=self._losses.text())
+        self.loss.show_series([*each, *means], across, up, summary=self.losses.text())
         found = [
             Series(one.title, validated, values, ink, mark=shape_of(index))
             for index, (ink, one) in enumerate(zip(inks, self._figures, strict=False))
@@ -111,7 +111,7 @@ class TrainingCurves(QWidget):
         ]
         every = [value for one in found for value in one.y.tolist()]
         up = Scale(min([0.0, *every]), 1.05 * max([1.0, *every]))
-        self.validation.show_series(found, across, up, summary=self._legend.text())
+        self.validation.show_series(found, across, up, summary=self.legend.text())
         self.drawn.emit()
 
     def _drawn(self, one: Figure) -> list[float]:
@@ -127,14 +127,14 @@ class TrainingCurves(QWidget):
             for index, (name, values) in enumerate(self.terms.items())
         ]
         mean = f" (mean of {min(len(self.steps), _SMOOTHING)} steps)" if said else "–"
-        self._losses.setText(f"Loss: {' &nbsp; '.join(said)}{mean}")
+        self.losses.setText(f"Loss: {' &nbsp; '.join(said)}{mean}")
         legend = []
         for index, one in enumerate(self._figures):
             values = self.found.get(one.name)
             value = figure_wording(one, values[-1]) if values else "–"
             title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
             legend.append(f"{_mark('●', series_colour(colours, index))}&nbsp;{title}: {value}")
-        self._legend.setText(" &nbsp; ".join(legend))
+        self.legend.setText(" &nbsp; ".join(legend))
 
 
 def _append(steps: list[int], series: dict[str, list[float]], step: int, values: Mapping[str, float]) -> None:

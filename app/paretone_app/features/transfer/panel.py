@@ -63,7 +63,7 @@ class TransferPanel(QWidget):
             action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")
         self._voices: tuple[Voice, ...] = ()
         self._own: tuple[Utterance, ...] = ()
-        self._report: TransferReport | None = None
+        self.report: TransferReport | None = None
         self._build(sentences)
         can.measure.changed.connect(self._show_verdict)
         self._show()
@@ -79,7 +79,7 @@ class TransferPanel(QWidget):
         can = self.can
         self.measure_button = ActionButton(can.measure, look="primary")
         self.calibrate_button = ActionButton(can.calibrate)
-        self._count = build.words("muted")
+        self.count = build.words("muted")
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("C&ombined error", self.combine)
@@ -91,7 +91,7 @@ class TransferPanel(QWidget):
             label.setBuddy(one)
             column.addWidget(label)
             column.addWidget(one, stretch)
-        column.addWidget(self._count)
+        column.addWidget(self.count)
         column.addWidget(self.measure_button)
         column.addLayout(form)
         column.addWidget(self.calibrate_button)
@@ -143,11 +143,11 @@ class TransferPanel(QWidget):
 
     def set_table(self, fingerprint: str) -> None:
         """Which table is in use; a report on another one is put away."""
-        if self._report is not None and self._report.table != fingerprint:
+        if self.report is not None and self.report.table != fingerprint:
             self.show_report(None)
 
     def show_report(self, report: TransferReport | None) -> None:
-        self._report = report
+        self.report = report
         rows = [] if report is None else [("own", one) for one in report.calibrated]
         rows += [] if report is None else [("unseen", one) for one in report.unseen]
         self.table.setRowCount(len(rows))
@@ -174,7 +174,7 @@ class TransferPanel(QWidget):
     @property
     def advised(self) -> tuple[Utterance, ...]:
         """The report's advice for calibration: the table's own sentences and the badly served ones."""
-        report = self._report
+        report = self.report
         if report is None:
             return ()
         voices = {one.id: one for one in self._voices}
@@ -184,11 +184,11 @@ class TransferPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
-        report, number = self._report, len(self.chosen)
+        report, number = self.report, len(self.chosen)
         for action in (self.can.measure, self.can.calibrate):
             action.refresh()
         sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
-        self._count.setText(
+        self.count.setText(
             f"{counted(sentences, 'sentence', 'sentences')} × {counted(voices, 'voice', 'voices')} = {number} to speak"
         )
         self.advised_button.setVisible(report is not None and report.advised)
@@ -197,7 +197,7 @@ class TransferPanel(QWidget):
         self._show_verdict()
 
     def _show_verdict(self) -> None:
-        report = self._report
+        report = self.report
         if report is None:
             self.verdict.setText(
                 self.can.measure.reason or "Press Measure transfer to test the table on the ticked sentences."

@@ -55,7 +55,7 @@ class ViewsPanel(QWidget):
         self._layers = 0
         self._family = ""
         self._running: str | None = None
-        self._figures: dict[str, Figure] = {}
+        self.figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
         self._values: dict[str, Values] = {}
         self._controls: dict[str, KnobControls] = {}
@@ -94,12 +94,12 @@ class ViewsPanel(QWidget):
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
-        self._reading = build.words("muted")
+        self.reading = build.words("muted")
         self.caption = build.words(selectable=True)
         said = build.named(Scrolled(self.caption), "Caption")
         said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
-        shown = build.column((self.canvas, 1), self._reading, said)
+        shown = build.column((self.canvas, 1), self.reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
         self.pages.offer(self._compute)
         outer = VBoxLayout(self)
@@ -135,7 +135,7 @@ class ViewsPanel(QWidget):
             self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
-        self._figures[figure.view] = figure
+        self.figures[figure.view] = figure
         if self.chooser.currentData() == figure.view:
             self._show_view()
 
@@ -167,7 +167,7 @@ class ViewsPanel(QWidget):
 
     @property
     def figure(self) -> Figure | None:
-        return self._figures.get(self.view.name)
+        return self.figures.get(self.view.name)
 
     @property
     def values(self) -> Mapping[str, object]:
@@ -211,7 +211,7 @@ class ViewsPanel(QWidget):
         figure = self.figure
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)
-            self._reading.setText(_HINT)
+            self.reading.setText(_HINT)
         self.pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(localised(figure.caption))
@@ -254,7 +254,7 @@ class ViewsPanel(QWidget):
         large.show()
 
     def _read(self, words: str) -> None:
-        self._reading.setText(words)
+        self.reading.setText(words)
         self.canvas.setAccessibleDescription(words)
 
 

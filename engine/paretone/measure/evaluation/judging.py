@@ -19,7 +19,7 @@ from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.loudness import with_signal_metrics
+from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import estimate, metric
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
@@ -202,7 +202,7 @@ class FileJudges:
         samples, rate = recording.samples, recording.sample_rate
         curve = log_pitch(samples, rate)
         check()
-        signal = with_signal_metrics(samples, rate)
+        signal = signal_metrics(samples, rate)
         found: dict[str, float | None] = {
             "loudness": signal.loudness,
             "clipping": signal.clipping,

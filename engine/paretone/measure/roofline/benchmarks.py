@@ -80,7 +80,7 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
     )
 
 
-def best_seconds(run: Callable[[], object], device: torch.device, runs: int = RUNS) -> float:
+def best_seconds(run: Callable[[], object], device: torch.device) -> float:
     """The fewest seconds that one ``run`` takes, by the device's clock."""
     run()
     repeats = 1
@@ -92,7 +92,7 @@ def best_seconds(run: Callable[[], object], device: torch.device, runs: int = RU
             break
         repeats = max(repeats + 1, math.ceil(repeats * 1.5 * LEAST_SECONDS / max(watch.seconds, 1e-6)))
     best = watch.seconds
-    for _ in range(runs - 1):
+    for _ in range(RUNS - 1):
         with stopwatch(str(device)) as watch:
             for _ in range(repeats):
                 run()

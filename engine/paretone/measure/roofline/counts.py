@@ -82,6 +82,6 @@ def looked_up(rows: float, hidden: int, tables: int = 1, width: float = 2) -> Wo
     return Work(float(tables) * rows * hidden, width * rows * hidden * (tables + 1))
 
 
-def log_softmax(elements: float, width: float = 4) -> Work:
+def log_softmax(elements: float) -> Work:
     """A log-softmax of a number of scores."""
-    return Work(SCORE_OPERATIONS * elements, 2 * width * elements)
+    return Work(SCORE_OPERATIONS * elements, 2 * 4 * elements)

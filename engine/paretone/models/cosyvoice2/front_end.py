@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.files import write_atomically
@@ -109,7 +109,7 @@ class VoicePrompts:
         found = _read(path)
         if found is not None:
             return found
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
         check()
         tokens = self._encoder.tokens(samples)
         check()
@@ -138,7 +138,7 @@ class VoicePrompts:
 
     @staticmethod
     def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
-        mel = speech_mel(resample(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
+        mel = speech_mel(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
         # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:

@@ -7,7 +7,6 @@ Duration and loudness follow the official rules around the sampler (``infer/util
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.audio.mel import MelFrontEnd
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end import transcripts
@@ -26,6 +24,7 @@ from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import unread_transcript
+from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.text import (
@@ -39,7 +38,7 @@ from paretone.models.f5.text import (
     split,
     split_for_streaming,
 )
-from paretone.models.families.voices import Remembered, changed, transcript_of
+from paretone.models.families.voices import changed, transcript_of
 
 TARGET_LEVEL = 0.1
 """Root mean square that quieter prompts are raised to."""
@@ -114,8 +113,10 @@ class PromptLevel:
         return samples * self.level / TARGET_LEVEL if self.raised else samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prompt:
+    """Equal only to itself."""
+
     voice: Voice
     mel: Tensor = field(repr=False)
     """(1, frames, bands) natural-log mel of the recording, on the CPU."""
@@ -165,7 +166,7 @@ class PromptReader:
         self._mel = mel
         self._whole_frames = whole_frames
         self._phones = phones
-        self._prompts: Remembered[Prompt] = Remembered()
+        self._prompts: LastUsed[Prompt] = LastUsed(1)
 
     def __call__(self, voice: Voice) -> Prompt:
         """The prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""
@@ -184,7 +185,7 @@ class PromptReader:
             voice = replace(voice, transcript=said)
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
-        samples = resample(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
         frames, notes = prompt_frames(len(samples)), recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
@@ -231,7 +232,7 @@ class FramePhones:
     def __init__(self, folder: Path) -> None:
         self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
         self._reader = NaturalReader()
-        self._alignments: Remembered[Alignment] = Remembered(operator.is_)
+        self._alignments: LastUsed[Alignment] = LastUsed(1)
 
     @property
     def phones(self) -> tuple[str, ...]:
@@ -240,17 +241,14 @@ class FramePhones:
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
         pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
-        prompt_ids = self._prompt_ids(prompt)
+        # One phone a frame for the recording: as measured, or as the transcript can be aligned with it.
+        prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []
         for piece in pieces:
             ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
             passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
         heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
         return Passages(tuple(passages), (*notes, *heard))
-
-    def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
-        """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""
-        return self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
 
     def labels(self, phones: Sequence[TimedPhone], count: int) -> np.ndarray:
         """(count,): which of ``phones`` sounds at each mel frame, by its number in the vocabulary."""

@@ -429,7 +429,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
             ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
-            frozenset({"draft"} if any(_accepted_codes(cycle) for cycle in cycles) else ()),
+            # A stop id among accepted drafts saves no pass.
+            frozenset({"draft"} if any(min(one.accepted, len(one.tokens)) for one in cycles) else ()),
             tuple(map(_kept, cycles)),
             self._problem(cycles, guard),
             sum(len(cycle.drafted) for cycle in cycles),
@@ -527,8 +528,3 @@ def _kept(cycle: Cycle) -> DecodingCycle:
         cycle.draft_seconds,
         cycle.target_seconds,
     )
-
-
-def _accepted_codes(cycle: Cycle) -> int:
-    """Accepted drafts without a stop id, which saves no pass."""
-    return min(cycle.accepted, len(cycle.tokens))

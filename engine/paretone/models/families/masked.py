@@ -152,10 +152,6 @@ class MaskedScript(Script):
             return parts.masked_run(self.plan.run, self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)
 
-    def planned_steps(self, number: int, passage: FramedPassage) -> list[int]:
-        """Maximum number of steps of each block of a passage."""
-        return [self.steps_of(number, place) for place in range(len(self.bounds(number, passage)))]
-
 
 def rules_of(options: Values) -> Rules:
     return Rules(
@@ -395,7 +391,10 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         decoder, config = self._decoder(prompt, script.options), script.network.config
         canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
         blocks, bounds = script.plan.blocks, script.bounds(number, passage)
-        planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
+        planned = [
+            [script.steps_of(index, place) for place in range(len(script.bounds(index, one)))]
+            for index, one in enumerate(script.passages)
+        ]
         heard = script.passages[number].frames * self._frame_seconds
         progress = DemaskingProgress(observer, planned, number, heard)
         filled: list[Block] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -27,9 +27,9 @@ from paretone.wording import listed
 
 if TYPE_CHECKING:
     from paretone.models.families.evaluations import Stage
-    from paretone.models.families.language_network import TokenModel
     from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 
+Network = TypeVar("Network")
 Check = Callable[..., None]
 """Called with a result and the arguments that it is the result of; raises :class:`paretone.errors.PlugInError`."""
 
@@ -114,9 +114,9 @@ def _cycles(part: Part, found: Any) -> Decoding:
             found.close()
 
 
-def products(part: Part, own: TokenModel) -> TokenModel:
-    """See :attr:`paretone.setting.plan.LanguagePlan.products`."""
-    found = part.make(own)
+def products(part: Part, own: Network) -> Network:
+    """See :attr:`paretone.setting.plan.LanguagePlan.products`; ``own`` is a language model's network."""
+    found: Network = part.make(own)
     if part.owner and not isinstance(found, type(own)):
         raise part.wrong(found, "a TokenModel")
     return found

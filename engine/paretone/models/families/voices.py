@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import operator
+import contextlib
+import hashlib
+import io
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, TextError
+from paretone.files import write_atomically
 from paretone.front_end import transcripts
 from paretone.models.base import Voice
-
-Made = TypeVar("Made")
-
-
-class Remembered(Generic[Made]):
-    """Cache of the last result: users change the text far more often than the voice."""
-
-    def __init__(self, same: Callable[[Any, Any], bool] = operator.eq) -> None:
-        """``same``: whether two keys ask for the same."""
-        self._same = same
-        self._last: tuple[object, Made] | None = None
-
-    def of(self, key: object, make: Callable[[], Made]) -> Made:
-        """Result for ``key``, made by ``make`` if it is not the last one."""
-        if self._last is None or not self._same(self._last[0], key):
-            self._last = key, make()
-        return self._last[1]
 
 
 def changed(recording: str | Path) -> int:
@@ -66,3 +53,26 @@ def transcript_of(voice: Voice, advice: str = "") -> str:
         error.lacks_transcript = True
         raise error
     return transcript
+
+
+def kept_codes(
+    folder: Path, samples: np.ndarray, encoder: str, make: Callable[[], np.ndarray], axes: int
+) -> np.ndarray:
+    """Codes of (n,) ``samples`` as int32 with so many ``axes``: those in ``folder``, else what ``make`` gives.
+
+    They are kept by what they depend on, the samples and the fingerprint of the ``encoder``, so that it is loaded only
+    for a new voice."""
+    digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
+    digest.update(encoder.encode())
+    path = folder / f"{digest.hexdigest()}.npy"
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        found = np.load(path, allow_pickle=False)
+        if found.ndim == axes and found.dtype == np.int32:
+            return found
+    codes, content = make(), io.BytesIO()
+    np.save(content, codes, allow_pickle=False)
+    # Where they cannot be kept, the next start encodes the voice again.
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.getvalue())
+    return codes

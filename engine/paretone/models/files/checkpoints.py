@@ -111,7 +111,11 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
     Raises :class:`CheckpointError`.
     """
     _require_file(path)
-    content = _safetensors(path, check) if path.suffix == ".safetensors" else _torch_file(path)
+    if path.suffix == ".safetensors":
+        with opened(path) as file:
+            content: Any = _tensors(file, check)
+    else:
+        content = _torch_file(path)
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
     require_no_lora(content, str(path))
@@ -186,11 +190,6 @@ def _require_file(path: Path) -> None:
         raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(READ, 'or')}.")
     if size == 0:
         raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
-
-
-def _safetensors(path: Path, check: Callable[[], None]) -> dict[str, Tensor]:
-    with opened(path) as file:
-        return _tensors(file, check)
 
 
 def _tensors(file: Any, check: Callable[[], None]) -> dict[str, Tensor]:

@@ -130,7 +130,9 @@ class ConfigFile:
         return tuple(values)
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        values = self._entry(name, default, list | tuple, lambda found: all(map(_is_text, found)), "a list of words")
+        values = self._entry(
+            name, default, list | tuple, lambda found: all(isinstance(one, str) for one in found), "a list of words"
+        )
         return tuple(values)
 
     def require(self, name: str, value: object, default: object = None) -> None:
@@ -173,7 +175,3 @@ def _is_count(value: object) -> bool:
 
 def _is_positive(value: object) -> bool:
     return is_of(value, int | float) and 0 < float(value) < MOST  # type: ignore[arg-type]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

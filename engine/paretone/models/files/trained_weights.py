@@ -162,14 +162,6 @@ def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mappi
     write_atomically(path, save(stored, dict(told)))
 
 
-def require_interval_weights(path: Path) -> IntervalWeights:
-    """What the file at ``path`` says of itself. Raises :class:`CheckpointError` if it is no such file."""
-    found = described_interval(metadata_of(path), str(path), fingerprint(path))
-    if found is None:
-        raise CheckpointError(f"{path} holds no weights for few evaluations by its metadata; choose a file that does.")
-    return found
-
-
 DRAFTS, STUDENTS = "drafts", "students"
 """Folders of them, next to the model (bundled) and in the user's own place for it."""
 

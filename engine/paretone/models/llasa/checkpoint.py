@@ -199,7 +199,9 @@ def load_decoder(
             "of HKUSTAudio/xcodec2-hf or HKUSTAudio/xcodec2 there."
         )
     shards = Shards.find(folder)
-    weights, others = shards.read(_is_decoder, check)
+    weights, others = shards.read(
+        lambda name: name.startswith(("generator.", "fc_post_a.", _CONVERTED, "quantizer.")), check
+    )
     converted = any(name.startswith(_CONVERTED) for name in weights)
     strange = [name for name in others if not name.startswith(CONVERTED_ENCODER if converted else ORIGINAL_ENCODER)]
     if strange:
@@ -239,10 +241,6 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
             raise CheckpointError(f"{where} lacks {missing}, which belongs next to {name}; download it again.")
         renamed[name] = torch.cat([found[one] for one in "qkv"])
     return renamed
-
-
-def _is_decoder(name: str) -> bool:
-    return name.startswith(("generator.", "fc_post_a.", _CONVERTED, "quantizer."))
 
 
 def _heads(path: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +12,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
-from paretone.files import keep_array, kept_array
 from paretone.front_end.numbers import spell_numbers
+from paretone.last_used import LastUsed
 from paretone.models.base import Voice
-from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
+from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
 from paretone.models.files.checkpoints import Shards, require_all_loaded
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE, USUAL_RATE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
@@ -31,9 +30,8 @@ if TYPE_CHECKING:
 
 # From a recording to the codes of XCodec2, by the encoder of the release converted for ``transformers``.
 #
-# Encoder and w2v-bert together are as large as the language model, but a voice is encoded only once: codes are kept by
-# what they depend on, the samples and the encoder's weights, and the encoder is loaded only when a voice is new. Many
-# recordings, which a model is trained on, are encoded one after another by an encoder that is loaded once.
+# Encoder and w2v-bert together are as large as the language model, but loaded only when a voice is new. Recordings that
+# a model is trained on are encoded one after another by an encoder that is loaded once.
 
 
 BANDS = 80
@@ -65,15 +63,12 @@ class VoiceEncoder:
         is missing or does not fit.
         """
         shards = Shards.find(self._folder)
-        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
-        digest.update(shards.fingerprint(check).encode())
-        kept = self._cache / f"{digest.hexdigest()}.npy"
-        codes = kept_array(kept, np.int32, 1)
-        if codes is None:
+
+        def encode() -> np.ndarray:
             status("Encoding the voice …")
-            codes = self._encode(samples, shards, check)
-            keep_array(kept, codes)
-        return tuple(codes.tolist())
+            return self._encode(samples, shards, check)
+
+        return tuple(kept_codes(self._cache, samples, shards.fingerprint(check), encode, 1).tolist())
 
     def rest(self) -> None:
         """Free the memory of an encoder that stayed loaded."""
@@ -168,7 +163,7 @@ class VoiceReader:
         """``codes`` is how many codes the language model knows."""
         self._encoder = encoder
         self._codes = codes
-        self._prompts: Remembered[LlasaPrompt] = Remembered()
+        self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
 
     def __call__(
         self,
@@ -190,7 +185,7 @@ class VoiceReader:
                 f"The recording {voice.audio} lasts {beyond(recording.seconds)}, but LLaSA has room for "
                 f"{LONGEST_REFERENCE:.0f} s besides the new speech; cut it, and its transcript, best to 5 to 12 s."
             )
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
         codes = self._encoder(samples.numpy(), status, check)
         if max(codes) >= self._codes:
             raise CheckpointError(

@@ -22,9 +22,10 @@ from paretone.audio.resampling import resample
 from paretone.errors import AudioError, TextError
 from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_of, name_characters
 from paretone.front_end.writing import write_out
+from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.f5.text import split
-from paretone.models.families.voices import Remembered, changed
+from paretone.models.families.voices import changed
 from paretone.models.megatts3 import aligner
 from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.checkpoint import OfficialFolder
@@ -278,7 +279,7 @@ class OfficialFrontEnd:
         self._graphemes = graphemes
         self._check: Callable[[], None] = lambda: None
         self._read = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)(self._read_segment)
-        self._heard: Remembered[tuple[MegaPrompt, DurationPrompt]] = Remembered()
+        self._heard: LastUsed[tuple[MegaPrompt, DurationPrompt]] = LastUsed(1)
 
     @classmethod
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:

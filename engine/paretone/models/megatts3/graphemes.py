@@ -132,14 +132,10 @@ class GraphemeModel:
         finished = found[-1] == end
         tokens = [token - self._offset for token in (found[:-1] if finished else found)]
         pairs = [separated(token) for token in tokens]
-        if not any(_is_spoken(phone) for phone, _ in pairs):
+        if not any(UNKNOWN < phone < SILENCE for phone, _ in pairs):
             raise TextError(f"The model found no phones in {shown(text)}; rephrase it.")
         phones, tones = zip(*pairs, strict=True)
         return ReadPhones(phones, tones, finished)
-
-
-def _is_spoken(phone: int) -> bool:
-    return UNKNOWN < phone < SILENCE
 
 
 def _require_sizes(folder: Path) -> None:

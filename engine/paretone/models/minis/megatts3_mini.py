@@ -3,7 +3,6 @@ phones and lengths of natural speech."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,11 @@ import torch
 from paretone.errors import TextError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
 from paretone.front_end.reading import NaturalReader
+from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.front_end import Prompt, PromptReader
-from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
@@ -79,7 +78,7 @@ class MegaMiniFrontEnd:
     def __init__(self, codec: GroupedCodec, read_prompt: PromptReader, vocabulary: PhoneVocabulary) -> None:
         self._codec, self._read_prompt, self._vocabulary = codec, read_prompt, vocabulary
         self._reader = NaturalReader()
-        self._prompts: Remembered[MegaPrompt] = Remembered(operator.is_)
+        self._prompts: LastUsed[MegaPrompt] = LastUsed(1)
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None

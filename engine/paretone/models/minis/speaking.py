@@ -6,7 +6,6 @@ are made of what is said, and who says it is added when they are decoded.
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,10 +22,10 @@ from paretone.errors import CheckpointError
 from paretone.front_end.alignment import Aligner, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.front_end.reading import NaturalReader
+from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.passages import Decoded
-from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import (
@@ -154,10 +153,6 @@ class NaturalCoding(Generic[Codec]):
         frames = self.frames(self._mel(torch.from_numpy(samples)))
         return self.stream(who).whole(self.codes(frames, who)).samples
 
-    def frames_until(self, phones: Sequence[TimedPhone]) -> int:
-        """Frames from the beginning to the end of the last of ``phones``."""
-        return round(phones[-1][2] * SAMPLE_RATE / HOP)
-
     def end_of(self, phones: Sequence[TimedPhone]) -> int:
         """Sample at which the last sound of ``phones`` is over."""
         return round(last_sound(phones) * SAMPLE_RATE)
@@ -262,7 +257,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         self._coding, self._vocabulary = coding, vocabulary
         self._reader = NaturalReader()
         self._read_prompt = PromptReader(MelFrontEnd(), True, vocabulary.index)
-        self._prompts: Remembered[MiniPrompt] = Remembered(operator.is_)
+        self._prompts: LastUsed[MiniPrompt] = LastUsed(1)
 
     @abstractmethod
     def _ids(self, by_frame: np.ndarray) -> Any:
@@ -299,7 +294,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         that speech ends in, and would fill one that silence ends in with a burst."""
         stride = self._coding.stride
         if tokens is None:
-            tokens = max(self._coding.frames_until(phones) // stride, 1)
+            tokens = max(round(phones[-1][2] * SAMPLE_RATE / HOP) // stride, 1)
         return self._ids(self._coding.labels(phones, tokens * stride, self._vocabulary))
 
 

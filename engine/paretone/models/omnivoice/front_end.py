@@ -1,9 +1,7 @@
-"""Front end of OmniVoice: a recording as it is given it, and passages. Codes are kept in memory and on disk by what
-they depend on, so that the encoder is loaded only when a voice is new."""
+"""Front end of OmniVoice: a recording as it is given it, and passages."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import SettingError, TextError
-from paretone.files import keep_array, kept_array
+from paretone.last_used import LastUsed
 from paretone.models.base import Voice
-from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
+from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
 from paretone.models.files.checkpoints import Shards
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
@@ -66,7 +64,7 @@ class VoiceReader:
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
         """Codes are kept in the folder ``cache``; the codec has ``rate`` samples a second and ``hop`` a frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
-        self._references: Remembered[Reference] = Remembered()
+        self._references: LastUsed[Reference] = LastUsed(1)
 
     def __call__(
         self,
@@ -85,7 +83,7 @@ class VoiceReader:
     def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
         recording = read_recording(voice.audio)
         transcript = transcript_of(voice, _advice(recording))
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
+        samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
         if 0 < level < QUIET:
             samples = samples * np.float32(QUIET / level)
@@ -102,19 +100,17 @@ class VoiceReader:
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
         """(codebooks, frames), on the processor."""
-        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
-        digest.update(Shards.find(self._folder.root / CODEC).fingerprint(check).encode())
-        kept = self._cache / f"{digest.hexdigest()}.npy"
-        found = kept_array(kept, np.int32, 2)
-        if found is None:
+
+        def encode() -> np.ndarray:
             status("Encoding the voice …")
             encoder = self._folder.encoder(self._device)
             check()
             with torch.inference_mode():
                 codes = encoder(torch.from_numpy(samples)[None].to(self._device))[0]
-            found = codes.cpu().numpy().astype(np.int32)
-            keep_array(kept, found)
-        return torch.from_numpy(found).long()
+            return codes.cpu().numpy().astype(np.int32)
+
+        fingerprint = Shards.find(self._folder.root / CODEC).fingerprint(check)
+        return torch.from_numpy(kept_codes(self._cache, samples, fingerprint, encode, 2)).long()
 
 
 def _advice(recording: Recording) -> str:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretone.audio.prompt_resampling import resample
+from paretone.audio.mel import resample_prompt
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.files.config_file import ConfigFile
@@ -304,7 +304,7 @@ class WindowedHiggs(GridDecoder):
 # Higgs Audio v2's codec, from speech to codes: a DAC encoder and what HuBERT hears, quantised together.
 #
 # HuBERT is that of ``transformers``; the rest is own code, because the class of the whole codec there cannot be
-# imported without a ``torchaudio`` that fits. Resampling equals torchaudio's (:mod:`paretone.audio.prompt_resampling`).
+# imported without a ``torchaudio`` that fits. Resampling equals torchaudio's (:mod:`paretone.audio.mel`).
 #
 # Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18.
 
@@ -430,7 +430,7 @@ class HiggsEncoder(nn.Module):
     def semantic(self, samples: Tensor) -> Tensor:
         """Features of HuBERT, (B, semantic, frames): the mean of all its hidden states, at the codec's frame rate."""
         config = self.config
-        heard = resample(samples, config.sample_rate, config.semantic_rate)
+        heard = resample_prompt(samples, config.sample_rate, config.semantic_rate)
         heard = functional.pad(heard, (HUBERT_PADDING, HUBERT_PADDING))
         states = self.semantic_model(heard, output_hidden_states=True).hidden_states
         rate = config.semantic_rate / HUBERT_HOP

@@ -143,7 +143,10 @@ class StreamedPassages:
         return self._returned + (0 if self._ended is None else len(self._ended))
 
     def push(self, samples: np.ndarray) -> np.ndarray:
-        joined = np.concatenate([self._held, self._faded_in(samples * self._gain)])
+        places = np.arange(self._rising, self._rising + len(samples), dtype=np.float32)
+        self._rising += len(samples)
+        rising = np.minimum(places / max(self._fade - 1, 1), 1.0).astype(np.float32)
+        joined = np.concatenate([self._held, samples * self._gain * rising])
         final = max(len(joined) - self._fade, 0)
         self._held = joined[final:]
         ready = joined[:final]
@@ -153,11 +156,6 @@ class StreamedPassages:
 
     def finish(self) -> np.ndarray:
         return self._given(self._faded_out())
-
-    def _faded_in(self, samples: np.ndarray) -> np.ndarray:
-        places = np.arange(self._rising, self._rising + len(samples), dtype=np.float32)
-        self._rising += len(samples)
-        return samples * np.minimum(places / max(self._fade - 1, 1), 1.0).astype(np.float32)
 
     def _faded_out(self) -> np.ndarray:
         held, self._held = self._held, np.zeros(0, np.float32)

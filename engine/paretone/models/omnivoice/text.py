@@ -11,7 +11,6 @@ import functools
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -183,14 +182,10 @@ def instruct(said: str, *, chinese: bool) -> str | None:
         translations = {theirs: ours for ours, theirs in translations.items()}
     words = [translations.get(word, word) for word in words]
     for group in known.instruct_exclusive:
-        _require_one(words, group)
+        found = [word for word in words if word in group]
+        if len(found) > 1:
+            raise SettingError(f"A voice cannot be both {found[0]!r} and {found[1]!r}; leave one out.")
     return ("，" if any(map(is_chinese, words)) else ", ").join(words)
-
-
-def _require_one(words: Sequence[str], group: frozenset[str]) -> None:
-    found = [word for word in words if word in group]
-    if len(found) > 1:
-        raise SettingError(f"A voice cannot be both {found[0]!r} and {found[1]!r}; leave one out.")
 
 
 def _unknown(word: str) -> str:
@@ -267,15 +262,11 @@ def _clauses(text: str) -> list[str]:
             found[-1] += one
             continue
         current += one
-        if one in known.split_punctuation and not (one == "." and _is_abbreviation(current)):
+        abbreviated = one == "." and current.split()[-1:] and current.split()[-1] in known.abbreviations
+        if one in known.split_punctuation and not abbreviated:
             found.append(current)
             current = ""
     return [*found, current] if current else found
-
-
-def _is_abbreviation(text: str) -> bool:
-    words = text.split()
-    return bool(words) and words[-1] in tables().abbreviations
 
 
 # OmniVoice's tokenizer: Qwen3's, with marks of language, description and text, and tags that stand for sounds.

@@ -54,7 +54,7 @@ def click(panel: AttentionPanel, layer: int, step: int) -> None:
 
 
 def shown(panel: AttentionPanel) -> list:
-    return [plot for plot in panel._plots if plot.isVisible()]
+    return [plot for plot in panel.plots if plot.isVisible()]
 
 
 def seen(plot) -> list[tuple[float, float]]:
@@ -152,8 +152,8 @@ def test_branches_stand_side_by_side_under_their_names(panel: AttentionPanel, br
     assert len(plots) == branches
     for index, plot in enumerate(plots):
         name = BRANCH_NAMES[branches][index] if branches < 4 else f"branch {index + 1}"
-        assert name in panel._titles[index].text()
-        assert f"{captured.similarities[index]:.3f}" in panel._titles[index].text()
+        assert name in panel.titles[index].text()
+        assert f"{captured.similarities[index]:.3f}" in panel.titles[index].text()
         assert name in plot.accessibleName()
         np.testing.assert_array_equal(plot.image.image, captured.maps[index])
     assert [one.geometry().left() for one in plots] == sorted(one.geometry().left() for one in plots)
@@ -161,18 +161,18 @@ def test_branches_stand_side_by_side_under_their_names(panel: AttentionPanel, br
 
 def test_own_names_of_branches_are_used(panel: AttentionPanel) -> None:
     panel.show_capture(capture(2), ("with text", "without text"))
-    assert ["with text" in panel._titles[0].text(), "without text" in panel._titles[1].text()] == [True, True]
+    assert ["with text" in panel.titles[0].text(), "without text" in panel.titles[1].text()] == [True, True]
 
 
 def test_diagonal_or_striped_is_judged_by_the_cut(panel: AttentionPanel) -> None:
     captured = capture(2)
     panel.show_capture(captured)
-    assert "striped" not in panel._titles[1].text(), "no verdict without a cut"
+    assert "striped" not in panel.titles[1].text(), "no verdict without a cut"
     cut = sum(captured.similarities) / 2
     panel.set_similarities(np.full((LAYERS, STEPS), cut), cut)
-    assert "diagonal" in panel._titles[0].text()
-    assert "striped or spread" in panel._titles[1].text()
-    assert "striped or spread" not in panel._titles[0].text()
+    assert "diagonal" in panel.titles[0].text()
+    assert "striped or spread" in panel.titles[1].text()
+    assert "striped or spread" not in panel.titles[0].text()
 
 
 def test_queries_run_down_and_keys_to_the_right(panel: AttentionPanel) -> None:
@@ -271,7 +271,7 @@ def test_an_empty_map_is_painted(panel: AttentionPanel) -> None:
 
 def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: AttentionPanel) -> None:
     panel.show_capture(capture(2))
-    assert panel.grid._captured == (2, 3)
+    assert panel.grid.captured == (2, 3)
     assert "Layer 3, step 4: 200 frames, drawn as 100 × 100" in panel.status
     panel.set_layout(2, 3)
     panel.grab()
@@ -305,8 +305,8 @@ def test_the_theme_is_followed_also_by_plots_made_later(panel: AttentionPanel) -
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
     state, attention = window.state, window.panels["attention"]
     window.features["attention"].capture(0, 1)
-    qtbot.waitUntil(lambda: attention.grid._captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: attention.grid.captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
     state.loading.load_model(state.selection.model_id)
-    assert attention.grid._captured is None
+    assert attention.grid.captured is None
     assert "Select a cell" in attention.status
     qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)

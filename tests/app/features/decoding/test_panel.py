@@ -192,7 +192,7 @@ def test_tokens_are_drawn_while_a_take_is_made(panel: DecodingPanel) -> None:
     panel.strip.move_cursor(1)
     panel.show_coming("A", seen(2))
     assert len(panel.strip._tokens) > first
-    assert (panel.strip._position, panel.strip.cursor_token) == (0.03, 1), "playhead and cursor stay"
+    assert (panel.strip.position, panel.strip.cursor_token) == (0.03, 1), "playhead and cursor stay"
     assert panel.figure("measured") in ("–", "– (no baseline)"), "it is not finished"
     panel.show_coming("", Trace())
     assert panel.headline.text().startswith("Baseline: ")

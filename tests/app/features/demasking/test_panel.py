@@ -57,7 +57,7 @@ def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
     shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
     assert panel.headline.text() == shown
-    assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100 %)"
+    assert panel.count.text() == "Step 6 of 6: 10 now, 60 of 60 (100 %)"
     assert committed(panel.passage) == (10,) * STEPS
     assert [panel.passages.itemText(index) for index in range(2)] == ["Passage 1 of 2", "Passage 2 of 2"]
     panel.show_side("A")
@@ -66,11 +66,11 @@ def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
 
 def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -> None:
     panel.slider.setValue(2)
-    assert panel.step == 1 and panel._count.text() == "Step 2 of 6: 10 now, 20 of 60 (33 %)"
+    assert panel.step == 1 and panel.count.text() == "Step 2 of 6: 10 now, 20 of 60 (33 %)"
     QTest.keyClick(panel.grid, KEY.Key_PageUp)
     assert panel.step == 0
     QTest.keyClick(panel.grid, KEY.Key_PageUp)
-    assert panel.step == -1 and "0 now, 0 of 60" in panel._count.text()
+    assert panel.step == -1 and "0 now, 0 of 60" in panel.count.text()
     QTest.keyClick(panel.grid, KEY.Key_PageUp)
     assert panel.step == -1
     QTest.keyClick(panel.grid, KEY.Key_PageDown)
@@ -149,13 +149,13 @@ def test_long_canvases_are_broken_into_lines(panel: DemaskingPanel, qtbot: QtBot
 
 def test_what_is_heard_is_followed(panel: DemaskingPanel) -> None:
     panel.set_position("B", 0.5)
-    assert panel.passages.currentIndex() == 0 and panel.grid._position == pytest.approx(12.5)
+    assert panel.passages.currentIndex() == 0 and panel.grid.position == pytest.approx(12.5)
     panel.set_position("B", 1.0)
-    assert panel.passages.currentIndex() == 1 and panel.grid._position == pytest.approx(5.0)
+    assert panel.passages.currentIndex() == 1 and panel.grid.position == pytest.approx(5.0)
     panel.set_position("A", 1.0)
-    assert panel.grid._position is None
+    assert panel.grid.position is None
     panel.set_position("B", None)
-    assert panel.grid._position is None
+    assert panel.grid.position is None
 
 
 def test_the_canvas_at_a_step_is_asked_for(panel: DemaskingPanel) -> None:
@@ -185,7 +185,7 @@ def test_the_canvas_is_drawn_while_a_take_is_made(panel: DemaskingPanel) -> None
     assert sum(committed(half)) == 30 and "(50 %)" not in panel.headline.text()
     assert not panel.partial_button.isEnabled() and panel.partial_button.toolTip() == "Wait for the take."
     panel.set_position("A", 0.2)
-    assert panel.grid._position == pytest.approx(5)
+    assert panel.grid.position == pytest.approx(5)
     panel.show_coming("A", Trace(demasking=DemaskingTrace(0.04, MASK, (passage(), passage(0.8)))))
     panel.set_position("A", 0.9)
     assert panel.passages.currentIndex() == 1, "the passage that is heard"

@@ -88,7 +88,7 @@ def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
 
 def lane_of(bars: LayerBars, row: int) -> QRectF:
     """Area of the bars of a measure, without its title."""
-    frame = bars._lanes[row].frame
+    frame = bars.lanes[row].frame
     return frame.area.translated(frame.pos())
 
 
@@ -120,11 +120,11 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
     order = [one.measure for one in bars.measures]
     assert dashes(order.index(DIVERGENCE)) > 0
     assert dashes(order.index(WORD_ERROR)) == dashes(order.index(COSINE)) == 0
-    (spot,) = (spot for label, spot in bars._lanes[1]._words.placed if label.text.startswith("cut"))
-    assert spot.center().x() == pytest.approx(bars._column(1).right()), "its words stand between layers 1 and 2"
+    (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
+    assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words stand between layers 1 and 2"
     bars.resize(bars.width() // 2, bars.height())
-    (spot,) = (spot for label, spot in bars._lanes[1]._words.placed if label.text.startswith("cut"))
-    assert spot.center().x() == pytest.approx(bars._column(1).right()), "in every size"
+    (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
+    assert spot.center().x() == pytest.approx(bars.column(1).right()), "in every size"
 
 
 def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
@@ -142,7 +142,7 @@ def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
 
 def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) -> None:
     toggled = QSignalSpy(panel.toggled)
-    column = panel.bars._column(2).center().toPoint()
+    column = panel.bars.column(2).center().toPoint()
     qtbot.mouseClick(panel.bars, Qt.MouseButton.LeftButton, pos=column)
     assert toggled.at(0) == [2]
     panel.bars.move_cursor(0)
@@ -208,7 +208,7 @@ def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
     panel.logarithmic.setChecked(False)
     panel.bars.move_cursor(1)
     picture = panel.bars.grab().toImage()
-    column = panel.bars._column(0)
+    column = panel.bars.column(0)
     lane = lane_of(panel.bars, 2)
     ink = [
         y
@@ -216,7 +216,7 @@ def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
         if picture.pixelColor(int(column.center().x()) + 4, y).name() == LIGHT.accent
     ]
     assert len(ink) == pytest.approx(lane.height(), abs=3), "the greatest of the cosines, 0.4, is the end of the axis"
-    middle = int(panel.bars._column(3).center().x()) + 4
+    middle = int(panel.bars.column(3).center().x()) + 4
     ink = [
         y for y in range(int(lane.top()), int(lane.bottom())) if picture.pixelColor(middle, y).name() == LIGHT.accent
     ]
@@ -238,7 +238,7 @@ def test_a_logarithmic_axis_goes_down_to_the_smallest_value(panel: LayersPanel) 
     wide = replace(RECORD.measures[1], values=values, low=(200.0, 1.0, 0.001, 0.00002), high=(400.0, 3.0, 0.01, 0.002))
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (wide,)), (0, 1, 2, 3), 4, by_hand=False)
     assert panel.logarithmic.isChecked()
-    lane = next(one for one in panel.bars._lanes if one.frame.isVisible())
+    lane = next(one for one in panel.bars.lanes if one.frame.isVisible())
     assert lane.frame.up.low <= 0.00002 and lane.frame.up.high >= 400.0
     up = lane.frame.up
     shares = [float(up.share(np.array([value]))[0]) for value in values]

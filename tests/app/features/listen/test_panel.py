@@ -49,11 +49,11 @@ def test_the_plots_share_their_time_axis(panel: Host, qtbot) -> None:
         return {tuple(np.round(named(panel, name).view.viewRange()[0], 6)) for name in names}
 
     qtbot.waitUntil(lambda: len(ranges()) == 1)
-    assert next(iter(ranges()))[1] < panel.plots._duration
+    assert next(iter(ranges()))[1] < panel.plots.duration
     heights = {tuple(named(panel, name).view.viewRange()[1]) for name in names if name.startswith("Waveform")}
     assert len(heights) == 1
     press(panel, "0")
-    assert panel.plots.seen == pytest.approx((0, panel.plots._duration))
+    assert panel.plots.seen == pytest.approx((0, panel.plots.duration))
 
 
 def test_loudness_is_matched_and_shown(panel: Host) -> None:
@@ -130,40 +130,40 @@ def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot
     set_takes(host, qtbot, take(speech, "baseline"), None)
     pieces = np.array_split(speech, 4)
     host.begin_take("B")
-    assert "background" in plots._titles[1].styleSheet() and plots._heard == 1, "the letter that is heard is lit"
+    assert "background" in plots.titles[1].styleSheet() and plots.heard == 1, "the letter that is heard is lit"
     for number, piece in enumerate(pieces, start=1):
         host.add_to_take(piece)
-        drawn, known = plots._pictures[1], plots._pictures[0]
+        drawn, known = plots.pictures[1], plots.pictures[0]
         np.testing.assert_array_equal(drawn.samples, np.concatenate(pieces[:number]))
         assert abs(len(drawn.mel) * HOP / RATE - drawn.seconds) < 2 * HOP / RATE
         assert known is not None and len(known.samples) == len(speech), "A stays"
-        assert plots._notes[1].textItem.toPlainText() == ""
-    assert plots._notes[2].textItem.toPlainText() == "Take B is being made."
+        assert plots.notes[1].textItem.toPlainText() == ""
+    assert plots.notes[2].textItem.toPlainText() == "Take B is being made."
     host.deck.end_stream()
     host.listen.end_take(True)
     set_takes(host, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
-    assert len(plots._pictures[1].mel) == len(plots._pictures[0].mel)
-    assert plots._notes[2].textItem.toPlainText() == ""
+    assert len(plots.pictures[1].mel) == len(plots.pictures[0].mel)
+    assert plots.notes[2].textItem.toPlainText() == ""
 
 
 def test_a_take_that_is_given_up_is_drawn_no_longer(empty: Host, speech: np.ndarray, qtbot) -> None:
     empty.begin_take("A")
     empty.add_to_take(speech)
-    assert empty.plots._pictures[0] is not None
+    assert empty.plots.pictures[0] is not None
     empty.listen.end_take(False)
-    assert empty.plots._pictures[0] is None
+    assert empty.plots.pictures[0] is None
     assert empty.plots.empty[0].isVisible() and empty.plots.empty[0].words.text() == "Take A will appear here."
 
 
 def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech: np.ndarray) -> None:
-    host, line = panel, panel.plots._plots[0].playhead
+    host, line = panel, panel.plots.plots[0].playhead
     host.deck.seek(1.0)
     assert line.isVisible() and line.value() == pytest.approx(1.0, abs=0.001)
     host.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", key="another"))
-    assert not line.isVisible() and host.plots._heard is None
+    assert not line.isVisible() and host.plots.heard is None
     host.deck.hear_sound(Sound(speech[:RATE], RATE, "A part of B", part_of=("B", 1.5)))
     host.deck.seek(0.25)
-    assert line.isVisible() and line.value() == pytest.approx(1.75, abs=0.001) and host.plots._heard == 1
+    assert line.isVisible() and line.value() == pytest.approx(1.75, abs=0.001) and host.plots.heard == 1
     host.plots.sought.emit(0.5)
     assert host.deck.sound is None and host.player.position == pytest.approx(0.5, abs=0.001), "a click means A and B"
 

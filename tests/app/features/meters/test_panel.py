@@ -27,21 +27,21 @@ def test_live_figures_and_curve(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.show_telemetry(telemetry(1, 0.5, None))
-    assert meters._factor.text() == "–"
+    assert meters.factor.text() == "–"
     meters.show_telemetry(telemetry(1, 1.0, 0.62))
     meters.show_telemetry(telemetry(1, 1.5, 0.55))
-    assert meters._factor.text() == "0.55"
-    assert list(meters._plot.series[0].y) == [0.62, 0.55]
-    assert meters._figures["step"]._value.text() == "4 of 8"
-    assert meters._figures["first"]._value.text() == "0.40 s"
+    assert meters.factor.text() == "0.55"
+    assert list(meters.plot.series[0].y) == [0.62, 0.55]
+    assert meters.figures["step"].value.text() == "4 of 8"
+    assert meters.figures["first"].value.text() == "0.40 s"
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
-    assert list(meters._plot.series[0].y) == [0.9], "another job begins another curve"
+    assert list(meters.plot.series[0].y) == [0.9], "another job begins another curve"
 
 
 def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
-    pause = meters._figures["pause"]._value
+    pause = meters.figures["pause"].value
     meters.show_telemetry(telemetry(1, 0.5, 0.6))
     assert pause.text() == "0.00 s"
     meters.show_telemetry(telemetry(1, 1.0, 0.6), (1, 0.42))
@@ -57,37 +57,37 @@ def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(qtbot: QtBot) -> Non
     qtbot.addWidget(meters)
     meters.show_telemetry(telemetry(7, 0.5, 0.6))
     meters.forget(6, "cancelled")
-    assert meters._factor.text() == "0.60", "that was another job"
+    assert meters.factor.text() == "0.60", "that was another job"
     meters.forget(7, "cancelled")
-    assert (meters._factor.text(), meters._factor_note.text()) == ("–", "The last synthesis was cancelled")
-    assert {name: one._value.text() for name, one in meters._figures.items() if name != "device"} == dict.fromkeys(
-        (name for name in meters._figures if name != "device"), "–"
+    assert (meters.factor.text(), meters.factor_note.text()) == ("–", "The last synthesis was cancelled")
+    assert {name: one.value.text() for name, one in meters.figures.items() if name != "device"} == dict.fromkeys(
+        (name for name in meters.figures if name != "device"), "–"
     )
-    assert list(meters._plot.series[0].y) == []
+    assert list(meters.plot.series[0].y) == []
 
 
 def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.show_telemetry(telemetry(1, 0.1, 1.4))
-    assert (meters._factor.text(), meters._factor_note.text()) == ("1.40", "running estimate")
-    assert "estimate from the steps done" in meters._factor.toolTip()
+    assert (meters.factor.text(), meters.factor_note.text()) == ("1.40", "running estimate")
+    assert "estimate from the steps done" in meters.factor.toolTip()
     meters.show_take(take(2.0))
-    assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: F5 mini, last take")
-    assert "estimate" not in meters._factor.toolTip()
+    assert (meters.factor.text(), meters.factor_note.text()) == ("1.00", "measured: F5 mini, last take")
+    assert "estimate" not in meters.factor.toolTip()
 
 
 def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.show_comparison(take(2.0), take(1.0), "B is 2.00× as fast as A (one run each)")
-    assert meters._speed_up.text() == "B is 2.00× as fast as A (one run each)"
+    assert meters.speed_up.text() == "B is 2.00× as fast as A (one run each)"
     meters.show_comparison(take(2.0), take(1.0))
-    assert "backbone 1.70 s" in meters._parts["A"].toolTip()
+    assert "backbone 1.70 s" in meters.parts["A"].toolTip()
     meters.show_comparison(take(2.0), None)
-    assert meters._speed_up.text() == ""
+    assert meters.speed_up.text() == ""
     meters.show_take(take(2.0))
-    assert meters._figures["memory"]._value.text() == "3.00 GiB"
+    assert meters.figures["memory"].value.text() == "3.00 GiB"
 
 
 def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
@@ -95,35 +95,35 @@ def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     qtbot.addWidget(meters)
     live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12, 0.03)
     meters.show_telemetry(live)
-    assert meters._figures["rate"]._name.text() == "Tokens/s"
-    assert meters._figures["rate"]._value.text() == "52.5"
-    assert meters._figures["step"]._value.text() == "41 of about 120"
-    assert meters._figures["gap"]._value.text() == "0.12 s"
-    assert meters._figures["pause"]._value.text() == "0.03 s"
-    assert meters._figures["first"]._value.text() == "0.31 s"
+    assert meters.figures["rate"].name.text() == "Tokens/s"
+    assert meters.figures["rate"].value.text() == "52.5"
+    assert meters.figures["step"].value.text() == "41 of about 120"
+    assert meters.figures["gap"].value.text() == "0.12 s"
+    assert meters.figures["pause"].value.text() == "0.03 s"
+    assert meters.figures["first"].value.text() == "0.31 s"
     spoken = replace(take(2.0), measurements=Measurements(3.0, 2.0, 0.4, 0.25, 0.1, 2.0, 0.5, tokens=90))
     meters.show_take(spoken)
-    assert meters._figures["rate"]._value.text() == "45.0"
-    assert meters._figures["gap"]._value.text() == "0.25 s"
-    assert meters._figures["pause"]._value.text() == "–"
+    assert meters.figures["rate"].value.text() == "45.0"
+    assert meters.figures["gap"].value.text() == "0.25 s"
+    assert meters.figures["pause"].value.text() == "–"
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, pause_seconds=0.0)))
-    assert meters._figures["pause"]._value.text() == "0.00 s"
-    assert meters._figures["streaming"]._value.text() == "exact"
+    assert meters.figures["pause"].value.text() == "0.00 s"
+    assert meters.figures["streaming"].value.text() == "exact"
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
-    assert meters._figures["streaming"]._value.text() == "-24 dB"
+    assert meters.figures["streaming"].value.text() == "-24 dB"
     meters.show_take(take(2.0))
-    assert meters._figures["streaming"]._value.text() == "–"
+    assert meters.figures["streaming"].value.text() == "–"
     meters.show_comparison(spoken, None)
-    assert "45 tokens/s" in meters._summaries["A"].text()
-    assert meters._summaries["A"].text().endswith("TTFA 0.40 s")
+    assert "45 tokens/s" in meters.summaries["A"].text()
+    assert meters.summaries["A"].text().endswith("TTFA 0.40 s")
     meters.show_comparison(spoken, replace(spoken, metrics=Metrics(timbre_distance=0.314)))
-    assert meters._summaries["B"].text().endswith("TTFA 0.40 s · timbre 0.31 dB from its baseline")
+    assert meters.summaries["B"].text().endswith("TTFA 0.40 s · timbre 0.31 dB from its baseline")
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
-    assert meters._figures["rate"]._name.text() == "Steps/s"
+    assert meters.figures["rate"].name.text() == "Steps/s"
 
 
 def test_plots_follow_the_theme(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.set_colours(DARK)
-    assert meters._plot.view.backgroundBrush().color().name() == DARK.base
+    assert meters.plot.view.backgroundBrush().color().name() == DARK.base

@@ -58,12 +58,13 @@ def test_the_text_of_the_other_model_goes_with_it(borrowed_window: MainWindow) -
     setup = borrowed_window.panels["setup"]
     before = setup.model_choice.note.text()
     choose(borrowed_window, MISSING)
-    assert "does not come with Paretone" in setup.model_choice.note.text()
-    assert setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.load.isVisibleTo(setup)
-    assert setup._cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
+    assert "does not come with Paretone (licence of the weights: CC-BY-NC-4.0)" in setup.model_choice.note.text()
+    assert setup.model_choice.folder.isVisibleTo(setup) and setup.model_choice.download.isVisibleTo(setup)
+    assert borrowed_window.state.selection.model_id == "f5-mini" and not setup.model_choice.load.isVisibleTo(setup)
+    assert setup.cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
     choose(borrowed_window, borrowed_window.state.selection.model_id)
     assert setup.model_choice.note.text() == before
-    assert "steps" in setup._cost.text()
+    assert "steps" in setup.cost.text()
     assert not setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.keep.isVisibleTo(setup)
 
 

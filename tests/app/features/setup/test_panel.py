@@ -92,16 +92,16 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
 
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
-    assert "shown after calibration" in panel._cost.text()
+    assert "shown after calibration" in panel.cost.text()
     for name, used in (("ditreducio", False), ("steps", True)):
         panel.techniques.groups[name].setChecked(used)
-    assert "shown after one baseline" in panel._cost.text(), "nothing has to be calibrated"
+    assert "shown after one baseline" in panel.cost.text(), "nothing has to be calibrated"
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
     state = calibrated(presenter)
-    assert f"{percent(state.cost.ops_ratio, 1)}" in panel._cost.text()
+    assert f"{percent(state.cost.ops_ratio, 1)}" in panel.cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
-    assert "no technique in use" in panel._cost.text()
+    assert "no technique in use" in panel.cost.text()
 
 
 def test_megatts3_has_its_own_knobs_voices_and_techniques(
@@ -297,7 +297,7 @@ def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, p
     assert "number of steps 4, but 7" in reason.text()
     assert reason.isVisibleTo(panel)
     assert state.availability.why_not_accelerate() == reason.text()
-    assert reason.text() in panel._cost.text()
+    assert reason.text() in panel.cost.text()
     state.selection.set_knob("steps", "steps", STEPS)
     assert not reason.isVisibleTo(panel)
 
@@ -308,11 +308,11 @@ def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Pres
     state.selection.switch("steps", True)
     state.selection.set_knob("steps", "steps", 2)
     assert state.cost.ops_ratio == pytest.approx(2 / STEPS)
-    assert "<b>50.0 %</b>" in panel._cost.text()
+    assert "<b>50.0 %</b>" in panel.cost.text()
     give_weights(presenter)
     state.selection.switch("guidance_free", True)
     assert state.cost.ops_ratio == pytest.approx(1 / STEPS)
-    assert "<b>25.0 %</b>" in panel._cost.text()
+    assert "<b>25.0 %</b>" in panel.cost.text()
 
 
 def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter: Presenter) -> None:
@@ -356,17 +356,17 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
     presenter.state.selection.switch("guidance_free", True)
     assert not guidance.isEnabled()
     assert "guidance in its weights" in guidance.toolTip()
-    assert "guidance in its weights" in panel._notes.text()
+    assert "guidance in its weights" in panel.notes.text()
     presenter.state.selection.switch("guidance_free", False)
     assert guidance.isEnabled()
-    assert not panel._notes.isVisibleTo(panel)
+    assert not panel.notes.isVisibleTo(panel)
 
 
 def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPanel, presenter: Presenter) -> None:
     presenter.state.selection.info = replace(presenter.state.selection.info, trained_guidance=0.5)
     presenter.state.selection.model_changed.emit()
     assert not panel.sampler.editor("guidance").isEnabled()
-    assert "w = 0.50" in panel._notes.text()
+    assert "w = 0.50" in panel.notes.text()
     presenter.state.selection.switch("guidance_free", True)
     assert "already CFG-free" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
@@ -374,8 +374,8 @@ def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPane
 
 def test_no_guidance_is_called_what_it_is(panel: SetupPanel, presenter: Presenter) -> None:
     presenter.state.selection.set_option("guidance", 0.0)
-    assert panel._notes.text() == NO_GUIDANCE["flow"]
-    assert panel._notes.isVisibleTo(panel)
+    assert panel.notes.text() == NO_GUIDANCE["flow"]
+    assert panel.notes.isVisibleTo(panel)
 
 
 def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:

@@ -118,7 +118,7 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
     meters = window.features["meters"].meters
-    assert "5 repeats" in meters._summaries["A"].text()
+    assert "5 repeats" in meters.summaries["A"].text()
     (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == "Repeat ×5"]
     shared_posts.hold_at(Progress, 3)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -134,4 +134,4 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     assert len(kept.repeats) == 7, "those that were finished before the cancel count"
     assert window.results.library.summary(take.id).repeats == kept.repeats
     assert "after 2 of 5 repeats, which are kept: its times are now those of 7 repeats" in window.notices.banner.text
-    assert "7 repeats" in meters._summaries["A"].text()
+    assert "7 repeats" in meters.summaries["A"].text()

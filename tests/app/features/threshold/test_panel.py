@@ -66,7 +66,7 @@ def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
 
 
 def shown_share(panel: ThresholdPanel) -> str:
-    return panel._figures["Skipped"].text()
+    return panel.figures["Skipped"].text()
 
 
 # --- Exact or predicted ----------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
         panel.set_threshold(threshold)
         table = record.derive(threshold).table
         ratio = table.ops_ratio(OPERATIONS)
-        assert [one.text() for one in panel._figures.values()] == [
+        assert [one.text() for one in panel.figures.values()] == [
             f"{percent(table.skipped_share, 1)}",
             f"{percent(ratio, 1)}",
             f"{1 / ratio:.2f}×",

@@ -219,7 +219,7 @@ def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, result
     go(window, key_of(panel, ("ditreducio",)))
     shown = strategy._reference
     assert shown in tables.values() and shown.steps == 4
-    assert "Chosen point, not in use" in strategy._headline.text()
+    assert "Chosen point, not in use" in strategy.headline.text()
     go(window, key_of(panel, ("ditreducio", "steps")))
     assert strategy._reference.steps == 2
     go(window, key_of(panel, ("ditreducio",), of_study=False))

@@ -258,7 +258,7 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([1, 0.55, 0.37])
     assert list(curves.validation.curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
     assert list(curves.validation.curves[1].getData()[1]) == pytest.approx([1, 0.25])
-    assert "75 %" in curves._legend.text()
+    assert "75 %" in curves.legend.text()
 
 
 def test_a_resumed_run_takes_the_place_of_what_it_repeats(curves: TrainingCurves) -> None:
@@ -281,8 +281,8 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
     assert list(curves.loss.curves[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([-3, -3])
     assert list(curves.validation.curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
-    assert "nats" in curves._legend.text()
-    assert "attention" in curves._losses.text()
+    assert "nats" in curves.legend.text()
+    assert "attention" in curves.losses.text()
 
 
 def test_a_term_that_is_taken_now_and_then_has_a_mean_of_its_own(curves: TrainingCurves) -> None:

@@ -53,7 +53,7 @@ def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot
     tick(panel, qtbot, 2)
     panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
     wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
-    assert "2 sentences × 2 voices = 4 to speak" in panel._count.text()
+    assert "2 sentences × 2 voices = 4 to speak" in panel.count.text()
     assert panel.chosen == wanted
     assert panel.can.measure.isEnabled() and panel.can.calibrate.isEnabled()
     qtbot.keyClick(panel.combine, Qt.Key.Key_Down)
@@ -132,7 +132,7 @@ def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, windo
     window.features["strategy"].state.calibrate_on((shown.chosen[0],))
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     press(window, shown.measure_button, qtbot)
-    report = shown._report
+    report = shown.report
     assert [one.sentence.text for one in report.calibrated] == [shown.chosen[0].text.rstrip(".")]
     assert [one.sentence.text for one in report.unseen] == [shown.chosen[1].text.rstrip(".")]
     assert shown.table.rowCount() == 2

@@ -18,18 +18,18 @@ from safetensors.torch import save_file
 from paretone.errors import Cancelled, CheckpointError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
-from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.base import Synthesis, Voice
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.networks.causal import CausalConfig
-from paretone.observer import Observer
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
+from tests.engine.recorder import Follower, collected
 
 MODEL = "CosyVoice2-0.5B"
 TEXT = "Rain comes tomorrow."
@@ -72,14 +72,7 @@ def speech_tokens(said: Synthesis) -> tuple[int, ...]:
 
 @pytest.mark.slow
 def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
-    pieces: list[Piece] = []
-    speech = stream(model, TEXT, voice, setting())
-    while True:
-        try:
-            pieces.append(next(speech))
-        except StopIteration as end:
-            said = end.value
-            break
+    pieces, said = collected(stream(model, TEXT, voice, setting()))
     # 24 kHz; one token is 40 ms.
     tokens = speech_tokens(said)
     assert len(said.samples) == 960 * len(tokens) and set(tokens) <= set(range(CODES))
@@ -102,13 +95,7 @@ def test_streamed_audio_is_that_of_the_whole(model: CosySpeech, voice: Voice) ->
 
 @pytest.mark.slow
 def test_without_streaming_the_same_comes_in_one_piece(model: CosySpeech, voice: Voice) -> None:
-    pieces, speech = [], stream(model, TEXT, voice, setting(stream=False))
-    while True:
-        try:
-            pieces.append(next(speech))
-        except StopIteration as end:
-            said = end.value
-            break
+    pieces, said = collected(stream(model, TEXT, voice, setting(stream=False)))
     assert len(pieces) == 1
     np.testing.assert_allclose(said.samples, speak(model, voice).samples, atol=1e-4)
 
@@ -148,16 +135,8 @@ def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
 
 @pytest.mark.slow
 def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
-    class Impatient(Observer):
-        checks = 0
-
-        def check(self) -> None:
-            self.checks += 1
-            if self.checks > 20:
-                raise Cancelled
-
     with pytest.raises(Cancelled):
-        synthesise(model, TEXT, voice, setting(), (), Impatient())
+        synthesise(model, TEXT, voice, setting(), (), Follower(cancel_at=21))
     assert len(speak(model, voice, "Go on.").samples) > 0
 
 

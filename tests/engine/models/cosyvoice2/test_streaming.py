@@ -38,6 +38,7 @@ from tests.engine.models.cosyvoice2.small_release import (
     small_speech,
     small_vocoder,
 )
+from tests.workload import crossed
 
 TOLERANCE = 1e-4
 SPEECH = small_speech(34)
@@ -136,8 +137,7 @@ def streamed_mel(flow: TokenToMel, prompt: AcousticPrompt, sizes: tuple[int, ...
     return [*parts, stream.finish()]
 
 
-@pytest.mark.parametrize("prompt", [0, 5, 7, 12])
-@pytest.mark.parametrize("sizes", [(1,) * 34, (34,), (8, 20, 6), (33, 1)])
+@pytest.mark.parametrize(("prompt", "sizes"), crossed([0, 5, 7, 12], [(1,) * 34, (34,), (8, 20, 6), (33, 1)]))
 def test_streamed_frames_are_those_of_the_whole(flow: TokenToMel, prompt: int, sizes: tuple[int, ...]) -> None:
     whole = MelStream(flow, small_prompt(prompt)).whole(SPEECH)
     parts = torch.cat(streamed_mel(flow, small_prompt(prompt), sizes), dim=-1)

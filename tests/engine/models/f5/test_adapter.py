@@ -22,6 +22,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted, stream
 from paretone.techniques.ditreducio.table import StrategyTable
+from tests.engine.recorder import collected
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
@@ -47,13 +48,8 @@ def quick(**changes: object) -> Setting:
 
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
     """All pieces, and the synthesis."""
-    pieces = []
-    speech = stream(model, text, who or voice(), of, tables, observer or Recorder())
-    while True:
-        try:
-            pieces.append(next(speech).samples)
-        except StopIteration as end:
-            return pieces, end.value
+    pieces, whole = collected(stream(model, text, who or voice(), of, tables, observer or Recorder()))
+    return [one.samples for one in pieces], whole
 
 
 def test_pieces_put_together_are_the_synthesis(model: SpeechModel) -> None:

@@ -27,8 +27,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.models.blockwise import prepare
-from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit
+from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, prepare, small_dit
 
 TOLERANCE = 1e-5
 FRAMES = 37

@@ -22,6 +22,7 @@ from paretone.models.f5.checkpoint import (
     read_f5_checkpoint,
 )
 from paretone.models.f5.config import VARIANTS, BackboneConfig
+from tests.workload import crossed
 
 TINY = BackboneConfig(
     "DiT",
@@ -270,26 +271,28 @@ def test_checkpoints_of_a_training_come_newest_first(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(caught.value)).files == caught.value.files
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
 @pytest.mark.parametrize(
-    ("before", "within"),
-    [
-        ("", "transformer."),
-        ("module.", "transformer."),
-        ("_orig_mod.", "transformer."),
-        ("", "transformer._orig_mod."),
-        ("module._orig_mod.", "transformer."),
-        ("ema_model.", "transformer._orig_mod."),
-        ("ema_model.module.", "transformer."),
-        ("ema_model._orig_mod.module.", "transformer.module."),
-        ("model.", "transformer."),
-    ],
+    ("names", "suffix", "wrapper"),
+    crossed(
+        [
+            ("", "transformer."),
+            ("module.", "transformer."),
+            ("_orig_mod.", "transformer."),
+            ("", "transformer._orig_mod."),
+            ("module._orig_mod.", "transformer."),
+            ("ema_model.", "transformer._orig_mod."),
+            ("ema_model.module.", "transformer."),
+            ("ema_model._orig_mod.module.", "transformer.module."),
+            ("model.", "transformer."),
+        ],
+        [".pt", ".pth", ".ckpt"],
+        ["", "ema_model_state_dict", "model_state_dict", "state_dict"],
+    ),
 )
-@pytest.mark.parametrize("wrapper", ["", "ema_model_state_dict", "model_state_dict", "state_dict"])
 def test_names_that_a_training_has_wrapped_are_those_of_the_release(
-    tmp_path: Path, tiny_variants: None, suffix: str, before: str, within: str, wrapper: str
+    tmp_path: Path, tiny_variants: None, names: tuple[str, str], suffix: str, wrapper: str
 ) -> None:
-    plain = weights_of(TINY)
+    plain, (before, within) = weights_of(TINY), names
     weights = {f"{before}{within}{name.removeprefix('transformer.')}": value for name, value in plain.items()}
     if before.startswith("ema_model."):
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(7)}

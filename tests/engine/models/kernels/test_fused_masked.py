@@ -130,48 +130,34 @@ def test_fewer_bits_against_float32(network: MaskedNetwork, precision: str) -> N
         assert (first.argmax(-1) == second.argmax(-1)).float().mean() > 0.9
 
 
-def test_a_prefix_that_is_computed_again_at_every_step_changes_nothing(network: MaskedNetwork) -> None:
-    fused = FusedMasked.of(network)
-    frozen, plain = KeptPrefixRun(fused, request(), 2.0, 1), fused.begin(request(), 2.0)
+def partial_run(kind: type, network: MaskedNetwork, every: int) -> KeptPrefixRun | ReusedLayersRun:
+    """A run of which only every so many steps are whole."""
+    layers = (range(1, len(network.llm.layers) - 1),) if kind is ReusedLayersRun else ()
+    return kind(FusedMasked.of(network), request(), 2.0, every, *layers)
+
+
+@pytest.mark.parametrize("kind", [KeptPrefixRun, ReusedLayersRun])
+def test_whole_steps_change_nothing(network: MaskedNetwork, kind: type) -> None:
+    run, plain = partial_run(kind, network, 1), FusedMasked.of(network).begin(request(), 2.0)
     for seed in range(3):
         expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
-        assert torch.equal(frozen.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
-    assert frozen.operations == plain.operations
+        assert torch.equal(run.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
+    assert run.operations == plain.operations
 
 
 @pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
-def test_a_frozen_prefix_is_exact_as_long_as_the_canvas_stays(network: MaskedNetwork, guide: Guide) -> None:
-    run = KeptPrefixRun(FusedMasked.of(network), request(), 2.0, 3)
-    first = run.scores(canvas(0), 0, FRAMES, guide)
-    spent = run.operations
-    close(run.scores(canvas(0), 0, FRAMES, guide), first)
-    assert run.operations - spent < 0.8 * spent
-    close(run.scores(canvas(0), 3, 8, guide), first[:, 3:8])
-    # The fourth step computes everything again, for another canvas too.
-    fresh = FusedMasked.of(network).begin(request(), 2.0)
-    close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
-    assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))
-
-
-def test_layers_that_all_run_change_nothing(network: MaskedNetwork) -> None:
-    fused = FusedMasked.of(network)
-    reused, plain = ReusedLayersRun(fused, request(), 2.0, 1, range(1, 2)), fused.begin(request(), 2.0)
-    for seed in range(3):
-        expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
-        assert torch.equal(reused.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
-    assert reused.operations == plain.operations
-
-
-@pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
-def test_reused_layers_are_exact_as_long_as_the_canvas_stays(network: MaskedNetwork, guide: Guide) -> None:
-    run = ReusedLayersRun(FusedMasked.of(network), request(), 2.0, 3, range(1, len(network.llm.layers) - 1))
+@pytest.mark.parametrize(("kind", "share"), [(KeptPrefixRun, 0.8), (ReusedLayersRun, 0.9)])
+def test_partial_steps_are_exact_as_long_as_the_canvas_stays(
+    network: MaskedNetwork, kind: type, share: float, guide: Guide
+) -> None:
+    run = partial_run(kind, network, 3)
     first = run.scores(canvas(0), 0, FRAMES, guide)
     whole, spent = run.rows_of_last(guide), run.operations
     close(run.scores(canvas(0), 0, FRAMES, guide), first)
-    assert run.operations - spent < 0.9 * spent
+    assert run.operations - spent < share * spent
     assert run.rows_of_last(guide) < run.rows_of(guide) < whole
     close(run.scores(canvas(0), 3, 8, guide), first[:, 3:8])
-    # The fourth step computes all layers again, for another canvas too.
+    # The fourth step computes everything again, for another canvas too.
     fresh = FusedMasked.of(network).begin(request(), 2.0)
     close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
     assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))

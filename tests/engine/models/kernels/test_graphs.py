@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,9 +27,60 @@ from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
-from tests.engine.models.kernels.replaying import Again, Told, flow, graphs, language, masked
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
+
+
+class Again:
+    """Records by running again; counts how often it recorded and replayed."""
+
+    def __init__(self) -> None:
+        self.recorded = self.replayed = 0
+
+    def __call__(self, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        output = run()
+        self.recorded += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            output.copy_(run())
+
+        return replay, output
+
+
+class Told(Observer):
+    """Keeps the lines that a take is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def status(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def graphs(**knobs: object) -> UsedTechnique:
+    return UsedTechnique("graphs", Values({"bucket": 64, "most": 8} | knobs))
+
+
+def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
+    model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
+    model._graphs = GraphCache(record)
+    return model
+
+
+def language(root: Path, record: Callable):
+    model = speaking.load(root)
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = GraphCache(record)
+    return model
+
+
+def masked(tmp_path: Path, record: Callable):
+    model = load_model("OmniVoice", folder=str(small_release.write_release(tmp_path / "model")), device="cpu")
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = GraphCache(record)
+    return model
+
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA graphics card")
 
@@ -175,10 +227,9 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
 
 
 # --- What is refused --------------------------------------------------------------------------------------------------
-def test_a_device_without_graphs_is_refused():
-    model = load_model("f5-mini", device="cpu")
-    setting = Setting("f5-mini").with_technique(graphs())
-    assert "CUDA graphs need an NVIDIA GPU" in (problem(model.info, setting) or "")
+def test_a_device_without_graphs_is_refused(tmp_path):
+    info = speaking.load(write_model(tmp_path / "model")).info
+    assert "CUDA graphs need an NVIDIA GPU" in (problem(info, speaking.setting(graphs())) or "")
 
 
 @pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block", "dual_block_cache"])
@@ -221,14 +272,21 @@ def spoken(model, setting: Setting, text: str = "One sentence."):
     return synthesise(model, text, small_speech.VOICE, setting)
 
 
+def compared(plain: Setting, variant: str = "", text: str = "One sentence.", atol: float = 1e-5, **knobs: object):
+    """A flow model that has said the same without and with recordings: it, what records, and both syntheses."""
+    record = Again()
+    model = flow(record, variant)
+    expected = spoken(model, plain, text)
+    assert record.recorded == 0
+    found = spoken(model, plain.with_technique(graphs(**knobs)), text)
+    np.testing.assert_allclose(found.samples, expected.samples, atol=atol)
+    return model, record, expected, found
+
+
 @pytest.mark.parametrize("bucket", [1, 32])
 @pytest.mark.parametrize("options", [{}, {"guidance": 0.0}, {"solver": "midpoint"}])
 def test_flow_models_say_the_same(bucket, options):
-    record = Again()
-    plain = small_speech.setting(4, **options)
-    expected = spoken(flow(record), plain)
-    found = spoken(flow(record), plain.with_technique(graphs(bucket=bucket)))
-    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    _, record, expected, found = compared(small_speech.setting(4, **options), bucket=bucket)
     assert record.recorded == 1
     assert record.replayed == (8 if options.get("solver") == "midpoint" else 4)
     assert found.measurements.ops_ratio == expected.measurements.ops_ratio
@@ -248,53 +306,38 @@ def test_what_is_recorded_outside_of_a_take_is_told_to_none():
 
 def test_the_flat_transformer_of_e2_says_the_same():
     """Its convolutions would see padding, so every length has a separate recording."""
-    record = Again()
-    plain = small_speech.setting(4)
-    expected = spoken(flow(record, "flat"), plain)
-    found = spoken(flow(record, "flat"), plain.with_technique(graphs(bucket=32)))
-    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    _, record, _, found = compared(small_speech.setting(4), "flat", bucket=32)
     assert (record.recorded, record.replayed) == (1, 4)
     assert any("of an evaluation of 22 frames" in note for note in found.notes)
 
 
 def test_passages_share_recordings():
-    record = Again()
-    model = flow(record)
-    setting = small_speech.setting(3).with_technique(graphs(bucket=32))
-    plain = spoken(flow(record), small_speech.setting(3), "One. Two. Three.")
-    found = spoken(model, setting, "One. Two. Three.")
-    np.testing.assert_allclose(found.samples, plain.samples, atol=1e-5)
+    chosen = small_speech.setting(3)
+    model, record, _, _ = compared(chosen, text="One. Two. Three.", bucket=32)
     assert record.recorded == 1 and record.replayed == 9
-    assert not any("Recording" in note for note in spoken(model, setting).notes), "it is there already"
+    again = spoken(model, chosen.with_technique(graphs(bucket=32)))
+    assert not any("Recording" in note for note in again.notes), "it is there already"
 
 
 def test_guided_and_unguided_evaluations_have_recordings_of_their_own():
-    record = Again()
     interval = UsedTechnique("guidance_interval", Values(steps=2))
-    plain = small_speech.setting(5).with_technique(interval)
-    expected = spoken(flow(record), plain)
-    found = spoken(flow(record), plain.with_technique(graphs()))
-    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
-    assert record.recorded == 2
+    assert compared(small_speech.setting(5).with_technique(interval))[1].recorded == 2
+
+
+def test_half_precision_is_recorded_too():
+    half = UsedTechnique("precision", Values(precision="bfloat16"))
+    assert compared(small_speech.setting(3).with_technique(half), atol=1e-4, bucket=1)[1].replayed == 3
 
 
 def test_a_failed_recording_falls_back():
     def fails(run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         raise RuntimeError("no room")
 
-    found = spoken(flow(fails), small_speech.setting(3).with_technique(graphs()))
-    expected = spoken(flow(fails), small_speech.setting(3))
+    found, expected = (
+        spoken(flow(fails), one) for one in (small_speech.setting(3).with_technique(graphs()), small_speech.setting(3))
+    )
     np.testing.assert_array_equal(found.samples, expected.samples)
     assert any("(no room), so it ran without one" in note for note in found.notes)
-
-
-def test_half_precision_is_recorded_too():
-    record = Again()
-    half = UsedTechnique("precision", Values(precision="bfloat16"))
-    plain = small_speech.setting(3).with_technique(half)
-    expected = spoken(flow(record), plain)
-    found = spoken(flow(record), plain.with_technique(graphs(bucket=1)))
-    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-4)
 
 
 def test_a_recording_keeps_what_it_is_of():
@@ -390,7 +433,11 @@ def say(model, chosen: Setting, text: str = small_release.TEXT):
     return synthesise(model, text, voice("", "OmniVoice"), chosen)
 
 
-@pytest.mark.parametrize("bucket", [1, 32])
+@pytest.fixture(scope="module")
+def omnivoice(tmp_path_factory: pytest.TempPathFactory):
+    return masked(tmp_path_factory.mktemp("graphs"), Again())
+
+
 @pytest.mark.parametrize(
     "techniques",
     [
@@ -401,27 +448,27 @@ def say(model, chosen: Setting, text: str = small_release.TEXT):
         (replace(BLOCKS, knobs=BLOCKS.knobs.replace(look_ahead=0)),),
     ],
 )
-def test_masked_models_say_the_same(tmp_path, techniques, bucket):
-    record = Again()
+def test_masked_models_say_the_same(omnivoice, techniques):
     plain = small_release.setting(*techniques)
-    recorded = plain.with_technique(graphs(bucket=bucket, most=16))
-    model = masked(tmp_path, record)
-    expected, found = say(model, plain), say(model, recorded)
-    for one, other in zip(expected.trace.demasking.passages, found.trace.demasking.passages, strict=True):
-        np.testing.assert_array_equal(one.codes, other.codes)
-        np.testing.assert_array_equal(one.order, other.order)
-    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
-    assert record.replayed == found.measurements.evaluations, "every step is a recorded one"
-    assert found.measurements.ops_ratio == pytest.approx(expected.measurements.ops_ratio)
-    kept = record.recorded
-    again = say(model, recorded)
-    np.testing.assert_allclose(again.samples, expected.samples, atol=1e-5)
-    assert record.recorded == kept
+    expected = say(omnivoice, plain)
+    for bucket in (1, 32):
+        record, chosen = Again(), plain.with_technique(graphs(bucket=bucket, most=16))
+        omnivoice._graphs = GraphCache(record)
+        found = say(omnivoice, chosen)
+        for one, other in zip(expected.trace.demasking.passages, found.trace.demasking.passages, strict=True):
+            np.testing.assert_array_equal(one.codes, other.codes)
+            np.testing.assert_array_equal(one.order, other.order)
+        np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+        assert record.replayed == found.measurements.evaluations, "every step is a recorded one"
+        assert found.measurements.ops_ratio == pytest.approx(expected.measurements.ops_ratio)
+        kept = record.recorded
+        np.testing.assert_allclose(say(omnivoice, chosen).samples, expected.samples, atol=1e-5)
+        assert record.recorded == kept
 
 
-def test_texts_and_blocks_of_masked_models_share_recordings(tmp_path):
-    record = Again()
-    model, plain = masked(tmp_path, record), small_release.setting()
+def test_texts_and_blocks_of_masked_models_share_recordings(omnivoice):
+    model, record, plain = omnivoice, Again(), small_release.setting()
+    model._graphs = GraphCache(record)
     texts = (small_release.TEXT, "Rice is often served cold.", "Rice is served.")
     lengths = set()
     for text in texts:

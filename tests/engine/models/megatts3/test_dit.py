@@ -20,7 +20,7 @@ from paretone.models.megatts3.phones import PhoneEncoder, RelativeAttention
 from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.setting.knobs import defaults
-from tests.engine.models.blockwise import prepare
+from tests.engine.models.f5.plain_dit import prepare
 from tests.engine.models.megatts3.plain_dit import (
     SMALL,
     Inputs,

@@ -255,12 +255,6 @@ def test_no_phones_are_the_texts_fault(model: GraphemeModel) -> None:
         model("?")
 
 
-def test_without_transformers_the_extra_is_named(grapheme_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(CheckpointError, match=r"paretone\[megatts3\]"):
-        GraphemeModel.load(grapheme_folder)
-
-
 def test_folders_that_are_not_complete_or_of_another_model_are_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json is missing"):
         GraphemeModel.load(tmp_path)

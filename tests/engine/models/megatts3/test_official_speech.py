@@ -5,19 +5,22 @@ Its parts are small and have random weights, in the official layout: what they s
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from paretone.errors import AudioError, CheckpointError, SettingError, TextError
+from paretone.errors import Cancelled, CheckpointError, SettingError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.adapter import MegaSpeech
+from paretone.models.megatts3.checkpoint import OfficialFolder, read_part
 from paretone.models.megatts3.duration_model import DurationModel
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES
@@ -25,7 +28,144 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
+from tests.engine.models.megatts3.small_release import (
+    SMALL_ALIGNER,
+    SMALL_DIT,
+    SMALL_WAVVAE,
+    TRANSFORMER_CONFIG,
+    save_checkpoint,
+    write_config,
+    write_folder,
+    write_release,
+)
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    write_release(tmp_path)
+    return tmp_path
+
+
+def weights_of(path: Path, name: str) -> dict[str, torch.Tensor]:
+    return dict(torch.load(path, weights_only=True)["state_dict"][name])
+
+
+def test_a_whole_release_loads_with_its_sizes(release: Path) -> None:
+    folder = OfficialFolder(release)
+    folder.require_parts()
+    assert folder.window() == 1200
+    assert folder.backbone().config == SMALL_DIT
+    assert folder.aligner().config == SMALL_ALIGNER
+    assert folder.duration_model().config.width == 48
+    assert folder.wavvae().config == SMALL_WAVVAE
+    assert folder.wavvae().encoder is None
+
+
+def test_weights_are_those_of_the_file(release: Path) -> None:
+    folder = OfficialFolder(release)
+    stored = weights_of(release / "aligner_lm/model_only_last.ckpt", "model")
+    assert all(torch.equal(value, stored[name]) for name, value in folder.aligner().state_dict().items())
+    stored = weights_of(release / "wavvae/decoder.ckpt", "model_gen")
+    fused = folder.wavvae().state_dict()["decoder.model_up.1.weight"]
+    norm = stored["decoder.model_up.1.weight_v"].flatten(1).norm(dim=1)
+    assert torch.allclose(fused.flatten(1).norm(dim=1), stored["decoder.model_up.1.weight_g"].flatten().abs())
+    assert norm.min() > 0
+
+
+def test_an_encoder_of_the_users_is_taken_where_upstream_looks_for_it(tmp_path: Path) -> None:
+    write_release(tmp_path, encoder=True)
+    assert OfficialFolder(tmp_path).wavvae().encoder is not None
+
+
+def test_parts_that_are_missing_are_named(release: Path) -> None:
+    (release / "g2p").rmdir()
+    with pytest.raises(CheckpointError, match="lacks g2p"):
+        OfficialFolder(release).require_parts()
+    with pytest.raises(CheckpointError, match=r"lacks diffusion_transformer, aligner_lm.*g2p"):
+        OfficialFolder(release / "nowhere").require_parts()
+
+
+PARTS = [
+    ("backbone", "diffusion_transformer/model_only_last.ckpt", "dit", "encoder.layers.1.attention.wq.bias"),
+    ("aligner", "aligner_lm/model_only_last.ckpt", "model", "decoder.blocks.0.cross_attn.out.bias"),
+    ("duration_model", "duration_lm/model_only_last.ckpt", "dur_model", "layers.0.op.ffn.ffn_2.bias"),
+    ("wavvae", "wavvae/decoder.ckpt", "model_gen", "latent_upsampler.upsample.3.weight_v"),
+]
+
+
+@pytest.mark.parametrize(("part", "file", "name", "weight"), PARTS)
+def test_every_part_is_read_strictly(release: Path, part: str, file: str, name: str, weight: str) -> None:
+    whole = weights_of(release / file, name)
+    read = getattr(OfficialFolder(release), part)
+    save_checkpoint(release / file, name, {key: value for key, value in whole.items() if key != weight})
+    with pytest.raises(CheckpointError, match=f"1 weight missing: {weight}"):
+        read()
+    save_checkpoint(release / file, name, whole | {"surplus.weight": torch.zeros(2)})
+    with pytest.raises(CheckpointError, match=r"1 weight unexpected: surplus\.weight"):
+        read()
+    save_checkpoint(release / file, name, whole | {weight: torch.full_like(whole[weight], float("nan"))})
+    with pytest.raises(CheckpointError, match="not numbers"):
+        read()
+    save_checkpoint(release / file, "something_else", whole)
+    with pytest.raises(CheckpointError, match=f"no weights under state_dict/{name}"):
+        read()
+    (release / file).unlink()
+    with pytest.raises(CheckpointError, match="is missing"):
+        read()
+
+
+def test_wrappers_of_training_tools_are_taken_off(release: Path) -> None:
+    path = release / "aligner_lm/model_only_last.ckpt"
+    whole = weights_of(path, "model")
+    save_checkpoint(path, "model", {f"module._orig_mod.{name}": value for name, value in whole.items()})
+    assert read_part(path, "model").keys() == whole.keys()
+    OfficialFolder(release).aligner()
+
+
+def test_inputs_that_are_never_given_may_have_weights(release: Path) -> None:
+    path = release / "duration_lm/model_only_last.ckpt"
+    whole = weights_of(path, "dur_model")
+    save_checkpoint(path, "dur_model", whole | {"char_encoder.emb.weight": torch.zeros(4000, 32)})
+    OfficialFolder(release).duration_model()
+
+
+class Malicious:
+    def __reduce__(self) -> tuple:
+        return Path.touch, (Path("/tmp/never-made-by-a-checkpoint"),)
+
+
+def test_a_file_with_code_in_it_is_refused(release: Path) -> None:
+    path = release / "wavvae/decoder.ckpt"
+    path.write_bytes(pickle.dumps({"state_dict": {"model_gen": Malicious()}}))
+    with pytest.raises(CheckpointError, match="holds code"):
+        OfficialFolder(release).wavvae()
+    assert not Path("/tmp/never-made-by-a-checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [({"win_size": None}, "lacks 'win_size'"), ({"frames_multiple": 4}, "frames_multiple is 4, but only 8")],
+)
+def test_the_transformers_configuration_is_checked(release: Path, entries: dict, words: str) -> None:
+    write_config(release / "diffusion_transformer/config.yaml", TRANSFORMER_CONFIG | entries)
+    with pytest.raises(CheckpointError, match=words):
+        OfficialFolder(release).window()
+
+
+@pytest.mark.parametrize("content", [b"- a\n- b\n", b"\xff\xfe\x00", b"a: [1\n"])
+def test_a_configuration_that_cannot_be_read_is_named(release: Path, content: bytes) -> None:
+    (release / "wavvae/config.yaml").write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"wavvae/config\.yaml"):
+        OfficialFolder(release).wavvae()
+
+
+def test_loading_can_be_cancelled(release: Path) -> None:
+    def check() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        OfficialFolder(release, check).aligner()
+
 
 MODEL = "MegaTTS3"
 TEXT = "A short sentence."
@@ -131,44 +271,6 @@ def test_three_branches_skip_and_the_noise_is_replayed(model: MegaSpeech, folder
 
 
 @pytest.mark.slow
-def test_a_recording_without_latents_is_refused_with_what_to_do(model: MegaSpeech, tmp_path: Path) -> None:
-    audio = write_voice(tmp_path / "mine.wav", latents=False)
-    with pytest.raises(AudioError) as raised:
-        speak(model, own(audio))
-    assert str(raised.value) == (
-        "The public release of MegaTTS 3 has no encoder for new recordings, and mine.wav has no latents: the file "
-        f"{tmp_path / 'mine.npy'} is missing. Put the latents that were released with this recording there, choose one "
-        "of the released voices, or put your own encoder file at wavvae/model_only_last.ckpt in the model's "
-        "folder."
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shape", "words"),
-    [
-        ((1, 54, 16), "have the shape 1 × 54 × 16"),
-        ((54,), "have the shape 54"),
-        ((1, 20, 32), "do not belong together"),
-    ],
-)
-def test_latents_of_the_wrong_shape_are_refused(
-    model: MegaSpeech, tmp_path: Path, shape: tuple[int, ...], words: str
-) -> None:
-    audio = write_voice(tmp_path / "mine.wav")
-    np.save(audio.with_suffix(".npy"), np.zeros(shape, np.float32))
-    with pytest.raises(AudioError, match=words):
-        speak(model, own(audio))
-
-
-@pytest.mark.slow
-def test_other_languages_are_refused(model: MegaSpeech, folder: Path) -> None:
-    released = catalogue.voice("some_noise", MODEL, str(folder))
-    with pytest.raises(TextError, match="looks like German, but MegaTTS 3 speaks only English and Chinese"):
-        speak(model, released, "Wie geht es dir heute, und was ist das für ein Buch?")
-
-
-@pytest.mark.slow
 def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / MODEL
     write_release(root, encoder=True)
@@ -185,13 +287,6 @@ def test_without_transformers_the_extra_is_named(tmp_path: Path, monkeypatch: py
     write_release(tmp_path / MODEL)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(CheckpointError, match=r"pip install 'paretone\[megatts3\]"):
-        load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
-
-
-def test_missing_parts_of_the_release_are_named(tmp_path: Path) -> None:
-    write_release(tmp_path / MODEL)
-    shutil.rmtree(tmp_path / MODEL / "duration_lm")
-    with pytest.raises(CheckpointError, match="it lacks duration_lm"):
         load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
 
 

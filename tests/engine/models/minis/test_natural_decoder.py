@@ -33,6 +33,7 @@ from paretone.models.minis.natural_decoder import (
     moved_phases,
 )
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, StreamedMelReader, StreamedNatural
+from tests.workload import crossed
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,9 @@ def latents(frames: int, hertz: float = 200.0, columns: int = LATENT) -> torch.T
     return made
 
 
-@pytest.mark.parametrize("size", [1, 3, 16, 1000])
-@pytest.mark.parametrize("frames", [1, 2, 3, 5, 13, 60])
-@pytest.mark.parametrize("columns", [LATENT, VOICE])
+@pytest.mark.parametrize(
+    ("size", "frames", "columns"), crossed([1, 3, 16, 1000], [1, 2, 3, 5, 13, 60], [LATENT, VOICE])
+)
 def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, frames: int, columns: int):
     made = latents(frames, columns=columns)
     whole = decoder.decode(made, 1.1, 0.95, SeededNoise(3))

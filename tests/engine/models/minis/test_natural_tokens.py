@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.audio.cross_fade import faded_after
+from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
@@ -21,10 +23,18 @@ from paretone.measure.roofline.report import DECODER
 from paretone.models import load_model
 from paretone.models.base import Piece, Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice, voice_problem
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.minis.speaking import LAYOUT_FILE, NATURAL_PHONES, NOBODY, NaturalCoding, NaturalVoice
+from paretone.models.minis.speaking import (
+    LAYOUT_FILE,
+    NATURAL_PHONES,
+    NOBODY,
+    NaturalCoding,
+    NaturalVoice,
+    phones_of_prompt,
+)
 from paretone.models.networks.quantised_mel import SpeechTokenizer, SpeechTokenizerConfig, token_phones
 from paretone.observer import Observer
 from paretone.setting.knobs import Values, defaults
@@ -32,17 +42,11 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
 from paretone.techniques import applying_to, resolve
 from tests.engine.measure.roofline.known import keep_known_ceilings
-from tests.engine.small_natural import (
-    CODEBOOKS,
-    CODES,
-    CPU,
-    write_lm,
-    write_named,
-    write_omni,
-    write_recording,
-)
+from tests.engine.recorder import collected
+from tests.engine.small_natural import CODEBOOKS, CODES, CPU, write_lm, write_named, write_omni, write_recording
 from tests.engine.small_vocos import write_vocos
 from tests.same_sound import assert_same_sound
+from tests.voices import FIRST
 
 TEXT = "Is it 5:30 already?"
 Speech = LmMiniSpeech | OmniMiniSpeech
@@ -84,13 +88,7 @@ def setting(model: Speech, seed: int = 0, **options: object) -> Setting:
 
 
 def pieces_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> tuple[list[Piece], Synthesis]:
-    pieces: list[Piece] = []
-    speaking = stream(model, text, speaker, chosen)
-    while True:
-        try:
-            pieces.append(next(speaking))
-        except StopIteration as end:
-            return pieces, end.value
+    return collected(stream(model, text, speaker, chosen))
 
 
 def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> Synthesis:
@@ -312,3 +310,26 @@ def test_voice_frames_are_read_off_the_mel(lm: LmMiniSpeech, anna: Voice):
     assert frames.shape == (81, 36)
     assert frames.device == CPU
     assert NaturalVoice.of(frames).frames(NOBODY.said(frames)).shape == frames.shape
+
+
+OTHER = "The juice of lemons makes fine punch, and nobody knows why."
+
+
+def _notes(folder: Path, transcript: str) -> tuple[str, ...]:
+    own = shutil.copyfile(voice(FIRST).audio, folder / "me.wav")
+    read = PromptReader(MelFrontEnd(), True)(Voice("me", "Me", str(own), transcript))
+    return phones_of_prompt(read, NaturalReader())[1]
+
+
+def test_words_that_are_not_found_are_said_once(tmp_path: Path) -> None:
+    pytest.importorskip("pocketsphinx")
+    doubt, effect = _notes(tmp_path, f"{voice(FIRST).transcript} {OTHER}")
+    assert doubt.startswith("The words of the transcript could not be found in me.wav; check")
+    assert "only estimated, so the voice may be copied less well" in effect and "found" not in effect
+    assert _notes(tmp_path, voice(FIRST).transcript) == ()
+
+
+def test_without_the_aligner_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    (effect,) = _notes(tmp_path, voice(FIRST).transcript)
+    assert "only estimated" in effect and "paretone[judge]" in effect

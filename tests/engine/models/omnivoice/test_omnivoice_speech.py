@@ -14,7 +14,7 @@ import soundfile
 import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
-from paretone.models.base import Piece, Synthesis, Voice, flow_model
+from paretone.models.base import Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
@@ -26,12 +26,12 @@ from paretone.models.omnivoice.text import is_spoken, sentences
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.profile import Profile
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import DemaskingTrace
 from paretone.speaking import make_ready, scripted, stream
 from paretone.techniques import problem, resolve, technique
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
-from tests.engine.recorder import Follower
+from tests.engine.recorder import Follower, collected
 
 RATE, HOP = 24000, 960
 
@@ -46,14 +46,9 @@ def model(root: Path) -> OmniVoiceSpeech:
     return load(root)
 
 
-def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tuple[list[np.ndarray], Synthesis]:
-    speech, pieces = stream(model, given[0], voice(), given[1]), []
-    while True:
-        try:
-            piece: Piece = next(speech)
-        except StopIteration as end:
-            return pieces, end.value
-        pieces.append(piece.samples)
+def pieces_of(model: OmniVoiceSpeech, text: str, chosen: Setting) -> tuple[list[np.ndarray], Synthesis]:
+    pieces, whole = collected(stream(model, text, voice(), chosen))
+    return [one.samples for one in pieces], whole
 
 
 def raw(model: OmniVoiceSpeech, trace: DemaskingTrace, passage: int = 0) -> np.ndarray:
@@ -246,7 +241,7 @@ def test_layers_in_the_middle_are_left_out_as_asked(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="do without one of the two"):
         spoken(model, setting(used("layer_reuse", ends=1), used("frozen_prefix")))
     blocks = resolve(model.info, setting(used("layer_reuse", ends=1), used("blockwise", block=16)))
-    assert "layer_reuse" in blocks.run.target
+    assert blocks.run.target.endswith(":ReusedLayersRun")
     assert any("computed follows from: Layers reused" in note for note in blocks.notes)
     assert not any("4th step of a block" in note for note in blocks.notes)
     both = setting(used("layer_reuse", ends=1), used("blockwise", block=16), used("guidance_stride"))

@@ -25,14 +25,14 @@ from paretone.models.minis.natural_vocoder import GROUPED, ungrouped
 from paretone.models.minis.speaking import WEIGHTS
 from paretone.paths import resource
 from paretone.setting import compatibility
-from paretone.training.natural_corpus import AlignmentOptions, evened, evened_phrases, voice_frames
+from paretone.training.natural_corpus import AlignmentOptions, evened, voice_frames
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions, groups_of, latent_clip
 from tests.engine.awake import awake
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
-from tests.tools.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
+from tests.tools.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, evened_phrases, loading, main
 from tests.workload import only_in_full, workload
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

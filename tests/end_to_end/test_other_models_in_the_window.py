@@ -1,0 +1,159 @@
+"""Models other than the first in the real window: MegaTTS 3, a small one of random weights in the layout of the bundled
+one, and the bundled speech language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from paretone.models.base import Voice
+from paretone.models.catalogue import voices
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import AudioReady
+from paretone.wording import percent
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
+from tests.app.conftest import close
+from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
+from tests.same_sound import assert_same_sound
+from tests.workload import workload
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE_MILLISECONDS = 240_000
+"""When the test gives up; never what it measures."""
+CONTROL = Qt.KeyboardModifier.ControlModifier
+MEGATTS3, LM_MINI = "megatts3-mini", "lm-mini"
+
+Outcome = Callable[[Callable[[], object]], tuple[str, str]]
+
+
+@pytest.fixture
+def window(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
+    qapp.setQuitOnLastWindowClosed(False)
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
+    window.theme.apply(Scheme.LIGHT)
+    window.resize(1440, 900)
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    yield window
+    close(window, qtbot)
+
+
+@pytest.fixture
+def outcome_of(window: MainWindow, qtbot: QtBot) -> Outcome:
+    """Presses something, and waits for the job that this begins: its outcome, and the sentence if it failed."""
+
+    def outcome_of(press: Callable[[], object]) -> tuple[str, str]:
+        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+            press()
+        return blocker.args[1].value, blocker.args[2]
+
+    return outcome_of
+
+
+def test_three_branches_from_baseline_to_attention(
+    window: MainWindow, outcome_of: Outcome, qtbot: QtBot, tmp_path: Path
+) -> None:
+    write_bundled(tmp_path / "models" / MEGATTS3)
+    strategy, state = window.features["strategy"].state, window.state
+    assert outcome_of(lambda: state.loading.load_model(MEGATTS3, str(tmp_path / "models" / MEGATTS3)))[0] == "finished"
+    assert (state.selection.info.id, state.selection.info.branches, state.selection.info.layers) == (
+        MEGATTS3,
+        3,
+        LAYERS,
+    )
+    setup = window.panels["setup"]
+    assert {"intelligibility", "similarity", "overshoot"} <= {knob.name for knob in setup.sampler.knobs}
+    steps = setup.sampler.editor("steps")
+    steps.setFocus()
+    steps.selectAll()
+    qtbot.keyClicks(steps, "4")
+    qtbot.keyClick(steps, Qt.Key.Key_Return)
+    state.selection.set_knob("ditreducio", "threshold", 0.5)
+    state.selection.set_text("Rice is often served in round bowls.")
+
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
+    assert (
+        outcome_of(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))[0]
+        == "finished"
+    )
+    assert (strategy.table.layers, strategy.table.steps) == (LAYERS, 4)
+    assert strategy.table.skipped_share > 0
+    assert state.cost.operations.branches == 3
+    predicted = state.cost.ops_ratio
+    assert f"{percent(predicted, 1)}" in setup.cost.text()
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
+    baseline, accelerated = state.comparison.take_a, state.comparison.take_b
+    assert accelerated.measurements.ops_ratio == pytest.approx(predicted)
+    assert accelerated.samples.shape == baseline.samples.shape
+    assert not np.array_equal(accelerated.samples, baseline.samples)
+    assert accelerated.log_mel_distance > 0
+    assert state.comparison.warning() == ""
+
+    assert outcome_of(lambda: window.features["attention"].capture(1, 2))[0] == "finished"
+    attention = window.panels["attention"]
+    shown = [plot for plot in attention.plots if not plot.isHidden()]
+    assert [title.text().partition("<br>")[0] for title in attention.titles[: len(shown)]] == [
+        "<b>speaker and text</b>",
+        "<b>text only</b>",
+        "<b>unconditional</b>",
+    ]
+
+    # A recording that it cannot use is answered with a sentence, and the window goes on.
+    state.selection.set_text("Wie geht es dir heute, und was ist das für ein Buch?")
+    assert "looks like German" in outcome_of(state.synthesis.synthesise_baseline)[1]
+
+
+def test_from_baseline_to_speculative_decoding(window: MainWindow, outcome_of: Outcome, qtbot: QtBot) -> None:
+    strategy, state = window.features["strategy"].state, window.state
+    assert outcome_of(lambda: state.loading.load_model(LM_MINI))[0] == "finished"
+    assert (state.selection.info.id, state.selection.info.family) == (LM_MINI, "language")
+    known = {"compilation", "graphs", "spade", "speculative", "token_groups", "weight_only"}
+    assert {one.name for one in state.selection.techniques} == known
+    temperature = window.panels["setup"].sampler.editor("temperature")
+    temperature.setFocus()
+    temperature.selectAll()
+    qtbot.keyClicks(temperature, "0")
+    qtbot.keyClick(temperature, Qt.Key.Key_Return)
+    assert state.selection.setting.options["temperature"] == 0
+    state.selection.set_text(workload("Rice is often served in round bowls.", "Rice is often served."))
+    pieces: list[AudioReady] = []
+    window.bridge.happened.connect(lambda event: pieces.append(event) if isinstance(event, AudioReady) else None)
+
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
+    baseline = state.comparison.take_a
+    assert len(pieces) > 1, "it is heard while it is decoded"
+    assert baseline.trace.decoding is not None
+    assert state.cost.operations is None
+    assert strategy.compatibility() is None
+
+    state.selection.switch("speculative", True)
+    assert state.availability.why_not_accelerate() == ""
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
+    accelerated = state.comparison.take_b
+    # Greedy decoding says the same with a draft and without.
+    assert accelerated.trace.decoding.tokens == baseline.trace.decoding.tokens
+    assert_same_sound(accelerated.samples, baseline.samples)
+    assert accelerated.measurements.target_passes < baseline.measurements.target_passes
+
+    state.selection.switch("speculative", False)
+    state.selection.switch("spade", True)
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
+    assert state.comparison.take_b.measurements.ops_ratio < 0.7
+    assert state.comparison.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
+
+    # It speaks as in a recording of one's own, too, whose phones have to be found in it.
+    recording = voices(LM_MINI)[1]
+    own = Voice("own:me.wav", "me", recording.audio, recording.transcript)
+    state.own_voices.add(own)
+    assert outcome_of(state.synthesis.synthesise_baseline) == ("finished", "")
+    assert state.comparison.take_a.voice == own.id
