@@ -91,18 +91,11 @@ class ActionButton(QPushButton):
     """Where the focus goes when the button that has it is disabled, rather than to whatever comes next."""
 
     def __init__(
-        self,
-        action: Action,
-        text: str | None = None,
-        look: str = "",
-        name: str = "",
-        parent: QWidget | None = None,
-        *,
-        letter: bool = True,
+        self, action: Action, text: str | None = None, look: str = "", name: str = "", *, letter: bool = True
     ) -> None:
         """``text``, and ``name`` for screen readers: if those of the action say too little or too much here; ``""`` for
         a button with an icon alone. Without ``letter``, the action's reaches another button."""
-        super().__init__(parent)
+        super().__init__()
         self._letter = letter and not action.in_menu
         self.action = action
         self._text, self._name, self._reason = text, name, ""
@@ -143,8 +136,8 @@ class ActionButton(QPushButton):
 class ActionBox(QCheckBox):
     """Shows a checkable action."""
 
-    def __init__(self, action: Action, text: str, parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+    def __init__(self, action: Action, text: str) -> None:
+        super().__init__(text)
         self.action = action
         self.setAccessibleName(action.title)
         self.toggled.connect(action.setChecked)
@@ -160,8 +153,8 @@ class ActionBox(QCheckBox):
 class MenuButton(QPushButton):
     """Offers actions in a menu; disabled while none can be done, for the reason of the first."""
 
-    def __init__(self, text: str, tip: str, actions: Sequence[Action], parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+    def __init__(self, text: str, tip: str, actions: Sequence[Action]) -> None:
+        super().__init__(text)
         self._tip, self._offered = tip, tuple(actions)
         menu = QMenu(self)
         menu.addActions(self._offered)
@@ -178,8 +171,8 @@ class MenuButton(QPushButton):
 
 
 class IconButton(QToolButton):
-    def __init__(self, action: Action, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, action: Action) -> None:
+        super().__init__()
         self.action = action
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.clicked.connect(action.trigger)

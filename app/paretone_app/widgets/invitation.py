@@ -19,11 +19,9 @@ _AROUND = BROAD
 class EmptyState(QWidget):
     """The sentence and the button in the middle, over the sketch."""
 
-    def __init__(
-        self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False) -> None:
         """``in_a_line``: short words and the button are next to each other, for a view with little height."""
-        super().__init__(parent)
+        super().__init__()
         self.sketch = sketch
         self._in_a_line = in_a_line
         self.words = QLabel(text, wordWrap=not in_a_line)

@@ -30,8 +30,8 @@ from paretone_app.widgets.layouts import HBoxLayout
 class Caution(QWidget):
     """A sentence of caution about the comparison."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, visible=False)
+    def __init__(self) -> None:
+        super().__init__(visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -50,8 +50,8 @@ class Caution(QWidget):
 class Facts(QWidget):
     """The switching mode, or the value under the mouse, underruns, and whether there is more to see."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._mode = build.label(look="muted", name="Switching mode")
         self._read_out = build.label(look="muted", name="Value under the mouse")
         self._underruns = build.label(look="muted", name="Underruns")
@@ -97,9 +97,9 @@ class Facts(QWidget):
 class JobProgress(QProgressBar):
     """Busy until the first figures come."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str) -> None:
         """``name`` is for screen readers."""
-        super().__init__(parent)
+        super().__init__()
         self.setAccessibleName(name)
 
     def begin(self) -> None:
@@ -120,8 +120,8 @@ class JobProgress(QProgressBar):
 class ExportButtons(QWidget):
     """A button for each kind of file."""
 
-    def __init__(self, actions: Sequence[Action], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, actions: Sequence[Action]) -> None:
+        super().__init__()
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for action in actions:
@@ -203,9 +203,9 @@ _FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.
 class TickList(QListWidget):
     """Long titles go on in the next line."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str) -> None:
         """``name`` is for screen readers."""
-        super().__init__(parent)
+        super().__init__()
         self.setAccessibleName(name)
         self.setWordWrap(True)
         self.setResizeMode(QListWidget.ResizeMode.Adjust)

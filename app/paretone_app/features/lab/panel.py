@@ -83,8 +83,8 @@ _WIDEST, _HIGHEST, _BOX = 60, 26, 11
 class LabSetup(QWidget):
     choice_changed = Signal()
 
-    def __init__(self, can: LabActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, can: LabActions) -> None:
+        super().__init__()
         self.can = can
         self._listeners: tuple[str, ...] = ()
         self._conditions: tuple[Condition, ...] = ()
@@ -457,8 +457,8 @@ class VolumePage(QWidget):
 class DeviceProblem(QFrame):
     """Why nothing can be heard, and a button that looks for an audio device again."""
 
-    def __init__(self, reconnect: Action, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, reconnect: Action) -> None:
+        super().__init__()
         self.hide()
         self.setProperty("look", "banner")
         self.setProperty("level", "warning")
@@ -486,8 +486,8 @@ class LabPanel(QWidget):
     """A :class:`TrialRecord` that was just given."""
     shown = Signal()
 
-    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: LabActions) -> None:
+        super().__init__()
         self.can = can
         self._colours = colours
         self.setup = LabSetup(can)
@@ -579,8 +579,8 @@ class LabPanel(QWidget):
 class WaitingPage(QWidget):
     """Progress of the preparation of a test."""
 
-    def __init__(self, stop: Action, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, stop: Action) -> None:
+        super().__init__()
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.cancel_button = ActionButton(stop)
         layout = VBoxLayout(self)

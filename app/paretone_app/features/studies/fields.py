@@ -62,8 +62,8 @@ class _BoundLine(QWidget):
 class GoalsEditor(QWidget):
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.goals = [ComboBox(), ComboBox()]
         self.goals[1].addItem("nothing else", "")
         for combo, name in zip(self.goals, ("Goal", "Second goal"), strict=True):
@@ -140,8 +140,8 @@ class JudgeBoxes(QWidget):
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.boxes: dict[str, QCheckBox] = {}
         for one in JUDGES:
             box = self.boxes[one.name] = QCheckBox(one.title)
@@ -174,8 +174,8 @@ class _Line(QWidget):
     changed = Signal()
     removed = Signal()
 
-    def __init__(self, model: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: str) -> None:
+        super().__init__()
         self._model = ""
         self.owner = build.named(ComboBox(), "Technique or model")
         self.knob = build.named(ComboBox(), "Parameter")
@@ -308,8 +308,8 @@ def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
 class AxesEditor(QWidget):
     changed = Signal()
 
-    def __init__(self, model: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: str) -> None:
+        super().__init__()
         self._model = model
         self.lines: list[_Line] = []
         self._column = VBoxLayout()

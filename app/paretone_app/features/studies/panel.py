@@ -128,8 +128,8 @@ class StudiesPanel(QWidget):
     recent_chosen = Signal(str)
     """The user wants to see the study whose file or folder was open before."""
 
-    def __init__(self, colours: Colours, can: StudiesActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: StudiesActions) -> None:
+        super().__init__()
         self.can = can
         can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
         for action in (can.use, can.export):

@@ -182,8 +182,8 @@ class StudyTable(QTableView):
     current_changed = Signal(str)
     """The key of the setting that is current now, or ``""``."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self.study = StudyModel(colours, self)
         self._sorted = QSortFilterProxyModel(self)
         self._sorted.setSortRole(SORT_ROLE)
@@ -264,8 +264,8 @@ _COLUMNS = "Setting", "Sentence", "Reason"
 
 
 class FailuresTable(QTableWidget):
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(_COLUMNS), parent)
+    def __init__(self) -> None:
+        super().__init__(0, len(_COLUMNS))
         self._shown: list[tuple[str, str, str]] = []
         self.setAccessibleName("Failed takes")
         self.setHorizontalHeaderLabels(_COLUMNS)

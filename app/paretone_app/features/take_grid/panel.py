@@ -66,8 +66,8 @@ class TakeCells(CursorCanvas):
 
     own_keys = (*_MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self.setAccessibleName("Take grid")
         self.setMouseTracking(True)
         self.grid: TakeGrid | None = None
@@ -333,9 +333,9 @@ class TakeGridPanel(QWidget):
     sentence_chosen = Signal(str)
     """The same of another sentence."""
 
-    def __init__(self, colours: Colours, from_point: Action, make: Action, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, from_point: Action, make: Action) -> None:
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
-        super().__init__(parent)
+        super().__init__()
         self._remark = ""
         self._mean = False
         """Whether means over sentences are chosen."""

@@ -74,15 +74,10 @@ class TakesPanel(QWidget):
     """A sentence about what could not be done."""
 
     def __init__(
-        self,
-        kept: KeptTakes,
-        colours: Colours,
-        can: TakesActions,
-        undo_stack: QUndoStack | None = None,
-        parent: QWidget | None = None,
+        self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
     ) -> None:
         """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
-        super().__init__(parent)
+        super().__init__()
         self.kept = kept
         self.can = can
         self._colours = colours

@@ -72,8 +72,8 @@ class TradeoffDetails(QWidget):
     only_changed = Signal(bool)
     """Show only the selected points, or all again."""
 
-    def __init__(self, colours: Colours, can: TradeoffActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: TradeoffActions) -> None:
+        super().__init__()
         self._colours = colours
         self._point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
@@ -234,9 +234,9 @@ class PlotOptionsLine(QWidget):
     chosen = Signal()
     """The user chose another: see :attr:`options`."""
 
-    def __init__(self, looks: Mapping[str, Action], parent: QWidget | None = None) -> None:
+    def __init__(self, looks: Mapping[str, Action]) -> None:
         """``looks``: by the field of :class:`PlotOptions` that each sets."""
-        super().__init__(parent)
+        super().__init__()
         self.own_axes = False
         """Whether the user chose axes, rather than none yet."""
         self.x_choice = _choice("X axis", self._axes_chosen)
@@ -288,8 +288,8 @@ class FilterLine(QWidget):
     chosen = Signal()
     """The user chose something else: see :meth:`applied_to`."""
 
-    def __init__(self, clear: Action, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, clear: Action) -> None:
+        super().__init__()
         self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
         for name, combo in self.combos.items():
             if name != "ghosts":
@@ -460,8 +460,8 @@ class TradeoffFoot(QWidget):
     along_changed = Signal(int)
     """Use another point of the front as the current one: its place from the left, from 0."""
 
-    def __init__(self, can: TradeoffActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, can: TradeoffActions) -> None:
+        super().__init__()
         self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.everything_button = ActionButton(can.everything)

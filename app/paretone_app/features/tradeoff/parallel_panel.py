@@ -74,8 +74,8 @@ class ParallelAxes(CursorCanvas):
     own_keys = (*_MOVES, *_ENDS, *_CLEARING, *_ACTIVATING)
     own_modifiers = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self.setAccessibleName("Parallel axes")
         self.shown = Parallel()
         self._looks = PointStyles(colours)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
-from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
+from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip
 
 from paretone.listening.results import HeardFrom
 from paretone.models.voices import shown_name
@@ -153,8 +153,8 @@ class TradeoffPlot(ZoomChart):
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
-        super().__init__("Trade-off plot", colours, parent, on_paper)
+    def __init__(self, colours: Colours, on_paper: bool = False) -> None:
+        super().__init__("Trade-off plot", colours, on_paper=on_paper)
         self._scene = Scene()
         self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
