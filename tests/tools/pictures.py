@@ -266,7 +266,7 @@ async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
     async with _points(window) as shown:
         line.y_choice.setCurrentIndex(line.y_choice.findData("ops_ratio"))
         line.y_choice.activated.emit(line.y_choice.currentIndex())
-        for box in (line.ratios_box, line.published_box):
+        for box in (line.boxes["ratios"], line.boxes["published"]):
             box.setChecked(True)
         theirs = {name for one in panel.scene.points if one.published for name in one.techniques}
         own = (one.key for one in panel.scene.points if not one.published and theirs & set(one.techniques))
@@ -274,7 +274,7 @@ async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
         try:
             yield shown
         finally:
-            for box in (line.ratios_box, line.published_box):
+            for box in (line.boxes["ratios"], line.boxes["published"]):
                 box.setChecked(False)
 
 

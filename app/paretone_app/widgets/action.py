@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QToolButton, QWidget
 
 from paretone_app.numbers import localised
 
@@ -138,6 +138,23 @@ class ActionButton(QPushButton):
         self.setEnabled(action.isEnabled() and not self._reason)
         self.setToolTip(self._reason or action.explained())
         self.setChecked(action.isChecked())
+
+
+class ActionBox(QCheckBox):
+    """Shows a checkable action."""
+
+    def __init__(self, action: Action, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.action = action
+        self.setAccessibleName(action.title)
+        self.toggled.connect(action.setChecked)
+        action.changed.connect(self._follow)
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        self.setChecked(self.action.isChecked())
+        self.setToolTip(self.action.explained())
 
 
 class MenuButton(QPushButton):

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
+from PySide6.QtCore import QLocale, QPoint, QPointF, QStringListModel, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import style_sheet
-from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox, entry
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
 
@@ -188,3 +188,21 @@ def test_the_window_has_no_other_boxes() -> None:
     ]
     # It shows a waveform, and the wheel never moves it.
     assert found == ["features/player/panel.py: class WaveStrip(QSlider):"]
+
+
+def test_an_entry_can_be_disabled(qtbot: QtBot) -> None:
+    combo = QComboBox()
+    qtbot.addWidget(combo)
+    combo.addItems(["one", "two"])
+    entry(combo, 1).setEnabled(False)
+    flags = combo.model().index(1, 0).flags()
+    assert not flags & Qt.ItemFlag.ItemIsEnabled
+    assert combo.model().index(0, 0).flags() & Qt.ItemFlag.ItemIsEnabled
+
+
+def test_another_model_has_no_such_entries(qtbot: QtBot) -> None:
+    combo = QComboBox()
+    qtbot.addWidget(combo)
+    combo.setModel(QStringListModel(["one"], combo))
+    with pytest.raises(TypeError, match="QStringListModel"):
+        entry(combo, 0)

@@ -7,14 +7,31 @@ import gc
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QUndoStack
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QMainWindow,
+    QSpinBox,
+    QToolButton,
+)
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from paretone.setting.knobs import Choice, Effect, Number, Switch, defaults
 from paretone.techniques import spade, techniques
 from paretone_app.widgets.knob_controls import KnobControls, decimals
-from tests.app.widgets.resets import reset_of
+
+
+def reset_of(controls: KnobControls, name: str) -> QToolButton:
+    """The button after the control of the knob ``name``."""
+    places = iter(controls.reachable)
+    found = next(after for one, after in zip(places, places, strict=True) if one is controls.editor(name))
+    assert isinstance(found, QToolButton)
+    return found
+
 
 KNOBS = (
     Number("steps", "Steps", "Number of thresholds.", 32, minimum=1, maximum=64, whole=True),

@@ -150,7 +150,7 @@ class Panels:
         if player.playing:
             player.pause()
         tradeoff.write(self._folder / "trade-off.svg")
-        for box in (tradeoff.options_line.ratios_box, tradeoff.options_line.published_box):
+        for box in (tradeoff.options_line.boxes["ratios"], tradeoff.options_line.boxes["published"]):
             box.setChecked(True)
             await asyncio.sleep(_MOMENT)
             box.setChecked(False)

@@ -9,7 +9,7 @@ from html import escape
 
 from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.measure.metrics import HIGHER, NEITHER
@@ -35,7 +35,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.widgets import build
-from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.action import Action, ActionBox, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.layouts import Flow, GridLayout, HBoxLayout, Scrolled, VBoxLayout
 
@@ -55,6 +55,8 @@ class TradeoffActions:
     """Plays the front, or stops."""
     mark: Action
     """Marks that a difference is heard now, or no longer."""
+    looks: Mapping[str, Action]
+    """What is shown, by the fields of :class:`PlotOptions`."""
     save: tuple[Action, ...]
     """One for each kind of file."""
 
@@ -218,49 +220,40 @@ _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "
 _GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
 
 
+_BOXES = {
+    "dominated": "Show &dominated",
+    "intervals": "&Intervals",
+    "ratios": "Ra&tios",
+    "published": "&Published",
+    "log_x": "log",
+    "log_y": "log",
+}
+
+
 class PlotOptionsLine(QWidget):
     chosen = Signal()
     """The user chose another: see :attr:`options`."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, looks: Mapping[str, Action], parent: QWidget | None = None) -> None:
+        """``looks``: by the field of :class:`PlotOptions` that each sets."""
         super().__init__(parent)
         self.own_axes = False
         """Whether the user chose axes, rather than none yet."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
-        self.log_x_box = self._box("log", "Logarithmic X axis, for figures above 0", False)
-        self.log_x_box.setAccessibleName("Logarithmic X axis")
-        self.log_y_box = self._box("log", "Logarithmic Y axis, for figures above 0", False)
-        self.log_y_box.setAccessibleName("Logarithmic Y axis")
-        self.dominated_box = self._box("Show &dominated", "Also show points beaten on both axes", True)
-        self.intervals_box = self._box("&Intervals", "95 % bootstrap intervals over sentences", True)
-        self.ratios_box = self._box("Ra&tios", "Divide figures by those of each point’s baseline", False)
-        self.published_box = self._box("&Published", "Results of five papers, as ratios to their baselines", False)
-        self.boxes: Mapping[str, QCheckBox] = {
-            "dominated": self.dominated_box,
-            "intervals": self.intervals_box,
-            "ratios": self.ratios_box,
-            "published": self.published_box,
-            "log_x": self.log_x_box,
-            "log_y": self.log_y_box,
-        }
-        """Check boxes by the field of :class:`PlotOptions` that each sets."""
+        self.boxes = {name: ActionBox(action, _BOXES[name]) for name, action in looks.items()}
+        for box in self.boxes.values():
+            box.toggled.connect(self.chosen)
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        axes = (("X axis", self.x_choice, self.log_x_box), ("Y axis", self.y_choice, self.log_y_box))
+        axes = (("X axis", self.x_choice, self.boxes["log_x"]), ("Y axis", self.y_choice, self.boxes["log_y"]))
         for title, choice, box in axes:
             row.addWidget(QLabel(title))
             row.addWidget(choice, 3)
             row.addWidget(box)
             row.addSpacing(NEAR)
-        for box in (self.dominated_box, self.intervals_box, self.ratios_box, self.published_box):
-            row.addWidget(box)
-
-    def _box(self, title: str, tip: str, on: bool) -> QCheckBox:
-        box = build.named(QCheckBox(title), tip=tip)
-        box.setChecked(on)
-        box.toggled.connect(self.chosen)
-        return box
+        for name in ("dominated", "intervals", "ratios", "published"):
+            row.addWidget(self.boxes[name])
 
     @property
     def options(self) -> PlotOptions:
@@ -278,8 +271,8 @@ class PlotOptionsLine(QWidget):
                     combo.setItemData(combo.count() - 1, one.definition, Qt.ItemDataRole.ToolTipRole)
                 combo.setCurrentIndex(combo.findData(name))
                 combo.setToolTip(_explained(axis(name)))
-        for name, box in self.boxes.items():
-            with QSignalBlocker(box):
+        with QSignalBlocker(self):
+            for name, box in self.boxes.items():
                 box.setChecked(getattr(options, name))
 
     def _axes_chosen(self) -> None:

@@ -73,8 +73,8 @@ class TradeoffPanel(QWidget):
         self.can = can
         self._colours = colours
         self._published = tuple(published)
-        self._pool = Pool((), self._published)
-        self._filter, self._options = Filter(), PlotOptions()
+        self.pool = Pool((), self._published)
+        self.filter, self.options = Filter(), PlotOptions()
         self._looks = PointStyles(colours)
         self._awaited: dict[str, str] = {}
         """Origins that were filtered by when the application ended, of which there is no point yet."""
@@ -84,14 +84,14 @@ class TradeoffPanel(QWidget):
         self._a: Reference | None = None
         self._a_key = ""
         self._clear = Action("C&lear", "Show all points again", parent=self)
-        self._clear.explain(lambda: "" if self._filter.filters else "Nothing is filtered.")
+        self._clear.explain(lambda: "" if self.filter.filters else "Nothing is filtered.")
         self._clear.triggered.connect(self.clear_filter)
         self._build(colours)
         self.set_colours(colours)
 
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
-        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine(self._clear)
+        self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", self.can.save)
@@ -130,10 +130,10 @@ class TradeoffPanel(QWidget):
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
         """Show other points, or the same ones with other figures; ``heard`` is what staircases have found."""
         self._read = True
-        self._pool = Pool(points, self._published, heard)
+        self.pool = Pool(points, self._published, heard)
         if not self.options_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
-            self._options = replace(self._options, x="speed_up" if studies else "real_time_factor")
+            self.options = replace(self.options, x="speed_up" if studies else "real_time_factor")
         self._take_what_was_awaited()
         self._fill_choices()
         self._show()
@@ -175,25 +175,25 @@ class TradeoffPanel(QWidget):
             self._show_point()
 
     def set_filter(self, chosen: Filter) -> None:
-        self._filter, self._awaited = chosen, {}
+        self.filter, self._awaited = chosen, {}
         self._show_hidden()
         self._fill_choices()
         self._show()
 
     def _show_hidden(self) -> None:
         for name, button in self.legend.buttons.items():
-            button.setChecked(name not in self._filter.hidden)
+            button.setChecked(name not in self.filter.hidden)
 
     @property
     def remembered(self) -> str:
         """Options and filter as text for :meth:`recall`."""
-        return remembered(self._options, self.options_line.own_axes, self._filter.with_origins(self._awaited))
+        return remembered(self.options, self.options_line.own_axes, self.filter.with_origins(self._awaited))
 
     def recall(self, text: str) -> None:
         """Show what :attr:`remembered` was, each part as soon as there are points of it."""
-        self._options, self.options_line.own_axes, chosen = recalled(text)
+        self.options, self.options_line.own_axes, chosen = recalled(text)
         self._awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
-        self._filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
+        self.filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
         self._show_hidden()
         self._fill_choices()
         self._show()
@@ -206,7 +206,7 @@ class TradeoffPanel(QWidget):
     def take_up(self, shared: Selection) -> str:
         """See and select what somebody ``shared``; a sentence on what of it is not here, or ``""``. Raises
         :class:`SettingError` if nothing is, and changes nothing then."""
-        found = find(shared, self._pool.points)
+        found = find(shared, self.pool.points)
         self.recall(shared.view)
         self._take_what_was_awaited()
         self._show()
@@ -219,7 +219,7 @@ class TradeoffPanel(QWidget):
     def _take_what_was_awaited(self) -> None:
         there = self._origins
         found = {name: value for name, value in self._awaited.items() if value in there[name]}
-        self._filter = self._filter.with_origins(found)
+        self.filter = self.filter.with_origins(found)
         self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
 
     def clear_filter(self) -> None:
@@ -227,7 +227,7 @@ class TradeoffPanel(QWidget):
 
     def write(self, path: Path) -> None:
         """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.plot.write`."""
-        write_sheet(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
+        write_sheet(self.scene, self.filter, path, self.font(), sections=self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -239,34 +239,22 @@ class TradeoffPanel(QWidget):
         return self.plot.scene
 
     @property
-    def pool(self) -> Pool:
-        return self._pool
-
-    @property
-    def options(self) -> PlotOptions:
-        return self._options
-
-    @property
-    def filter(self) -> Filter:
-        return self._filter
-
-    @property
     def invitation(self) -> str:
         return self.pages.invitation.text() if self.pages.is_empty else ""
 
     # --- What the user asks for --------------------------------------------------------------------------------------
     def _choose_look(self) -> None:
-        self._options = self.options_line.options
+        self.options = self.options_line.options
         self._show()
 
     def _choose_filter(self) -> None:
-        self._filter = replace(self.filter_line.applied_to(self._filter), hidden=self.legend.hidden)
+        self.filter = replace(self.filter_line.applied_to(self.filter), hidden=self.legend.hidden)
         self._awaited = {}
         self._show()
 
     def _show_only_selected(self, only: bool) -> None:
         keys = frozenset(one.key for one in self.plot.selected) if only else None
-        self._filter = replace(self._filter, only=keys)
+        self.filter = replace(self.filter, only=keys)
         self._show()
 
     def _point_chosen(self) -> None:
@@ -286,20 +274,20 @@ class TradeoffPanel(QWidget):
     @property
     def _origins(self) -> dict[str, tuple[str, ...]]:
         """Origins of points, by the fields of a filter."""
-        sources, models, voices = self._pool.sources, self._pool.models, self._pool.voices
+        sources, models, voices = self.pool.sources, self.pool.models, self.pool.voices
         return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
 
     def _fill_choices(self) -> None:
-        self.options_line.show_options(self._options, self._pool.axes)
-        self._filter = self.filter_line.show_filter(self._filter, self._origins)
+        self.options_line.show_options(self.options, self.pool.axes)
+        self.filter = self.filter_line.show_filter(self.filter, self._origins)
         self._looks = PointStyles(self._colours)
-        mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
-        self.legend.show_techniques(self._pool.counts, self._looks, mixed)
+        mixed = len({one.kind for one in self.pool.points if not one.published}) > 1
+        self.legend.show_techniques(self.pool.counts, self._looks, mixed)
 
     def _show(self) -> None:
         if self._looks.colours != self._colours:
             self._fill_choices()
-        found = scene(self._pool, self._filter, self._options)
+        found = scene(self.pool, self.filter, self.options)
         self.plot.show_scene(found, self._looks)
         self._show_counts()
         self._show_remarks()
@@ -317,14 +305,14 @@ class TradeoffPanel(QWidget):
     def _show_remarks(self) -> None:
         shown = self.scene
         cautions = remarks(shown)
-        if not shown.points and self._pool.own.any() and not shown.missing:
+        if not shown.points and self.pool.own.any() and not shown.missing:
             cautions = ("The filter hides all points; press Clear to show them.", *cautions)
         heard = limit(self._crossings, shown)
         self.plot.show_limit(heard)
         self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))
 
     def _show_page(self) -> None:
-        there = bool(self._pool.own.any())
+        there = bool(self.pool.own.any())
         self.pages.show_content(there)
         self.pages.invite(_INVITATION if self._read else _READING, filling=not self._read)
         self.setFocusProxy(self.plot if there else next(iter(self.pages.empty.buttons), self.pages))
@@ -339,5 +327,5 @@ class TradeoffPanel(QWidget):
         at = None if point is None else shown.index[point.key]
         if at is None or at in shown.front:
             self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
-        reason = why(point, shown, self._pool.measured)
-        self.details.show_point(shown, point, count, other, self._filter.only is not None, reason)
+        reason = why(point, shown, self.pool.measured)
+        self.details.show_point(shown, point, count, other, self.filter.only is not None, reason)

@@ -198,7 +198,7 @@ _SHOWN = "tradeoff/shown"
 _ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
 """Actions along the front, and the methods that do them."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-"""Names of the switches of what is shown, in the order of the menu and of the panel's boxes."""
+"""Options of the plot that are switched on and off."""
 
 
 class TradeoffPresenter(Presenter):
@@ -221,7 +221,7 @@ class TradeoffPresenter(Presenter):
         }
         self._state.playing.changed.connect(self._show_playing)
         self._results.points_changed.connect(self._show_points)
-        self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
+        self._looks = {name: self._actions[f"point_{name}"] for name in _LOOKS}
         self._bind()
 
     def _bind(self) -> None:
@@ -252,9 +252,12 @@ class TradeoffPresenter(Presenter):
         for name, (of, why_not) in of_point.items():
             actions.bind(actions[name], partial(self._with_point, of), self._why_not_heard)
             actions[name].explain(why_not)
-        for action in self._looks:
+        for action in self._looks.values():
             action.explain(self._why_not_built)
-        self._own = (*self._looks, *(actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank")))
+        self._own = (
+            *self._looks.values(),
+            *(actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank")),
+        )
         self._open = actions.add("&Open study…", self._ask_for_study, "Open the folder of a finished study")
 
     def _with_point(self, do: Callable[[Point, Sound | None], object]) -> None:
@@ -301,9 +304,6 @@ class TradeoffPresenter(Presenter):
     def refresh(self) -> None:
         for action in self._own:
             action.refresh()
-        if self.tradeoff is not None:
-            for action, box in zip(self._looks, self.tradeoff.options_line.boxes.values(), strict=True):
-                action.setChecked(box.isChecked())
 
     @Slot()
     def _show_playing(self) -> None:
@@ -364,6 +364,7 @@ class TradeoffPresenter(Presenter):
             everything=actions["point_everything"],
             play=actions["front_play"],
             mark=actions["front_mark"],
+            looks=self._looks,
             save=tuple(actions[f"point_{ending}"] for ending in file_dialogs.PLOTS),
         )
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points(published()))
@@ -378,9 +379,6 @@ class TradeoffPresenter(Presenter):
         for slot in (self.refresh, self._remember):
             panel.scene_changed.connect(slot)
         panel.details.sentence.activated.connect(self.refresh)
-        # The menu has the switches in the same order.
-        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
-            action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes, self)
         row = FrontRow(self._results, self._player, self._state, self)
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))

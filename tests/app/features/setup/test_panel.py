@@ -26,8 +26,8 @@ from paretone_app.widgets.layouts import Scrolled
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
-from tests.app.widgets.resets import reset_of
 from tests.app.widgets.test_boxes import turn_wheel
+from tests.app.widgets.test_knob_controls import reset_of
 from tests.voices import FIRST
 
 

@@ -115,21 +115,23 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
 
 def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("d")
-    panel.options_line.intervals_box.click()
+    panel.options_line.boxes["intervals"].click()
     assert current(panel) == "d" and not panel.options.intervals
-    panel.options_line.dominated_box.click()
+    panel.options_line.boxes["dominated"].click()
     assert current(panel) == "" and "1 dominated not shown" in panel.foot.counts
 
 
 def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
-    panel.options_line.published_box.click()
+    panel.options_line.boxes["published"].click()
     assert panel.foot.remarks.startswith("No published results here: no paper reports Log-mel distance")
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, baseline=figures)])
     choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
-    assert ghosts and panel.options_line.ratios_box.isChecked() and panel.options_line.published_box.isChecked()
+    assert (
+        ghosts and panel.options_line.boxes["ratios"].isChecked() and panel.options_line.boxes["published"].isChecked()
+    )
     click(panel, ghosts[3].key)
     assert "NVIDIA RTX 3090" in panel.details.text
     assert panel.details.keep_button.isHidden()
@@ -161,7 +163,7 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     made.show_points(POINTS)
     assert made.options == panel.options and made.filter == panel.filter
     assert not made.legend.buttons["steps"].isChecked() and made.filter_line.search.text() == "a"
-    assert made.options_line.log_x_box.isChecked() and made.options_line.published_box.isChecked()
+    assert made.options_line.boxes["log_x"].isChecked() and made.options_line.boxes["published"].isChecked()
     made.show_points(many(3))
     assert made.options.x == "log_mel_distance", "the axes are the user's"
     made.clear_filter()

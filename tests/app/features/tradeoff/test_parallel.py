@@ -22,7 +22,7 @@ from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Rang
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
 from tests.app.features.tradeoff.many_points import many
-from tests.app.features.tradeoff.test_why import PLAIN, point
+from tests.app.features.tradeoff.test_front import PLAIN, point
 from tests.app.features.tradeoff.using import panel_of
 
 NO = Qt.KeyboardModifier.NoModifier

@@ -191,9 +191,9 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
     QTest.keyClick(plot, KEY.Key_Plus)
     sections = plot.sections
     panel.show_points((*POINTS, point("e", 2.1, 2.1)))
-    panel.options_line.dominated_box.click()
+    panel.options_line.boxes["dominated"].click()
     assert plot.sections == sections
-    panel.options_line.log_x_box.click()
+    panel.options_line.boxes["log_x"].click()
     assert plot.sections == (None, sections[1])
     choose_look(panel, PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
     assert plot.sections == (None, sections[1])
@@ -203,14 +203,14 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
 
 def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, tmp_path: Path) -> None:
     x_before, y_before = place_of(panel, "b").x(), place_of(panel, "b").y()
-    panel.options_line.log_x_box.click()
+    panel.options_line.boxes["log_x"].click()
     assert panel.scene.logarithmic == (True, False)
     place = place_of(panel, "b")
     middle = (place_of(panel, "a").x() + place_of(panel, "c").x()) / 2
     assert abs(place.x() - middle) <= 1 and place.x() != x_before, "2 is in the middle of 1 and 4"
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
-    panel.options_line.log_y_box.click()
+    panel.options_line.boxes["log_y"].click()
     assert panel.foot.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)

@@ -809,8 +809,8 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     first = panel.plot.current.key
     assert panel.scene.points[panel.scene.walk[0]].key == first
     action["point_dominated"].trigger()
-    assert not panel.options.dominated and not panel.options_line.dominated_box.isChecked()
-    panel.options_line.intervals_box.click()
+    assert not panel.options.dominated and not panel.options_line.boxes["dominated"].isChecked()
+    panel.options_line.boxes["intervals"].click()
     assert not action["point_intervals"].isChecked(), "menu and panel agree"
     action["point_log_x"].trigger()
     assert panel.options.log_x and panel.scene.logarithmic == (True, False)

@@ -12,7 +12,7 @@ from paretone.errors import PlainError, SettingError
 from paretone_app.features.tradeoff.saved import Selection, find, read, remembered, selection_of, write
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.results.points import TAKE
-from tests.app.features.tradeoff.test_why import BOTH, PLAIN, PRUNED, point
+from tests.app.features.tradeoff.test_front import BOTH, PLAIN, PRUNED, point
 
 VIEW = remembered(PlotOptions(x="speed_up", log_x=True), True, Filter(words="steps"))
 POINTS = point("a", PLAIN, 1, 0.0), point("b", PRUNED, 2, 0.1), point("c", BOTH, 3, 0.2)

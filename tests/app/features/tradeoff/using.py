@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
@@ -14,6 +15,7 @@ from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import Point, Sound
 from paretone_app.shell.colours import LIGHT
+from paretone_app.widgets.action import Action
 from tests.app.acting import acts, acts_of
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
@@ -34,7 +36,8 @@ POINTS = (
 
 def panel_of(published: Sequence[Point] = ()) -> TradeoffPanel:
     """A panel whose actions do nothing."""
-    return TradeoffPanel(LIGHT, acts_of(TradeoffActions, save=tuple(acts(3))), published)
+    looks = {one.name: Action(one.name, checkable=True) for one in fields(PlotOptions) if one.name not in "xy"}
+    return TradeoffPanel(LIGHT, acts_of(TradeoffActions, looks=looks, save=tuple(acts(3))), published)
 
 
 def choose_look(panel: TradeoffPanel, options: PlotOptions) -> None:

@@ -1,13 +1,15 @@
-"""Why a point of the front is where it is: what leads from its neighbour to it, and what each change does alone."""
+"""Along the front: why a point is where it is, and from where on a difference is heard."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Scene, scene
+from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Pool, Scene, in_words, limit, scene
 from paretone_app.features.tradeoff.words import why, why_html
 from paretone_app.results.points import STUDY, TAKE, Point
 from paretone_app.shell.colours import LIGHT
@@ -68,3 +70,37 @@ def test_only_points_of_one_study_and_model_on_the_front_have_a_reason() -> None
     pool, front = shown(first, elsewhere, foreign, take, beaten)
     for one in (*front.points, None):
         assert why(one, front, pool.measured) is None
+
+
+def along(x: str, values: tuple[float, ...], **options: bool) -> Scene:
+    points = [
+        Point(str(at), STUDY, f"setting {at}", "A study", "F5 mini", ("steps",), figures={
+            x: Estimate(value, value, value, 3, 3),
+            "log_mel_distance": Estimate(0.1 * at, 0.1 * at, 0.1 * at, 3, 3),
+        })
+        for at, value in enumerate(values)
+    ]  # fmt: skip
+    return scene(Pool(points), Filter(), PlotOptions(x=x, y="log_mel_distance", **options))
+
+
+def test_a_difference_begins_halfway_between_the_points_of_each_step() -> None:
+    speed_ups = along("speed_up", (1.0, 2.0, 4.0, 8.0))
+    found = limit([Crossing("1", "2", True), Crossing("2", "1", False), Crossing("2", "3", True)], speed_ups)
+    assert found is not None and found.crossings == 3
+    assert found.low == pytest.approx(8**0.5) and found.high == pytest.approx(32**0.5)
+    assert found.value == pytest.approx((8 * 32**0.5) ** (1 / 3)), "speed-ups are ratios"
+    words = in_words(found, speed_ups)
+    assert words.startswith("Difference heard from 3.56×") and "3 marks, 2.83 to 5.66" in words
+    assert "not blind" in words
+
+
+def test_where_values_are_not_above_0_they_are_halved_as_they_are() -> None:
+    found = limit([Crossing("0", "1", True)], along("log_mel_distance", (0.0, 0.1)))
+    assert found is not None and found.value == pytest.approx(0.05)
+    assert "(1 mark)" in in_words(found, along("log_mel_distance", (0.0, 0.1)))
+
+
+def test_steps_to_points_that_are_not_shown_do_not_count() -> None:
+    here = along("speed_up", (1.0, 2.0))
+    assert limit([], here) is None and limit([Crossing("1", "9", True)], here) is None
+    assert limit([Crossing("1", "9", True), Crossing("0", "1", True)], here).crossings == 1
