@@ -1,6 +1,6 @@
 """Thousands of points for the trade-off view; run by hand, how long its updates take with them:
 
-OMP_NUM_THREADS=1 QT_QPA_PLATFORM=offscreen .venv/bin/python -m tests.app.features.tradeoff.many_points
+OMP_NUM_THREADS=1 QT_QPA_PLATFORM=offscreen .venv/bin/python -m tests.tools.many_points
 """
 
 from __future__ import annotations
