@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretone.models.families.token_decoder import streaming_difference
+from paretone.models.families.passages import streaming_difference
 
 LARGEST_DECIBELS = -60
 """Of the difference, relative to the sound. Not bits: pulses of a voice come where its pitch, added up from the

@@ -11,7 +11,7 @@ import soundfile
 
 from paretone.models import load_model
 from paretone.models.base import SpeechModel
-from paretone.models.families.token_decoder import StreamingDifference
+from paretone.models.families.passages import StreamingDifference
 from paretone.models.minis.lm_mini import GatheringDecoder
 from tests.engine import small_omni_mini, speaking
 from tests.engine.models.omnivoice import small_release

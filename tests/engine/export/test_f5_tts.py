@@ -49,8 +49,8 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
 
 @pytest.fixture(scope="module")
 def official_run() -> dict:
-    """Findings of :mod:`tests.engine.export.official_comparison` in the official package's environment."""
-    return official.run("tests.engine.export.official_comparison")
+    """Findings of :mod:`tests.peers.f5_exports` in the official package's environment."""
+    return official.run("tests.peers.f5_exports")
 
 
 @pytest.mark.slow

@@ -32,8 +32,7 @@ from paretone.models.cosyvoice2.token_to_mel import (
 )
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
-from paretone.models.families.passages import Decoded
-from paretone.models.families.token_decoder import TokenDecoder
+from paretone.models.families.passages import Decoded, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.loading import LoadRequest

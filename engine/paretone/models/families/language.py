@@ -47,9 +47,16 @@ from paretone.models.families.language_network import (
     TokenModel,
 )
 from paretone.models.families.pacing import Pace
-from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
+from paretone.models.families.passages import (
+    LanguagePassage,
+    Prompt,
+    Spoken,
+    TokenDecoder,
+    Uttered,
+    cost_of,
+    largest_difference,
+)
 from paretone.models.families.speech import Speech
-from paretone.models.families.token_decoder import TokenDecoder, largest_difference
 from paretone.models.files.trained_weights import find_language_weights, places_of
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport

@@ -39,9 +39,8 @@ from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Script, Voice
 from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
-from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
+from paretone.models.families.passages import FramedPassage, GridDecoder, Passages, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Joiner, Speech
-from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels import precision
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun

@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError
-from paretone.models.families.passages import Decoded
-from paretone.models.families.token_decoder import StreamingDifference, TokenDecoder, streaming_difference
+from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.networks.shapes import Modules
 

@@ -18,8 +18,7 @@ from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
-from paretone.models.families.passages import Decoded
-from paretone.models.families.token_decoder import TokenDecoder
+from paretone.models.families.passages import Decoded, TokenDecoder
 from paretone.models.files.checkpoints import (
     check_shapes,
     loaded_strictly,

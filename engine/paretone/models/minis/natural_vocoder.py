@@ -29,7 +29,6 @@ from paretone.models.minis.natural_decoder import (
 )
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.vocos import (
-    StreamedBackbone,
     StreamedBlocks,
     StreamedOverlapAdd,
     VocosBackbone,
@@ -62,29 +61,6 @@ def at_latent_frames(mel: Tensor, first: int, count: int, begin: int = 0) -> Ten
     left = left - begin
     early, late = mel[:, :, left.clamp(max=last)], mel[:, :, (left + 1).clamp(max=last)]
     return early + (late - early) * weight
-
-
-class StreamedFrames:
-    """:func:`at_latent_frames` of mel frames that come in pieces."""
-
-    def __init__(self, bands: int) -> None:
-        self._known = torch.zeros(1, bands, 0)
-        self._begin = self._given = 0
-
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) mel to the latent frames that are final now, (1, bands, m): those before the last mel frame."""
-        known = torch.cat([self._known.to(mel), mel], dim=2)
-        frames = self._begin + known.shape[2]
-        ready = max(latent_frames(frames) - 1, 0)
-        made = at_latent_frames(known, self._given, ready - self._given, self._begin)
-        # The next latent frame lies between mel frames of which the left one is known, or on the last one.
-        keep_from = max(min(mel_frame_at(ready), frames - 1), 0)
-        self._known, self._begin, self._given = known[:, :, keep_from - self._begin :], keep_from, ready
-        return made
-
-    def finish(self) -> Tensor:
-        """The last latent frame, (1, bands, 1); none if there was no mel."""
-        return at_latent_frames(self._known, self._given, min(self._known.shape[2], 1), self._begin)
 
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -183,28 +159,6 @@ class StreamedNatural:
         return self._audio.push(spectra.spectrum(pulses.to(hidden.device), noise)[None])
 
 
-class StreamedMelReader:
-    """Log mel to voice frames; see :class:`MelReader`."""
-
-    def __init__(self, reader: MelReader) -> None:
-        self._reader = reader
-        self._mel = StreamedFrames(reader.config.bands)
-        self._hidden = StreamedBackbone(reader.backbone)
-
-    @torch.inference_mode()
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) natural-log mel to the voice frames (m, 36) that are final now."""
-        return self._read(self._mel.push(mel))
-
-    @torch.inference_mode()
-    def finish(self) -> Tensor:
-        """The rest, (m, 36)."""
-        return torch.cat([self._read(self._mel.finish()), self._reader.out(self._hidden.finish())[0]])
-
-    def _read(self, mel: Tensor) -> Tensor:
-        return self._reader.out(self._hidden.push(self._reader.normalised(mel.mT).mT))[0]
-
-
 class LatentVocoder(nn.Module):
     """Mel reader and decoder. Always float32."""
 
@@ -228,30 +182,6 @@ class LatentVocoder(nn.Module):
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> LatentVocoder:
         """Load the exported mel reader in ``folder``, and the bundled decoder. Raises :class:`CheckpointError`."""
         return cls(MelReader.load(folder, device), NaturalDecoder.load(device=device))
-
-
-class StreamedVocoder:
-    """Mel frames in pieces to audio; all pieces together are what :meth:`LatentVocoder.decode` gives."""
-
-    def __init__(self, vocoder: LatentVocoder) -> None:
-        self._reader, self._decoder = StreamedMelReader(vocoder.reader), StreamedNatural(vocoder.decoder)
-        self._frames = self._given = 0
-
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) natural-log mel to the samples (m,) that are final now."""
-        self._frames += mel.shape[2]
-        return self._cut(self._decoder.push(self._reader.push(mel.float())))
-
-    def finish(self) -> Tensor:
-        """The rest, (m,)."""
-        last = self._decoder.push(self._reader.finish())
-        return self._cut(torch.cat([last, self._decoder.finish()]))
-
-    def _cut(self, samples: Tensor) -> Tensor:
-        """Without what lies after the middle of the last mel frame."""
-        samples = samples[: max((self._frames - 1) * MEL_HOP - self._given, 0)]
-        self._given += len(samples)
-        return samples
 
 
 GROUP = 2

@@ -18,8 +18,7 @@ from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
-from paretone.models.families.passages import Decoded
-from paretone.models.families.token_decoder import GridDecoder
+from paretone.models.families.passages import Decoded, GridDecoder
 from paretone.models.files.checkpoints import load_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest

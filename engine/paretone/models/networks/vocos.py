@@ -309,29 +309,3 @@ class StreamedOverlapAdd:
         last = max(self._parts // 2 - 1 + self._tail, 0) if self._frames else 0
         first = min(max(self._parts // 2 - self._frames, 0), last)
         return (self._sum[first:last] / self._envelope[first:last]).flatten()
-
-
-class StreamedBackbone:
-    """Mel frames to hidden frames; see :class:`paretone.models.networks.vocos.VocosBackbone`."""
-
-    def __init__(self, backbone: VocosBackbone) -> None:
-        self._backbone = backbone
-        self._embed = StreamedConvolution(backbone.embed)
-        self._blocks = StreamedBlocks(backbone.convnext)
-        self.reach = self._embed.reach + self._blocks.reach
-        """Frames that a hidden frame lies after the last mel frame."""
-
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) to the hidden frames that are final now, (1, m, width)."""
-        return self._left(self._blocks.push(self._entered(self._embed.push(mel))))
-
-    def finish(self) -> Tensor:
-        """The rest, (1, m, width)."""
-        hidden = self._blocks.push(self._entered(self._embed.finish()))
-        return self._left(torch.cat([hidden, self._blocks.finish()], dim=2))
-
-    def _entered(self, embedded: Tensor) -> Tensor:
-        return self._backbone.norm(embedded.transpose(1, 2)).transpose(1, 2)
-
-    def _left(self, hidden: Tensor) -> Tensor:
-        return self._backbone.final_layer_norm(hidden.transpose(1, 2))

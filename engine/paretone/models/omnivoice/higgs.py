@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.mel import resample_prompt
-from paretone.models.families.passages import Decoded
-from paretone.models.families.token_decoder import GridDecoder
+from paretone.models.families.passages import Decoded, GridDecoder
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.shapes import Modules
 

@@ -27,10 +27,10 @@ from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, scen
 from paretone_app.features.tradeoff.styles import PointStyles, described
 from paretone_app.results.points import Scores, study_points
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import point
 from tests.app.features.tradeoff.using import CONTROL, KEY, POINTS, choose_look, current, drag, place_of
 from tests.engine.studies.small import finished, study
+from tests.tools.many_points import many
 
 
 def test_both_themes_and_every_kind_of_point_are_painted(panel: TradeoffPanel) -> None:

@@ -13,9 +13,9 @@ from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from paretone_app.features.tradeoff.words import Reference
 from paretone_app.results.points import published_points
-from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point
 from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click, current, panel_of
+from tests.tools.many_points import many
 
 
 # --- Next to the plot ------------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from paretone_app.features.tradeoff.saved import recalled, remembered
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
-from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_front import PLAIN, point
 from tests.app.features.tradeoff.using import panel_of
+from tests.tools.many_points import many
 
 NO = Qt.KeyboardModifier.NoModifier
 POINTS = tuple(

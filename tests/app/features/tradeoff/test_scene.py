@@ -53,9 +53,9 @@ from paretone_app.results.points import (
     take_points,
 )
 from paretone_app.shell.colours import LIGHT
-from tests.app.features.tradeoff.many_points import many
 from tests.app.without_qt import import_without_qt
 from tests.engine.studies.small import finished, study
+from tests.tools.many_points import many
 
 PLAIN = Setting("f5-mini", Values({"steps": 16}), seed=3)
 FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}), "a" * 16))

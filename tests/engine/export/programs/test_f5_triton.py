@@ -22,7 +22,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
-from tests.engine.export.official_comparison import small_release
+from tests.peers.f5_exports import small_release
 
 MODEL = entry("F5TTS_v1_Base")
 
@@ -33,8 +33,8 @@ def profile(**options: object) -> Profile:
 
 @pytest.fixture(scope="module")
 def official_run() -> dict:
-    """Findings of :mod:`tests.engine.export.programs.triton_comparison` in the official package's environment."""
-    return official.run("tests.engine.export.programs.triton_comparison")
+    """Findings of :mod:`tests.peers.f5_triton` in the official package's environment."""
+    return official.run("tests.peers.f5_triton")
 
 
 @pytest.mark.slow

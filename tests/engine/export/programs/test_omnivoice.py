@@ -30,8 +30,8 @@ def profile(**options: object) -> Profile:
 
 @pytest.fixture(scope="module")
 def official_run() -> dict:
-    """Findings of :mod:`tests.engine.export.programs.omnivoice_comparison` in the package's environment."""
-    return official.run("tests.engine.export.programs.omnivoice_comparison", path=official.omnivoice())
+    """Findings of :mod:`tests.peers.omnivoice_exports` in the package's environment."""
+    return official.run("tests.peers.omnivoice_exports", path=official.omnivoice())
 
 
 @pytest.mark.slow

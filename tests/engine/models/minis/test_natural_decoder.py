@@ -32,7 +32,7 @@ from paretone.models.minis.natural_decoder import (
     moved_magnitudes,
     moved_phases,
 )
-from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, StreamedMelReader, StreamedNatural
+from paretone.models.minis.natural_vocoder import StreamedNatural
 from tests.workload import crossed
 
 
@@ -147,17 +147,6 @@ def test_its_operations_are_counted_as_those_of_other_vocoders(decoder: NaturalD
     assert launches > 50
     assert work.operations == pytest.approx(products + convolutions + to_hidden, rel=0.01)
     assert work.bytes > 4 * (BLOCKS * 2 * HIDDEN * INNER + HIDDEN * 5 * BINS)
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_mels_in_pieces_are_read_as_the_whole(size: int):
-    torch.manual_seed(1)
-    reader = MelReader(MelReaderConfig(bands=12, width=16, inner_width=24, layers=2)).eval()
-    mel = torch.randn(1, 12, 90)
-    streamed = StreamedMelReader(reader)
-    pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
-    with torch.no_grad():
-        torch.testing.assert_close(torch.cat([*pieces, streamed.finish()]), reader(mel)[0], atol=1e-5, rtol=1e-5)
 
 
 def test_a_formant_scale_that_is_no_number_gives_spectra_that_are_none(decoder: NaturalDecoder):

@@ -25,8 +25,6 @@ from paretone.models.minis.natural_vocoder import (
     LatentVocoder,
     MelReader,
     MelReaderConfig,
-    StreamedFrames,
-    StreamedVocoder,
     at_latent_frames,
     latent_frames,
 )
@@ -98,21 +96,6 @@ def test_a_stretch_is_what_the_whole_has_there():
     torch.testing.assert_close(at_latent_frames(mel[:, :, begin:], 20, 30, begin), whole[:, :, 20:50])
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
-@pytest.mark.parametrize("length", [1, 2, 3, 76, 90])
-def test_frames_in_pieces_are_those_of_the_whole(size: int, length: int):
-    mel = torch.randn(1, 3, length)
-    streamed = StreamedFrames(3)
-    pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
-    joined = torch.cat([*pieces, streamed.finish()], dim=2)
-    torch.testing.assert_close(joined, at_latent_frames(mel, 0, latent_frames(length)), rtol=0, atol=0)
-
-
-def test_no_mel_gives_no_frames():
-    streamed = StreamedFrames(3)
-    assert streamed.push(torch.zeros(1, 3, 0)).shape == streamed.finish().shape == (1, 3, 0)
-
-
 @pytest.fixture(scope="module")
 def codec() -> GroupedCodec:
     vocoder = load_vocoder(resource("models", "natural-vocoder"), torch.device("cpu"))
@@ -148,20 +131,6 @@ SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
 def vocoder() -> LatentVocoder:
     torch.manual_seed(1)
     return LatentVocoder(MelReader(SMALL).eval(), NaturalDecoder.load())
-
-
-@pytest.mark.parametrize("size", [1, 9, 1000])
-@pytest.mark.parametrize("frames", [1, 2, 6, 70])
-def test_pieces_give_what_the_whole_gives(vocoder: LatentVocoder, size: int, frames: int):
-    mel = torch.randn(1, 100, frames, generator=torch.Generator().manual_seed(frames))
-    whole = vocoder.decode(mel)
-    assert whole.shape == (1, (frames - 1) * 256)
-    streamed = StreamedVocoder(vocoder)
-    pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
-    joined = torch.cat([*pieces, streamed.finish()])
-    torch.testing.assert_close(
-        joined, whole[0], atol=1e-4 * max(1.0, float(whole.abs().amax()) if frames > 1 else 1), rtol=0
-    )
 
 
 def test_items_of_a_batch_do_not_see_each_other(vocoder: LatentVocoder):

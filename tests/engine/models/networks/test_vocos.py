@@ -14,7 +14,7 @@ from torch import nn
 
 from paretone.errors import CheckpointError
 from paretone.models.catalogue import entry
-from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
+from paretone.models.families.passages import TokenDecoder, streaming_difference
 from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
 from paretone.models.minis.natural_decoder import HOP
 from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig

@@ -169,7 +169,7 @@ def test_branches_compute_and_remember_each_for_itself() -> None:
 
 pytestmark = only_in_full("peers")
 PACKAGES = ("cache-dit==1.5.3", "diffusers==0.42.1", "pillow==13.0.0", "importlib_metadata==10.2.0", "zipp==4.1.2")
-MODULE = "tests.engine.techniques.dual_block_cache.cache_dit_comparison"
+MODULE = "tests.peers.cache_dit"
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import guidance_interval, searched_grid
 from paretone.techniques.searched_grid import PlacedGrid, placed_for
-from tests.engine.export import official_comparison
-from tests.engine.export.official_comparison import (
+from tests.peers import f5_exports
+from tests.peers.f5_exports import (
     FRAMES,
     PROMPT,
     SEED,
@@ -263,7 +263,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     output, sys.stdout = sys.stdout, sys.stderr
-    official_comparison.SMALL["depth"] = 2
+    f5_exports.SMALL["depth"] = 2
     import_models()
     import f5_tts
 

@@ -25,10 +25,10 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity
 from paretone.techniques.dual_block_cache import STATIC, Rule
 from paretone.techniques.dual_block_cache.cache import DualBlockCache
-from tests.engine.export import official_comparison
-from tests.engine.export.official_comparison import FRAMES, VOCABULARY, official_model, small_release
 from tests.engine.models.megatts3 import plain_dit
 from tests.engine.models.megatts3.plain_dit import random_inputs, small_mega_dit
+from tests.peers import f5_exports
+from tests.peers.f5_exports import FRAMES, VOCABULARY, official_model, small_release
 
 DEPTH = 6
 FREE = {"max_warmup_steps": 1, "max_continuous_cached_steps": -1}
@@ -205,7 +205,7 @@ def megatts3(steps: int, guidance: float, rule: Rule) -> dict:
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(3)
-    official_comparison.SMALL["depth"] = DEPTH
+    f5_exports.SMALL["depth"] = DEPTH
     plain_dit.SMALL = replace(plain_dit.SMALL, layers=DEPTH)
     output, sys.stdout = sys.stdout, sys.stderr
     results = {}

@@ -1,6 +1,6 @@
 """Thousands of points for the trade-off view; run by hand, how long its updates take with them:
 
-OMP_NUM_THREADS=1 QT_QPA_PLATFORM=offscreen .venv/bin/python -m tests.app.features.tradeoff.many_points
+OMP_NUM_THREADS=1 QT_QPA_PLATFORM=offscreen .venv/bin/python -m tests.tools.many_points
 """
 
 from __future__ import annotations
@@ -97,6 +97,10 @@ def main(count: int = 2000, along: int = 10_000) -> None:
         panel.filter_line.combos["voice"].setCurrentIndex(turn % 3)
         panel.filter_line.combos["voice"].activated.emit(turn % 3)
 
+    def move_section() -> None:
+        panel.plot.zoom(0.9)
+        panel.plot.move_section(0.1, 0.1)
+
     updates: dict[str, Callable[[int], object]] = {
         "another axis": choose_axis,
         "words typed": lambda turn: panel.filter_line.search.setText(("a", "setting 1", "bella", "")[turn % 4]),
@@ -108,7 +112,7 @@ def main(count: int = 2000, along: int = 10_000) -> None:
         "next on the front": lambda turn: panel.plot.walk(1),
         "logarithmic": lambda turn: panel.options_line.boxes["log_x"].toggle(),
         "zoom": lambda turn: panel.plot.zoom(0.8 if turn < 10 else 1.25),
-        "section moved": lambda turn: (panel.plot.zoom(0.9), panel.plot.move_section(0.1, 0.1)),
+        "section moved": lambda turn: move_section(),
     }
     for name, update in updates.items():
         _timed(application, panel, name, update)
