@@ -1,8 +1,8 @@
-"""When each phone of a recording sounds, for a user's own voice: from its transcript.
+"""Time each phone of a user's recording, from its transcript.
 
-Where pocketsphinx is installed it aligns the recording with the transcript (to about 20 ms). Without it, or when it
-does not find the transcript in the recording, mean lengths are stretched to the length of the speech
-(:mod:`paretone.front_end.alignment`)."""
+If pocketsphinx is installed, it aligns the recording with the transcript (to about 20 ms). Without it, or if it does
+not find the transcript, mean lengths are stretched to the length of the speech.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FORCED = "pocketsphinx"
 MEAN_LENGTHS = "mean lengths"
 
 QUIET = 10 ** (-35 / 20)
-"""Speech begins and ends where the level of 10 ms is this share of the loudest."""
+"""Speech begins and ends where the level of 10 ms reaches this share of the loudest."""
 FAINT = 0.05
-"""Peak below which a recording is raised for the aligner."""
+"""Peak below which a recording is amplified for the aligner."""
 SLOWEST, FASTEST = 3.5, 0.3
-"""A recording longer or shorter by this factor than expected does not say what the transcript says."""
+"""A recording longer or shorter than expected by these factors does not say its transcript."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Phones of a recording, from its start to its end without gaps."""
+    """Phones of a recording, from start to end without gaps."""
 
     phones: tuple[TimedPhone, ...]
     method: str
@@ -42,7 +42,7 @@ class Alignment:
 
 
 def alignment_notes(found: Alignment) -> tuple[str, ...]:
-    """What the user should know of an alignment, as sentences."""
+    """Notes for the user on an alignment."""
     if found.method != MEAN_LENGTHS:
         return ()
     estimated = (
@@ -50,15 +50,14 @@ def alignment_notes(found: Alignment) -> tuple[str, ...]:
     )
     if not forced_alignment.installed():
         return (f"{estimated}; to have it measured, {how_to_add('judge')}.",)
-    return (f"{estimated}.",)  # That the words were not found is among the doubts about the transcript.
+    return (f"{estimated}.",)  # Missing words are among the doubts about the transcript.
 
 
 class Aligner(Protocol):
-    """A text front end that finds its phones in recordings."""
+    """Text front end that aligns recordings."""
 
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """The phones of a recording (n,) at ``rate`` Hz. Raises :class:`AudioError` and
-        :class:`paretone.errors.TextError`."""
+        """Align a recording (n,) at ``rate`` Hz. Raises :class:`AudioError` and :class:`TextError`."""
 
 
 def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
@@ -74,7 +73,7 @@ def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
 
 def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float, float]:
     """:func:`speech_span` of a recording whose transcript should take ``expected`` seconds. Raises :class:`AudioError`
-    for silence, and when it cannot be of this transcript."""
+    for silence, and if the durations do not match."""
     start, end = speech_span(samples, rate)
     if not FASTEST * expected <= end - start <= SLOWEST * expected:
         raise AudioError(
@@ -85,18 +84,18 @@ def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float
 
 
 def forced_words(samples: np.ndarray, rate: int, words: Sequence[str]) -> tuple[FoundWord, ...]:
-    """As :func:`paretone.front_end.forced_alignment.found_words`, for float samples (n,) at any rate. Quiet ones are
-    raised, for the aligner hears 16 bits."""
+    """:func:`paretone.front_end.forced_alignment.found_words` for float samples (n,) at any rate. Quiet samples are
+    amplified, because the aligner takes 16 bits."""
     loudest = float(np.abs(samples).max(initial=0.0))
     gain = np.float32(1.0 if not 0 < loudest < FAINT else 0.5 / loudest)
     heard = resample(samples * gain, rate, forced_alignment.RATE)
     return forced_alignment.found_words((heard.clip(-1, 1) * 32767).astype(np.int16).tobytes(), words)
 
 
-# When each phone of a recording sounds, in the phones of natural speech: for a user's own voice, from its transcript.
+# Align a recording in the phones of natural speech.
 #
-# By pocketsphinx where it is installed, else by stretched mean lengths. Training speech has some time for every blank
-# between words; a recording has none where words run together, so blanks take a little from the sounds around them.
+# Training speech has time for each blank between words; in recordings words run together, so blanks take a little from
+# the neighbouring sounds.
 
 
 BLANK_SECONDS = 0.025
@@ -110,13 +109,13 @@ ALIGNER_PHONES = dict(
         strict=True,
     )
 )
-"""Sounds in pocketsphinx's notation."""
+"""Phones in pocketsphinx's notation."""
 
 
 def align_phones(samples: np.ndarray, rate: int, spoken: Sequence[TimedPhone]) -> Alignment:
-    """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of its transcript, of mean lengths, without silence.
+    """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of the transcript, of mean length, without silence.
 
-    Raises :class:`paretone.errors.AudioError` when the recording is silent or cannot be of this transcript.
+    Raises :class:`AudioError` if the recording is silent or its duration does not match.
     """
     seconds = np.array([end - start for _, start, end in spoken])
     start, end = checked_span(samples, rate, float(seconds.sum()))
@@ -139,7 +138,7 @@ def aligner_phones(phonemes: str) -> str:
 
 
 def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[float] | None:
-    """The edges of ``phones`` (n + 1) by the segments of their sounds; ``None`` if those are not theirs."""
+    """Edges (n + 1) of ``phones`` from the segments of their sounds; ``None`` if the numbers of sounds differ."""
     sounds = [place for word in words(phones) for place in word]
     heard = [(start, end) for _, start, end in segments]
     if len(heard) != len(sounds):
@@ -159,7 +158,7 @@ def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[f
 
 
 def _with_blanks(edges: list[float], sounds: set[int]) -> list[float]:
-    """``edges``, with at least :data:`BLANK_SECONDS` for what is between words, from the sounds around it."""
+    """Widen blanks between words to at least :data:`BLANK_SECONDS`, taken from the neighbouring sounds."""
     place = 0
     while place < len(edges) - 1:
         last = place
@@ -176,7 +175,7 @@ def _with_blanks(edges: list[float], sounds: set[int]) -> list[float]:
 
 
 def _closed(phones: Sequence[TimedPhone], edges: Sequence[float], length: float) -> tuple[TimedPhone, ...]:
-    """``phones`` between ``edges``, with silence before the first and after the last; those without length are left
+    """``phones`` between ``edges``, with silence before the first and after the last; phones without length are left
     out."""
     named = zip((EDGE, *(name for name, _, _ in phones), EDGE), (0.0, *edges), (*edges, length), strict=True)
     return tuple((name, start, end) for name, start, end in named if end > start)

@@ -1,4 +1,4 @@
-"""Long text in pieces that a model can speak: sentences where possible, then clauses, then words."""
+"""Cut long text into pieces that a model can speak: at sentences if possible, then clauses, then words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paretone.front_end.writing import LONGEST_WORD, TITLES
 from paretone.observer import may_stop
 
 PIECE_SECONDS = 6.0
-"""New speech in one piece; the models were trained on up to ten seconds, prompt included."""
+"""Maximum new speech per piece; the models were trained on up to ten seconds, prompt included."""
 FIRST_PIECE_SECONDS = 3.5
 
 _NEVER_LAST = re.compile(rf"(?:\b(?:{'|'.join(TITLES)}|St|Dr|No|Nos|pp?|[A-Z])|\b(?:e\.g|i\.e|et al))\.$")
@@ -18,7 +18,7 @@ _CLAUSE_END = re.compile(r"[,;:–—)…]+[\"'”’]*\s+|\s[-–—]+\s")
 
 
 def sentences(text: str) -> list[str]:
-    """``text`` cut after full stops, question and exclamation marks and at empty lines; not after "Dr." or initials."""
+    """Cut ``text`` after full stops, question and exclamation marks and at empty lines; not after "Dr." or initials."""
     found: list[str] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
@@ -34,11 +34,11 @@ def sentences(text: str) -> list[str]:
 
 
 def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
-    """Cut ``text`` into chunks of at most ``budget`` seconds each, as few as whole sentences allow.
+    """Cut ``text`` into as few chunks of whole sentences as ``budget`` seconds each allow.
 
-    ``seconds`` says how long a piece of text takes to speak. A sentence over the budget is cut at commas and the like,
-    and a clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, so that it can be
-    heard sooner; it cuts sentences only at commas.
+    ``seconds`` estimates the duration of a piece. A sentence over the budget is cut at commas and the like, and a
+    clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, for an earlier start; it
+    cuts sentences only at commas.
     """
     limit = min(budget, first_budget or budget)
     packed: list[str] = []
@@ -68,7 +68,7 @@ def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budg
 
 
 def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list[str]:
-    """``piece`` in as many even runs of words as the budget asks for; a single word is cut between characters."""
+    """Cut ``piece`` into even runs of words within the budget; cut a single word between characters."""
     words = piece.split()
     if len(words) > 1:
         count = min(len(words), int(seconds(piece) / budget) + 1)

@@ -1,8 +1,8 @@
-"""Where pocketsphinx finds given words in a recording, and how well each fits.
+"""Find given words in a recording with pocketsphinx, and score how well each fits.
 
-pocketsphinx holds the interpreter's lock while it listens, a second or two for a long recording, and a window would
-stand still. So off the main thread it runs in a separate process, whose programme is this file; this imports nothing of
-the application.
+pocketsphinx holds the interpreter's lock while it listens, a second or two for a long recording, which would freeze the
+window. Off the main thread it therefore runs in a separate process whose programme is this file, which imports nothing
+of the application.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ if TYPE_CHECKING:
 RATE = 16000
 FRAMES_PER_SECOND = 100
 SEARCH = {"beam": 1e-150, "pbeam": 1e-150, "wbeam": 1e-150, "bestpath": False}
-"""Beams far wider than usual: words that fit badly are found as well, and their score says so. The search for the best
-path through the lattice moves words so that their phones cannot be placed any more."""
+"""Much wider beams than usual: badly fitting words are found as well, with low scores. Without ``bestpath``, which
+moves words in the lattice so that their phones can no longer be placed."""
 SLOWEST = 120.0
-"""Seconds after which a process is given up."""
+"""Timeout of the process, in seconds."""
 
 Segment = tuple[str, float, float]
-"""A phone of the aligner's with start and end in seconds."""
+"""Aligner phone, start and end in seconds."""
 
 
 @dataclass(frozen=True)
 class FoundWord:
-    """A word of the transcript, where it fits the recording best."""
+    """A word of the transcript at its best place in the recording."""
 
     phones: tuple[Segment, ...]
     score: float
-    """Mean over its frames: the logarithm of how likely its sounds are there, relative to the likeliest sounds; 0 or
-    less."""
+    """Mean log-likelihood of its sounds per frame, relative to the likeliest sounds; 0 or less."""
 
     @property
     def start(self) -> float:
@@ -55,21 +54,21 @@ def installed() -> bool:
 
 
 def found_words(raw: bytes, words: Sequence[str]) -> tuple[FoundWord, ...]:
-    """``words``, in the aligner's phones with blanks in between, in 16-bit samples at :data:`RATE`; none if
-    pocketsphinx is not installed or cannot fit them into the recording."""
+    """Find ``words``, in the aligner's phones separated by blanks, in 16-bit samples at :data:`RATE`; empty without
+    pocketsphinx, or if they cannot be fitted."""
     return _remembered(raw, tuple(words)) if words and installed() else ()
 
 
 @lru_cache(maxsize=8)
 def _remembered(raw: bytes, words: tuple[str, ...]) -> tuple[FoundWord, ...]:
-    """A recording is held against its transcript first, and then its phones are placed."""
+    """Cached: the transcript check and the placement of phones both need it."""
     main = threading.current_thread() is threading.main_thread()
     found = _found(raw, words) if main else _found_elsewhere(raw, words)
     return tuple(FoundWord(tuple((name, start, end) for name, start, end in phones), score) for phones, score in found)
 
 
 def _found_elsewhere(raw: bytes, words: Sequence[str]) -> Any:
-    # Not above, for the child has this file alone.
+    # Imported here: the child process has only this file.
     from paretone.own_process import command
 
     given = json.dumps(list(words)).encode() + b"\n" + raw

@@ -1,9 +1,9 @@
-"""How long every symbol of a sentence lasts when nothing is known of its delivery.
+"""Mean duration of each symbol of a sentence, without knowledge of its delivery.
 
-The layout is that of hibari-tts's network of lengths: an embedding, two ConvNeXt blocks, one transformer layer that is
-passed six times, and two convolutions. Its weights are those of the wheel: matrices as whole numbers of eight bits with
-one scale each, the rest in half precision; see ``NOTICE`` next to the file. The same network gave the lengths in the
-speech that bundled models learnt from, so that nothing has to be learnt again, and mean lengths are exact.
+The layout is that of hibari-tts's length network: an embedding, two ConvNeXt blocks, one transformer layer applied six
+times, and two convolutions. Its weights are those of the wheel: matrices in 8-bit integers with one scale each, the
+rest in half precision; see ``NOTICE`` next to the file. The same network timed the bundled models' training speech, so
+no training is needed and mean lengths are exact.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LengthNetwork(nn.Module):
         self.out = nn.Sequential(nn.Conv1d(WIDTH, WIDTH, 3, padding=1), nn.GELU(), nn.Conv1d(WIDTH, 1, 1))
 
     def forward(self, symbols: Tensor) -> Tensor:
-        """(n,) numbers of symbols to (n,) lengths in units of 25 ms, not rounded."""
+        """(n,) symbol numbers to (n,) lengths in units of 25 ms, not rounded."""
         hidden = self.blocks(self.emb(symbols)[None].mT).mT
         for _ in range(PASSES):
             hidden = self.layer(hidden)
@@ -59,8 +59,7 @@ class SymbolLengths:
 
     @classmethod
     def load(cls, path: Path) -> SymbolLengths:
-        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
-        :class:`CheckpointError`."""
+        """Read the file written by :mod:`tests.tools.natural_front_end`. Raises :class:`CheckpointError`."""
         weights, (symbols,) = read_network(path, "symbols")
         network = LengthNetwork(len(symbols)).eval()
         load_strictly(network, dequantised(weights), str(path))
@@ -68,12 +67,12 @@ class SymbolLengths:
 
     @torch.inference_mode()
     def units(self, symbols: Sequence[str]) -> np.ndarray:
-        """(n,) float32: mean lengths of ``symbols``, a sentence with :data:`EDGE` at both ends, in units of 25 ms."""
+        """(n,) float32 mean lengths of ``symbols``, a sentence with :data:`EDGE` at both ends, in units of 25 ms."""
         numbers = [self._numbers.get(symbol, 0) for symbol in symbols]
         return self._network(torch.tensor(numbers)).numpy()
 
 
 @functools.lru_cache(maxsize=1)
 def default_lengths() -> SymbolLengths:
-    """The bundled network, read once."""
+    """The bundled network, cached."""
     return SymbolLengths.load(bundled(FILE))

@@ -1,8 +1,7 @@
-"""Pronunciations of words in the alphabet of natural speech, by part of speech where they depend on it.
+"""Pronunciations of words in the alphabet of natural speech, by part of speech if they depend on it.
 
-The dictionary is that of ``misaki`` in two parts, of which the first was checked by hand; see ``NOTICE`` next to the
-file. What it does not list is tried as a form of a word that it does (:mod:`paretone.front_end.lexicon`) and
-as letters to be named ("GPU").
+The dictionary is that of ``misaki`` in two parts, the first checked by hand; see ``NOTICE`` next to the file. Unlisted
+words are tried as inflected forms of listed words, and as letters to be spelled ("GPU").
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ def unreadable(path: Path, error: Exception) -> CheckpointError:
 
 
 def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
-    """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
-    :class:`CheckpointError`."""
-    # On use: most texts need no network, and torch takes its time.
+    """The stored weights in ``path``, and ``lists`` of symbols from its header. Raises :class:`CheckpointError`."""
+    # Imported on use: most texts need no network, and torch loads slowly.
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -55,11 +53,10 @@ def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[
 
 _, SECONDARY, PRIMARY = STRESSES
 _HEAVY = frozenset("AIOWYʤʧ")
-"""Phonemes of two sounds."""
+"""Phonemes of two sounds each."""
 
 
 def stressed(phonemes: str) -> bool:
-    """Whether there is any stress in ``phonemes``."""
     return PRIMARY in phonemes or SECONDARY in phonemes
 
 
@@ -68,26 +65,26 @@ def unstressed(phonemes: str) -> str:
 
 
 def weakened(phonemes: str) -> str:
-    """With secondary stress in place of primary, and none in place of secondary, if there is primary stress."""
+    """Turn primary stress into secondary, and secondary into none, if there is primary stress."""
     if PRIMARY not in phonemes:
         return phonemes
     return phonemes.replace(SECONDARY, "").replace(PRIMARY, SECONDARY)
 
 
 def emphasised(phonemes: str) -> str:
-    """With primary stress: in place of the secondary, or on the first vowel."""
+    """Turn secondary stress into primary, or stress the first vowel."""
     if PRIMARY in phonemes:
         return phonemes
     return _on_first_vowel(phonemes, PRIMARY).replace(SECONDARY, PRIMARY)
 
 
 def lightly_stressed(phonemes: str) -> str:
-    """With secondary stress on the first vowel, if there is no stress at all."""
+    """Put secondary stress on the first vowel if nothing is stressed."""
     return _on_first_vowel(phonemes, SECONDARY)
 
 
 def weight(phonemes: str) -> int:
-    """How much there is of a part of a word, in short sounds."""
+    """Length of part of a word, in short sounds."""
     return len(phonemes) + sum(phoneme in _HEAVY for phoneme in phonemes)
 
 
@@ -100,21 +97,21 @@ def _on_first_vowel(phonemes: str, mark: str) -> str:
 
 Known = Callable[[str], bool]
 FLAPPED_AFTER = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
-"""After these phonemes an American t becomes a flap before a vowel."""
+"""Phonemes after which an American t becomes a flap before a vowel."""
 _DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
 
 
 class Form(ABC):
     stresses = False
-    """Whether a stem that has no stress gets some."""
+    """Whether an unstressed stem gets secondary stress."""
 
     @abstractmethod
     def stem(self, word: str, known: Known) -> str | None:
-        """The word that ``word`` is a form of, of those that are ``known``."""
+        """The stem of ``word`` among the ``known`` words."""
 
     @abstractmethod
     def end(self, phonemes: str) -> str:
-        """The phonemes of the form, from those of the stem."""
+        """The phonemes of the form, from those of its stem."""
 
 
 class _S(Form):
@@ -180,11 +177,11 @@ FORMS: tuple[Form, ...] = (_S(), _Ed(), _Ing())
 
 FILE = "pronunciations.tsv.gz"
 SEPARATOR = "\x1d"
-"""The line that separates the two parts."""
+"""Line between the two parts."""
 LONGEST_NAME = 7
-"""Letters of a proper name that is not taken for a common word in capitals."""
+"""Maximum length of a proper name, in letters, that is never read as a common word in capitals."""
 BEFORE_PAUSE, ANY_CLASS = "None", "DEFAULT"
-"""Readings at the end of a phrase, and where no other fits."""
+"""Keys of the readings at the end of a phrase, and of the default reading."""
 _CLASSES = (("VB", "VERB"), ("NN", "NOUN"), ("RB", "ADV"), ("JJ", "ADJ"))
 
 Readings = Mapping[str, str]
@@ -193,7 +190,7 @@ Restress = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of the words after one that is pronounced."""
+    """The words after the one to pronounce."""
 
     vowel: bool | None = None
     """Whether the next sound is a vowel; ``None`` if a pause or nothing comes next."""
@@ -202,10 +199,10 @@ class Context:
 
 
 class Entries:
-    """One part of the dictionary. A word in lower case is looked up with a capital as well, and the other way round."""
+    """One part of the dictionary. Look-ups ignore the case of the first letter."""
 
     def __init__(self, listed: Mapping[str, str]) -> None:
-        """``listed`` are readings by word: phonemes, or ``TAG=phonemes`` separated by tabs."""
+        """``listed``: readings by word, as phonemes or ``TAG=phonemes`` separated by tabs."""
         self._listed = listed
 
     def __contains__(self, word: object) -> bool:
@@ -215,8 +212,8 @@ class Entries:
         return iter(self._listed)
 
     def readings(self, word: str) -> Readings:
-        """Phonemes of ``word`` by part of speech, for :data:`ANY_CLASS` at least; empty phonemes for letters to
-        be named. Nothing if it is not listed."""
+        """Phonemes of ``word`` by part of speech, at least for :data:`ANY_CLASS`; empty phonemes for letters to be
+        spelled. Empty if unlisted."""
         found = self._find(word)
         if found is None:
             return {}
@@ -234,15 +231,14 @@ class Entries:
 
 
 class Lexicon:
-    """Both parts of the dictionary, forms of words, and letters."""
+    """Both parts of the dictionary, inflected forms, and letters."""
 
     def __init__(self, checked: Entries, others: Entries) -> None:
         self._checked, self._others = checked, others
 
     @classmethod
     def load(cls, path: Path) -> Lexicon:
-        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
-        :class:`paretone.errors.CheckpointError`."""
+        """Read the file written by :mod:`tests.tools.natural_front_end`. Raises :class:`CheckpointError`."""
         try:
             parts = gzip.decompress(path.read_bytes()).decode().split(f"\n{SEPARATOR}\n")
             checked, others = (Entries(dict(line.split("\t", 1) for line in part.split("\n"))) for part in parts)
@@ -254,11 +250,11 @@ class Lexicon:
         return word in self._checked or word in self._others
 
     def words(self) -> list[str]:
-        """All that is listed, in alphabetical order."""
+        """All listed words, in alphabetical order."""
         return sorted({*self._checked, *self._others})
 
     def pronounce(self, word: str, tag: str, context: Context = Context()) -> str | None:
-        """Phonemes of ``word``, as it is written, with the part of speech ``tag``; ``None`` if it is not known."""
+        """Phonemes of ``word``, as written, with the part of speech ``tag``; ``None`` if it is unknown."""
         word = unicodedata.normalize("NFKC", word)
         found = function_word(word, tag, context)
         if found is not None:
@@ -271,7 +267,7 @@ class Lexicon:
         return None if plain == word else self._as_written(plain, tag, context, restress)
 
     def spelled(self, word: str) -> str | None:
-        """The names of the letters of ``word``, the last one stressed; ``None`` if it has other characters."""
+        """Names of the letters of ``word``, the last one stressed; ``None`` if a letter has no name."""
         names = [self._checked.readings(one.upper()).get(ANY_CLASS) for one in word if one.isalpha()]
         if not names or None in names:
             return None
@@ -338,10 +334,10 @@ def _chosen(readings: Readings, tag: str, context: Context) -> str:
 
 
 def function_word(word: str, tag: str, context: Context) -> str | None:
-    """Small words that are said by what comes next; ``None`` for other words."""
+    """Pronounce small words by the next sound; ``None`` for other words."""
     match word:
         case "a" | "A":
-            # An article needs a word after it: at the end of a phrase it is the letter.
+            # An article needs a word after it; at the end of a phrase it is the letter.
             return "ɐ" if tag == "DT" and context.vowel is not None else "ˈA"
         case "an" | "An":
             return "ɐn"
@@ -388,5 +384,5 @@ def _dotted(word: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def default_lexicon() -> Lexicon:
-    """The bundled dictionary, read once."""
+    """The bundled dictionary, cached."""
     return Lexicon.load(bundled(FILE))

@@ -1,7 +1,7 @@
-"""Numbers in English text as words: "$3.50 at 14:05 on 3/4/2025" as it is read aloud.
+"""Spell numbers in English text as words: "$3.50 at 14:05 on 3/4/2025" as it is read aloud.
 
 American usage: month before day in numeric dates, no "and" inside cardinals. Results are lower-case words; letters to
-be named (the P and M of a time) are single capitals, as in :mod:`paretone.front_end.writing`.
+be spelled (the P and M of a time) are single capitals, as in :mod:`paretone.front_end.writing`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ UNITS = {
 
 FRACTIONS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 LONGEST_CARDINAL = 15
-"""Longer runs of digits are read digit by digit."""
+"""Digits; longer runs are read digit by digit."""
 
 ROMAN = {
     numeral: value
@@ -110,11 +110,11 @@ REGNAL_NAMES = frozenset(
     "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
     "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
 )
-"""After these a Roman numeral is an ordinal (Henry the eighth), after anything else a cardinal (Chapter four)."""
+"""After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
 
 
 def cardinal(number: int) -> str:
-    """2045 is "two thousand forty five". Below 10¹⁵ in size; beyond that digit by digit."""
+    """2045 is "two thousand forty five". From 10¹⁵ digit by digit."""
     if number < 0:
         return f"minus {cardinal(-number)}"
     if number >= 10**LONGEST_CARDINAL:
@@ -153,7 +153,7 @@ def year(number: int) -> str:
 
 
 def digits(text: str) -> str:
-    """Digit by digit, with a pause after every third in long runs."""
+    """Digit by digit, with a comma after every third in runs of more than seven."""
     names = [ONES[int(digit)] for digit in text]
     if len(names) <= 7:
         return " ".join(names)
@@ -161,7 +161,7 @@ def digits(text: str) -> str:
 
 
 def decimal(text: str) -> str:
-    """ "1,234.50" as words; a leading zero in front of other digits ("007") means digit by digit."""
+    """ "1,234.50" as words; a leading zero before other digits ("007") means digit by digit."""
     whole, _, fraction = text.replace(",", "").partition(".")
     if (len(whole) > 1 and whole[0] == "0") or len(whole) > LONGEST_CARDINAL:
         words = digits(whole)
@@ -171,8 +171,8 @@ def decimal(text: str) -> str:
 
 
 def spell_numbers(text: str, hyphens: bool = False) -> str:
-    """Replace everything with digits in ``text`` by words. ``text`` has plain digits, hyphens and slashes. With
-    ``hyphens`` the minutes of times and the days of dates are compounds: "six forty-five", "May twenty-first"."""
+    """Replace all numbers in ``text`` with words. ``text`` has plain digits, hyphens and slashes. With ``hyphens`` the
+    minutes of times and the days of dates are compounds: "six forty-five", "May twenty-first"."""
     for pattern, spell in PATTERNS:
         compound = _COMPOUNDS.get(spell) if hyphens else None
         text = pattern.sub(_with_hyphens(spell, compound) if compound else spell, text)
@@ -194,7 +194,7 @@ def _full_date(year_digits: str, month: int, day: int) -> str | None:
 
 
 def _year_of(text: str) -> str:
-    """Four digits as a year; two as a number, or "oh five"."""
+    """Four digits as a year, two as a number or "oh five"."""
     if len(text) == 2:
         return f"oh {ONES[int(text)]}" if text[0] == "0" else cardinal(int(text))
     return year(int(text))
@@ -312,7 +312,7 @@ def _plain_number(match: re.Match[str]) -> str:
 _NUMBER = r"\d+(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+"
 _MONTH = "|".join(month.capitalize() for month in MONTHS)
 _HALF = r"(?: ?([AaPp])\.?[Mm]\b(?:\.(?!\s+[A-Z]|\s*$))?)"
-"""After a time; the full stop stays when it ends the sentence as well."""
+"""Half of the day after a time; the full stop stays if it also ends the sentence."""
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 
 Spell = Callable[[re.Match[str]], str] | str
@@ -360,4 +360,4 @@ PATTERNS: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(rf"(?:{_NUMBER})(?=[A-Za-z])"), lambda match: f"{_plain_number(match)} "),
     (re.compile(_NUMBER), _plain_number),
 )
-"""Tried from first to last: what reads as something special before what reads as a plain number."""
+"""Applied in order: specific patterns before plain numbers."""

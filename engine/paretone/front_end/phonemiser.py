@@ -1,8 +1,8 @@
 """English text to the phonemes of natural speech, sentence by sentence.
 
-The reference is the front end of hibari-tts, which made the phones that bundled models learnt from; what it reads
-rightly is read alike (``tests/engine/front_end/reference.tsv`` says how nearly). The data are the same; the
-code is ours and needs neither spaCy nor onnxruntime.
+The reference is the front end of hibari-tts, which made the phones in the bundled models' training speech; correct
+readings are reproduced (agreement: ``tests/engine/front_end/reference.tsv``). The data are the same; the code is ours
+and needs neither spaCy nor onnxruntime.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import write_out
 from paretone.observer import may_stop
 
-# Words whose neighbours say how they are pronounced, where their part of speech, as the tagger finds it, does not.
+# Words whose neighbours decide the pronunciation better than the tagger's part of speech does.
 
 
 _AFTER: dict[str, tuple[frozenset[str], str]] = {
@@ -39,9 +39,9 @@ _AFTER: dict[str, tuple[frozenset[str], str]] = {
     ),
     "tear": (frozenset(["in"]), "VB"),
 }
-"""Words that come next, and the part of speech that they say."""
+"""Following words, and the part of speech that they indicate."""
 _NOT_OBJECTS = frozenset("did do does i might must n't never not strongly they to we who will would you".split())
-"""In front of "object to", which is a verb then."""
+"""Words before "object to" that make it a verb."""
 _METAL = frozenset(
     "acid bullet bullets content contamination crystal glass level levels mine mines ore paint pipe pipes poisoning "
     "shot weight weights".split()
@@ -50,7 +50,7 @@ _LEAD = "lˈɛd"
 
 
 def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
-    """The part of speech of the word at ``place``, which the tagger takes for ``tag``."""
+    """Correct the ``tag`` that the tagger gave the word at ``place``."""
     word, following = words[place].lower(), _following(words, place)
     if word == "object" and following == "to":
         return "VB" if place and words[place - 1].lower() in _NOT_OBJECTS else tag
@@ -59,7 +59,7 @@ def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
 
 
 def settled_reading(words: Sequence[str], place: int) -> str | None:
-    """Phonemes of the word at ``place`` that go with no part of speech: of the metal."""
+    """Phonemes of the word at ``place`` that no part of speech selects: "lead", the metal."""
     return _LEAD if words[place].lower() == "lead" and _following(words, place) in _METAL else None
 
 
@@ -67,16 +67,16 @@ def _following(words: Sequence[str], place: int) -> str:
     return words[place + 1].lower() if place + 1 < len(words) else ""
 
 
-# A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and what a sentence changes in them.
+# A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and sentence context.
 #
-# Words are pronounced from the last to the first, because small words depend on the sound after them ("the apple").
-# What the dictionary does not list as a whole is put together from its parts ("well-known", "YouTube"); what it does
-# not list in parts either is read by the network for unknown words.
+# Words are pronounced from last to first, because small words depend on the next sound ("the apple"). Words missing
+# from the dictionary are composed of listed parts ("well-known", "YouTube"); if parts are missing too, the network for
+# unknown words reads them.
 
 
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
-"""Sounds that decide how a small word before them is said."""
+"""Sounds that decide the form of a small word before them."""
 _RUNS = re.compile(r"'?[^\W\d_]+(?:'[^\W\d_]+)*|\d+|[^\w\s]|_")
 _HUMPS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SILENT = frozenset("',-._/")
@@ -84,7 +84,7 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _DIGITS = frozenset((*ONES, *TENS))
 _PLURAL_LETTERS = re.compile(r"([A-Z]{2,})('?s)")
 MOST_PARTS = 32
-"""Longest run of parts that is looked up in the dictionary."""
+"""Maximum number of parts in one dictionary look-up."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ReadWord:
     text: str
     phonemes: str
     listed: bool
-    """Whether the dictionary has it, or its parts."""
+    """Whether the dictionary lists it, or its parts."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _Part:
 
     @cached_property
     def length(self) -> int:
-        """Its letters, capitals counted twice."""
+        """Number of letters, capitals counted twice."""
         return sum(2 - (one == one.lower()) for one in self.text)
 
 
@@ -133,7 +133,7 @@ class _Word:
 
 class SentenceReader:
     def __init__(self, lexicon: Lexicon, tagger: Tagger, unknown: Callable[[str], str]) -> None:
-        """``unknown`` gives phonemes of words that the dictionary lacks."""
+        """``unknown`` gives phonemes of words missing from the dictionary."""
         self._lexicon, self._tagger, self._unknown = lexicon, tagger, unknown
 
     def __call__(self, text: str) -> ReadSentence:
@@ -173,7 +173,7 @@ class SentenceReader:
         return words
 
     def _pronounce(self, word: _Word, context: Context) -> str:
-        """The phonemes of ``word``: of the longest parts, from its end, that the dictionary has."""
+        """Pronounce ``word`` from its end, using the longest parts in the dictionary."""
         parts, end = word.parts, len(word.parts)
         following = context
         while end:
@@ -189,7 +189,7 @@ class SentenceReader:
         return _joined([part for part in parts if part.phonemes is not None])
 
     def _longest(self, parts: Sequence[_Part], context: Context) -> tuple[int, str | None]:
-        """The first of the longest run of parts up to the last one that can be pronounced, and its phonemes."""
+        """Start and phonemes of the longest run of parts, up to the last one, that can be pronounced."""
         if parts[-1].phonemes is not None:
             return len(parts) - 1, parts[-1].phonemes
         runs = []
@@ -197,7 +197,7 @@ class SentenceReader:
         for start in reversed(range(len(parts))):
             part = parts[start]
             text = part.text + text
-            # The part of speech is that of the longest part, capitals counted twice; of several, the first one's.
+            # The part of speech is that of the longest part, capitals counted twice; of equals, the first.
             if part.length >= most:
                 tag, most = part.tag, part.length
             runs.append((start, text, tag))
@@ -228,8 +228,8 @@ def _parts(text: str, tag: str) -> list[_Part]:
 
 
 def _joined(parts: Sequence[_Part]) -> str:
-    """The phonemes of a word of ``parts``: words with a slash or the like in between are apart, those of a compound
-    are one, of which the weaker half loses stress."""
+    """The phonemes of a word of ``parts``: separate words if joined by a slash or the like, otherwise a compound whose
+    weaker half loses stress."""
     if any(part.text in "/&+" for part in parts):
         return " ".join(part.phonemes for part in parts if part.phonemes)
     spoken = [part for part in parts if part.phonemes]
@@ -251,7 +251,7 @@ def _context(after: Context, word: _Word) -> Context:
 
 
 def _after(context: Context, phonemes: str, text: str) -> Context:
-    """What comes after whatever is in front of ``phonemes``."""
+    """Context for a word before ``phonemes``."""
     first = next((one for one in phonemes if one in _SOUNDS or one in _PAUSES), None)
     vowel = context.vowel if first is None else None if first in _PAUSES else first in VOWELS
     return Context(vowel, text in ("to", "To", "TO"))
@@ -270,12 +270,11 @@ _HEARD = (
     (re.compile(r"(?<=\S)—"), " —"),
     (re.compile(rf"^(?:{_MARK}|\s)+"), ""),
 )
-"""Brackets and dots are pauses, several marks are one, and blanks are where the teacher has them."""
+"""Brackets and dots become pauses, several marks become one, blanks are placed as in the teacher's output."""
 
 
 def familiar(phonemes: str) -> str:
-    """``phonemes`` with the punctuation that the models have heard: a pause for brackets and dots, one mark where
-    there are several."""
+    """Reduce punctuation to that in the training speech: pauses for brackets and dots, one mark in place of several."""
     for pattern, marks in _HEARD:
         phonemes = pattern.sub(marks, phonemes)
     return phonemes.strip()
@@ -283,25 +282,25 @@ def familiar(phonemes: str) -> str:
 
 @dataclass(frozen=True)
 class NaturalText:
-    """A text as it will be spoken."""
+    """A text in spoken form."""
 
     text: str
     spoken: str
     """The text with everything written out in words."""
     sentences: tuple[str, ...]
-    """Phonemes of every sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
+    """Phonemes of each sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
     words: tuple[ReadWord, ...]
     dropped: tuple[str, ...]
     """Characters that cannot be spoken, each once."""
 
     @property
     def guessed(self) -> tuple[str, ...]:
-        """Words that the dictionary lacks, each once: their pronunciation is a good guess."""
+        """Words missing from the dictionary, each once; their pronunciation is estimated."""
         return tuple(dict.fromkeys(word.text for word in self.words if not word.listed))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the user that name what was dropped and what was guessed; empty when nothing was."""
+        """Sentences for the user on dropped characters and estimated pronunciations; empty without either."""
         found = []
         if self.dropped:
             found.append(f"Skipped unsupported characters: {name_characters(self.dropped)}.")
@@ -312,8 +311,8 @@ class NaturalText:
 
 
 def _read_by_rule(word: str) -> str:
-    """A word that the dictionary lacks."""
-    # By name: most texts need no network, and so no torch.
+    """Pronounce a word missing from the dictionary."""
+    # Imported by name: most texts need neither the network nor torch.
     return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
 
 
@@ -328,11 +327,11 @@ class NaturalPhonemiser:
         return SentenceReader(self._given_lexicon or default_lexicon(), default_tagger(), _read_by_rule)
 
     def check(self, text: str) -> None:
-        """Raise :class:`TextError` for an empty text and for one that is too long."""
+        """Raise :class:`TextError` for a text that is empty or too long."""
         require_text(text)
 
     def __call__(self, text: str) -> NaturalText:
-        """The phonemes of ``text``. Raises :class:`TextError` when nothing in it can be spoken."""
+        """The phonemes of ``text``. Raises :class:`TextError` if nothing in it can be spoken."""
         self.check(text)
         read = self.read(text)
         if not read.sentences:
@@ -340,7 +339,7 @@ class NaturalPhonemiser:
         return read
 
     def read(self, text: str) -> NaturalText:
-        """The phonemes of a part of a text, none if nothing in it can be spoken."""
+        """The phonemes of part of a text; empty if nothing in it can be spoken."""
         written = [write_out(sentence) for sentence in sentences(text)]
         read = [self._reader(one.text) for one in written]
         return NaturalText(
@@ -352,5 +351,5 @@ class NaturalPhonemiser:
         )
 
     def as_the_teacher(self, text: str) -> list[ReadSentence]:
-        """The sentences of ``text`` with all of the teacher's punctuation, to be compared with it."""
+        """The sentences of ``text`` with all of the teacher's punctuation, for comparison with the teacher."""
         return [self._reader(write_out(sentence).text) for sentence in sentences(text)]

@@ -1,10 +1,10 @@
-"""The phones of natural speech, phones with times, and those that a checkpoint reads. Torch-free.
+"""Phones of natural speech, timed phones, and the phone list of a checkpoint. Torch-free.
 
-They are the symbols of the teacher's text front end. It writes American English in the alphabet of Kokoro's ``misaki``:
-one letter a sound, capitals for diphthongs, ``ˈ`` and ``ˌ`` in front of stressed vowels, and punctuation and blanks
-between words. All of them last. Here a stress mark and its vowel are one phone, which lasts as long as both.
+The symbols are those of the teacher's text front end, which writes American English in the alphabet of Kokoro's
+``misaki``: one letter per sound, capitals for diphthongs, ``ˈ`` and ``ˌ`` before stressed vowels, punctuation and
+blanks between words. Each has a duration. Here a stress mark and its vowel are one phone, with the duration of both.
 
-A model's ``vocab.txt`` lists its phones, one a line, in the order of its embedding; that file decides the order.
+A model's ``vocab.txt`` lists its phones, one per line, in the order of its embedding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ PHONES = (EDGE, BLANK, *PUNCTUATION, *CONSONANTS, *(stress + vowel for vowel in 
 
 
 def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) -> tuple[TimedPhone, ...]:
-    """Phones of ``symbols`` that last ``frames`` frames of ``seconds`` each; those that do not last are left out."""
+    """Phones of ``symbols``, which last ``frames`` frames of ``seconds`` each; symbols without duration are left
+    out."""
     phones: list[TimedPhone] = []
     mark, waiting, first = "", 0, 0
     for symbol, length in zip(symbols, frames, strict=True):
@@ -46,17 +47,17 @@ def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) 
 
 
 def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
-    """The places in ``phones`` of those of each word."""
+    """Indices into ``phones`` for each word."""
     return _between(phones, SILENT)
 
 
 def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
-    """The places in ``phones`` of those of each phrase, blanks between its words included."""
+    """Indices into ``phones`` for each phrase, including blanks between words."""
     return _between(phones, (EDGE, *PUNCTUATION))
 
 
 def last_sound(phones: Sequence[TimedPhone]) -> float:
-    """Seconds at which the last of ``phones`` that is heard ends; 0 if none is."""
+    """End of the last audible phone, in seconds; 0 without one."""
     return max((end for name, _, end in phones if name not in SILENT), default=0.0)
 
 
@@ -78,8 +79,8 @@ def respaced(
     weights: Callable[[np.ndarray], np.ndarray],
     groups: Callable[[Sequence[TimedPhone]], Iterator[list[int]]] = words,
 ) -> tuple[TimedPhone, ...]:
-    """``phones`` with other lengths inside of words or other ``groups``, which keep theirs: in proportion to what
-    ``weights`` makes of the lengths (n,) of a group's phones."""
+    """Redistribute lengths within words, or other ``groups``, whose total stays: in proportion to ``weights`` of the
+    lengths (n,) of a group's phones."""
     spaced = list(phones)
     for group in groups(phones):
         start, end = phones[group[0]][1], phones[group[-1]][2]
@@ -91,11 +92,11 @@ def respaced(
 
 
 TimedPhone = tuple[str, float, float]
-"""A phone with its start and end in seconds."""
+"""Phone, start and end in seconds."""
 
 
 EARLIER = "pau"
-"""A phone of the models that earlier versions made, which read the dictionary's phones and pauses."""
+"""Phone that marks models of earlier versions, which read the dictionary's phones and pauses."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class PhoneVocabulary:
 
     @classmethod
     def read(cls, listed: str) -> PhoneVocabulary:
-        """From a list with spaces or line ends in between. Raises :class:`CheckpointError` when it is no list of
-        phones, or one of an earlier version."""
+        """Parse a list separated by whitespace. Raises :class:`CheckpointError` for an invalid list, or one of an
+        earlier version."""
         phones = tuple(listed.split())
         if EARLIER in phones:
             raise CheckpointError(
@@ -128,7 +129,7 @@ class PhoneVocabulary:
 
     @classmethod
     def load(cls, path: Path) -> PhoneVocabulary:
-        """Read ``vocab.txt``. Raises :class:`CheckpointError` as :meth:`read` does, and when it is missing."""
+        """Read ``vocab.txt``. Raises :class:`CheckpointError` if it is missing or invalid."""
         try:
             listed = read_text(path)
         except (OSError, ValueError) as error:
@@ -150,8 +151,8 @@ class PhoneVocabulary:
 def labels(
     phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
 ) -> np.ndarray:
-    """(frames,) int64 indices of the phones that sound at the middles of mel frames, ``(i + 0.5) · hop / rate``
-    seconds. Frames after the last phone get the last phone."""
+    """(frames,) int64 indices of the phones at the middle of each mel frame, ``(i + 0.5) · hop / rate`` seconds. Frames
+    after the last phone get the last phone."""
     ends = np.array([end for _, _, end in phones])
     middles = (np.arange(frames) + 0.5) * hop / rate
     sounding = np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1)

@@ -1,14 +1,14 @@
-"""Texts as bundled models of natural speech speak them: pieces of phones with their times.
+"""Read texts for the bundled models of natural speech: pieces of timed phones.
 
-What a model's front end uses::
+Used by a model's front end::
 
     reader = NaturalReader()
     pieces, notes = reader.pieces("Is it 5:30 already?", speed=1.0, quick_start=True, seed=7)
-    ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # a phone a mel frame, 93.75 a second
-    ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # a phone a latent frame, 80 a second
+    ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # one per mel frame, 93.75 per second
+    ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # one per latent frame, 80 per second
 
-(:func:`paretone.front_end.phones.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between
-blanks and punctuation: :func:`paretone.front_end.phones.words`.
+(:func:`paretone.front_end.phones.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between blanks
+and punctuation: :func:`paretone.front_end.phones.words`.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound,
 from paretone.front_end.speakable import language_of
 from paretone.observer import may_stop
 
-# How fast a sentence is spoken, and when each of its sounds.
+# Tempo and emphasis of a sentence.
 #
-# The network of lengths gives the mean reading. Speech that models learnt from was faster or slower than it by up to 15
-# % and had emphasis on some word in two of five sentences; :meth:`Prosody.drawn` draws the same, so that seeds differ
+# The length network gives the mean reading. The models' training speech was up to 15 % faster or slower and had an
+# emphasised word in two of five sentences; :meth:`Prosody.drawn` draws from the same distribution, so that seeds differ
 # in timing as the training speech does.
 
 
 TEMPOS = (0.85, 1.15)
-"""Factors on the speed, between which those of sentences are drawn."""
+"""Range of the random tempo of sentences."""
 EMPHASISED = 0.4
-"""Share of sentences with emphasis on some word."""
+"""Share of sentences with an emphasised word."""
 STRENGTHS = (0.4, 1.0)
 LONGER = 0.3
-"""What full emphasis adds to the length of a word."""
+"""Lengthening of a word with full emphasis, as a share."""
 FRAME = 0.0125
-"""Seconds of a latent frame; lengths are even numbers of them unless a word is emphasised."""
+"""Seconds per latent frame; lengths are multiples of :data:`UNIT_FRAMES` frames unless a word is emphasised."""
 UNIT_FRAMES = 2
 LEAD, TAIL = 8, 12
-"""Frames of silence kept before the first symbol and after the last."""
+"""Maximum silence in frames before the first symbol and after the last."""
 
 
 @dataclass(frozen=True)
 class Prosody:
     tempo: float = 1.0
-    """Twice as fast at 2."""
+    """Speed factor; 2 is twice as fast."""
     emphasis: float | None = None
-    """Which word is emphasised, as a share of the words; ``None`` for none."""
+    """Position of the emphasised word, as a share of the words; ``None`` for none."""
     strength: float = 0.0
-    """Of the emphasis, from 0 to 1."""
+    """Strength of the emphasis, from 0 to 1."""
 
     @classmethod
     def drawn(cls, *seed: int) -> Prosody:
-        """One of those that the training speech has."""
+        """Draw from the distribution of the training speech."""
         draw = np.random.default_rng([one % 2**64 for one in seed])
         tempo, emphasised, word, strength = (
             draw.uniform(*TEMPOS),
@@ -74,8 +74,8 @@ class Prosody:
     def spoken(
         self, phonemes: str, units: Callable[[Sequence[str]], np.ndarray], speed: float
     ) -> tuple[TimedPhone, ...]:
-        """The phones of a sentence with start and end in seconds from its start, silence at both ends included.
-        ``units`` gives mean lengths of symbols in 25 ms."""
+        """The phones of a sentence with start and end in seconds, including silence at both ends. ``units`` gives mean
+        lengths of symbols in units of 25 ms."""
         symbols = (EDGE, *phonemes, EDGE)
         lengths = UNIT_FRAMES * np.maximum(np.round(units(symbols) / (self.tempo * speed)), 1).astype(int)
         lengths[0], lengths[-1] = min(lengths[0], LEAD), min(lengths[-1], TAIL)
@@ -92,7 +92,7 @@ class Prosody:
 
 
 def word_at(symbols: Sequence[str], share: float) -> np.ndarray:
-    """The places of the symbols of the word at ``share`` of all words; none if there is no word."""
+    """Indices of the symbols of the word at ``share`` of all words; empty without words."""
     apart = [symbol in (EDGE, " ") or symbol in PUNCTUATION for symbol in symbols]
     numbers = np.cumsum([False, *(before and not here for before, here in pairwise(apart))])
     inside = np.where(apart, 0, numbers)
@@ -101,21 +101,21 @@ def word_at(symbols: Sequence[str], share: float) -> np.ndarray:
 
 MEL_FRAMES_PER_SECOND = 24000 / 256
 SHORTEST_SILENCE = 0.15
-"""Seconds of silence after the last sound of a sentence that ends a piece, however fast it is spoken: at the speed of
-the training speech, none had less, and the last sound rings on as long as ever."""
+"""Least seconds of silence after a sentence that ends a piece, at any speed: the training speech never had less, and
+the last sound decays equally slowly."""
 LONG, SYMBOL_SECONDS = 600, 0.07
-"""Symbols of a sentence that is cut in any case, and what one takes about."""
+"""Sentences with more symbols are cut anyway, so their length is estimated: seconds per symbol."""
 
 
 @dataclass(frozen=True)
 class NaturalPiece:
-    """A piece of text as it will be spoken: one sentence or more, or a part of a long one."""
+    """A piece of text in spoken form: one or more sentences, or part of a long one."""
 
     text: str
     phonemes: tuple[str, ...]
-    """Of each sentence."""
+    """One string per sentence."""
     phones: tuple[TimedPhone, ...] = field(repr=False)
-    """With start and end in seconds from the start of the piece; every sentence begins and ends with silence."""
+    """Phones with start and end in seconds from the start of the piece; each sentence begins and ends with silence."""
 
     @property
     def seconds(self) -> float:
@@ -123,12 +123,12 @@ class NaturalPiece:
 
     @property
     def mel_frames(self) -> int:
-        """At 93.75 a second."""
+        """At 93.75 per second."""
         return round(self.seconds * MEL_FRAMES_PER_SECOND)
 
     @property
     def latent_frames(self) -> int:
-        """At 80 a second."""
+        """At 80 per second."""
         return round(self.seconds / FRAME)
 
 
@@ -138,7 +138,7 @@ class NaturalReader:
         self._lengths = lengths or default_lengths()
         self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
         self._units = functools.lru_cache(maxsize=4096)(self._lengths.units)
-        self._read("ready")  # The lexicon is loaded with the model, so that no take pays for it.
+        self._read("ready")  # Load the lexicon with the model, so that no take pays for it.
 
     def pieces(
         self,
@@ -148,12 +148,12 @@ class NaturalReader:
         by_sentence: bool = False,
         seed: int | None = None,
     ) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
-        """``text`` in pieces, and what the user should know. With ``quick_start`` the first piece is shorter, so that
-        it is heard sooner; with ``by_sentence`` no piece has more than one sentence. The prosody of each sentence is
-        drawn from ``seed``, or the mean one without.
+        """Cut ``text`` into pieces; return them with notes for the user. ``quick_start`` shortens the first piece for
+        an earlier start; ``by_sentence`` limits pieces to one sentence. The prosody of each sentence is drawn from
+        ``seed``; without a seed it is the mean.
 
-        Raises :class:`TextError`, for texts in other languages too, and :class:`SettingError` for a
-        speed that is not positive.
+        Raises :class:`TextError`, also for texts in other languages, and :class:`SettingError` for a speed that is not
+        positive.
         """
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
@@ -178,10 +178,8 @@ class NaturalReader:
         return tuple(pieces), whole.notes
 
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """The phones of a recording (n,) at ``rate`` Hz.
-
-        Raises :class:`paretone.errors.AudioError` and :class:`TextError`.
-        """
+        """Align a recording (n,) at ``rate`` Hz with its transcript. Raises :class:`AudioError` and
+        :class:`TextError`."""
         said = self._phonemise.read(transcript).sentences
         if not said:
             raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")
@@ -189,11 +187,11 @@ class NaturalReader:
         return align_phones(samples, rate, [phone for phone in spoken if phone[0] != EDGE])
 
     def text(self, text: str) -> NaturalText:
-        """A text as it is read, without times. Raises :class:`TextError` when nothing in it can be spoken."""
+        """Read a text, without times. Raises :class:`TextError` if nothing in it can be spoken."""
         return self._phonemise(text)
 
     def _piece(self, text: str, ended: bool, speed: float, seed: tuple[int, int] | None) -> NaturalPiece:
-        """A piece, at whose end a sentence is ``ended`` or goes on."""
+        """Make a piece; ``ended``: a sentence ends with it."""
         phones: list[TimedPhone] = []
         *before, last = self._read(text).sentences
         said = (*before, f"{last}." if ended and last[-1] not in PUNCTUATION else last)

@@ -1,5 +1,5 @@
-"""Texts that cannot be spoken as they are, in sentences for the user: empty or too long, in another language, with
-markup, or with characters that have no sound. Torch-free."""
+"""Reject or comment on texts that cannot be spoken as they are: empty or too long, in another language, with markup, or
+with characters without sound. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretone.wording import grouped
 
 MOST_CHARACTERS = 50_000
 LARGEST_TEXT = 1 << 24
-"""Bytes of a file with a text."""
+"""Maximum size of a text file in bytes."""
 MOST_NAMED = 8
 """Maximum number of characters or words named in a sentence for the user."""
 
@@ -31,14 +31,15 @@ def require_text(text: str) -> None:
 
 
 def nothing_to_say(dropped: tuple[str, ...]) -> str:
-    """Why a text without words cannot be spoken; ``dropped`` are its characters without sound."""
+    """Explain why a text without words cannot be spoken; ``dropped`` are its characters without sound."""
     if dropped:
         return f"Nothing in the text can be spoken ({name_characters(dropped)}); type English words."
     return "The text has no words, only punctuation; type at least one word."
 
 
 def name_characters(characters: tuple[str, ...]) -> str:
-    """Characters for a sentence: each with its Unicode name if there are few, else the first ones and how many more."""
+    """List characters for a sentence: up to three with their Unicode names, otherwise the first ones and the number of
+    others."""
     if len(characters) <= 3:
         return ", ".join(f"{one} ({unicodedata.name(one, f'U+{ord(one):04X}').lower()})" for one in characters)
     rest = len(characters) - MOST_NAMED
@@ -47,7 +48,7 @@ def name_characters(characters: tuple[str, ...]) -> str:
 
 ENGLISH, CHINESE = "en", "zh"
 FOREIGN_SHARE = 0.3
-"""Share of a text's letters; with more in other scripts the text is refused."""
+"""Maximum share of letters in other scripts; texts with more are refused."""
 
 HAN = re.compile("[\u4e00-\u9fff]")
 WORD = re.compile(r"[^\W\d_]+")
@@ -74,16 +75,15 @@ _FOREIGN = {
         "kan geen dit deze uit ook",
     }.items()
 }
-"""Frequent words, by which languages in Latin letters are distinguished, without those that English uses often as well:
-"no", "come", "do"."""
+"""Frequent words that identify languages in Latin letters, except words frequent in English: "no", "come", "do"."""
 _FEWEST = 3
-"""Fewer different ones of another language say nothing."""
+"""Minimum number of different frequent words that identifies a language."""
 
 
 def language_of(text: str, able: str) -> str:
     """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`.
 
-    Raises :class:`TextError`, which says what the model is ``able`` to do, for other scripts, and for texts in Latin
+    Raises :class:`TextError`, which states what the model is ``able`` to do, for other scripts, and for texts in Latin
     letters whose frequent words are of another language.
     """
     if found := _other_language(text):
@@ -92,7 +92,7 @@ def language_of(text: str, able: str) -> str:
 
 
 def unread_transcript(transcript: str) -> str:
-    """Why a model that reads only English cannot take the ``transcript`` of a recording, as a sentence, or ``""``."""
+    """Sentence on why an English-only model cannot take the ``transcript`` of a recording, or ``""``."""
     found = _other_language(transcript) or ("is in Chinese" if HAN.search(transcript) else "")
     if found:
         return (
@@ -105,7 +105,7 @@ def unread_transcript(transcript: str) -> str:
 
 
 def _other_language(text: str) -> str:
-    """Another language or script than English or Chinese: what a sentence says of ``text``, or ``""``."""
+    """Predicate of a sentence about a text in another language or script than English or Chinese, or ``""``."""
     scripts = Counter(map(script_of, filter(str.isalpha, text)))
     foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
     if foreign.total() > FOREIGN_SHARE * scripts.total():
@@ -113,7 +113,7 @@ def _other_language(text: str) -> str:
     if HAN.search(text):
         return ""
     words = WORD.findall(text)
-    # Names are in other languages too: Los Angeles, Ursula von der Leyen.
+    # Only lower-case words count: English texts have foreign names (Los Angeles, Ursula von der Leyen).
     plain, said = set(filter(str.islower, words)), set(map(str.lower, words))
     counts = {name: len(frequent & plain) for name, frequent in _FOREIGN.items()}
     likeliest = max(counts, key=counts.__getitem__)
@@ -138,8 +138,7 @@ _LONGEST = 30
 
 
 def markup_notes(text: str, understood: Collection[str] = ()) -> tuple[str, ...]:
-    """A note on the markup in ``text``, if there is any; elements named as one of ``understood`` are the model's
-    own."""
+    """Note on the markup in ``text``, if any, except elements that the model has ``understood``."""
     found = [one[0] for one in _MARKUP.finditer(text) if one["name"] not in understood]
     if not found:
         return ()

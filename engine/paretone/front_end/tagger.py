@@ -1,8 +1,8 @@
-"""Parts of speech of words in a sentence, for words that are pronounced by them ("read", "live", "record").
+"""Tag parts of speech, for words whose pronunciation depends on them ("read", "live", "record").
 
-An averaged perceptron (Collins, "Discriminative training methods for hidden Markov models", EMNLP 2002) that reads
-from left to right, with the tags of the Penn Treebank. Its weights are those of hibari-tts's tagger, which learnt from
-spaCy's; see ``NOTICE`` next to the file.
+An averaged perceptron (Collins, "Discriminative training methods for hidden Markov models", EMNLP 2002) that reads from
+left to right, with the tags of the Penn Treebank. Its weights are those of hibari-tts's tagger, trained on spaCy's
+output; see ``NOTICE`` next to the file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from paretone.front_end.lexicon import bundled, unreadable
 from paretone.front_end.phones import PUNCTUATION
 
-# A sentence in words and marks of punctuation, split as the tagger of parts of speech learnt it.
+# Split a sentence into words and punctuation marks, as in the tagger's training.
 #
-# Marks at either end of a word are their own tokens, contractions are two ("do", "n't"), and so are both parts and the
-# hyphen of a compound. What belongs together has no blank in between (:attr:`Token.blank`).
+# Marks at either end of a word are separate tokens; contractions are two ("do", "n't"), and both parts and the hyphen
+# of a compound are three. :attr:`Token.blank` tells whether a blank follows.
 
 
 _HEARD = frozenset(PUNCTUATION) - frozenset('"“”')
-"""The teacher reads over quotation marks."""
+"""Audible marks; the teacher ignores quotation marks."""
 _DASHES = ("-", "–", "—", "--", "---")
 _BRACKETS = {"(": "(", "[": "(", "{": "(", ")": ")", "]": ")", "}": ")"}
 _LEADING = re.compile(r"\.{2,}|-{2,}|[\"“”«»'‘(\[{)\]}.,;:!?…—–]")
@@ -40,10 +40,10 @@ _NOT = frozenset(
     "ai are ca could dare did do does had has have is may might must need ought sha should was were wo would".split()
 )
 _JOINED = {"cannot": 3, "gonna": 3, "gotta": 3}
-"""Words that the tagger knows as two, with the length of the first."""
+"""Words that the tagger splits in two, with the length of the first part."""
 _DOTTED = re.compile(r"(?:\w\.){2,}|[A-Za-z]\.", re.ASCII)
 _SECOND_DOT = re.compile(r"(?<=\b\w\.)\.$")
-"""Of an abbreviation at the end of a sentence."""
+"""Last full stop after an abbreviation at the end of a sentence."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Token:
     blank: bool = False
     """Whether a blank follows."""
     mark: str | None = None
-    """How punctuation is written in phonemes; ``None`` for words."""
+    """The mark in phonemes; ``None`` for words."""
 
 
 def tokens(text: str) -> list[Token]:
@@ -83,7 +83,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _peeled(chunk: str) -> tuple[list[str], str, list[str]]:
-    """Marks in front of a word, the word, and the marks after it."""
+    """Split a chunk into marks before the word, the word, and marks after it."""
     before: list[str] = []
     after: list[str] = []
     while (match := _LEADING.match(chunk)) and not _CLIPPED.match(chunk):
@@ -116,19 +116,19 @@ def _split_contraction(word: str) -> Iterator[str]:
 
 
 def _inner(part: str) -> str | None:
-    """The mark that ``part`` is inside of a word, where a hyphen is none."""
+    """The mark that ``part`` stands for inside a word, where a hyphen is not a mark."""
     return None if part in ("-", "~", "/", "'") or any(one.isalnum() for one in part) else _mark(part)
 
 
 def _mark(mark: str) -> str:
-    """How ``mark`` is heard; empty if it is not."""
+    """How ``mark`` is heard; empty if it is silent."""
     heard = "—" if mark in _DASHES else _BRACKETS.get(mark, mark)
     return heard if set(heard) <= _HEARD else ""
 
 
 FILE = "tagger.npz"
 STEP = 0.1
-"""What one unit of a stored weight is."""
+"""Unit of a stored weight."""
 _BEFORE, _AFTER = ("-START2-", "-START-"), ("-END-", "-END2-")
 
 
@@ -142,14 +142,13 @@ class Tagger:
         settled: dict[str, str],
     ) -> None:
         """``weights`` (features, tags) of the features in ``rows``; ``tags`` in alphabetical order. ``frequent`` words
-        are told to it as they are, others by their shape; ``settled`` words have one tag."""
+        are features themselves, others by their shape; ``settled`` words have one tag."""
         self._tags, self._rows, self._weights = tuple(tags), rows, weights
         self._frequent, self._settled = frequent, settled
 
     @classmethod
     def load(cls, path: Path) -> Tagger:
-        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
-        :class:`paretone.errors.CheckpointError`."""
+        """Read the file written by :mod:`tests.tools.natural_front_end`. Raises :class:`CheckpointError`."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 return cls(
@@ -163,7 +162,7 @@ class Tagger:
             raise unreadable(path, error) from error
 
     def __call__(self, words: Sequence[str]) -> list[str]:
-        """The tag of each of ``words``, the words and punctuation of a sentence."""
+        """Tag the ``words`` and punctuation of a sentence."""
         told = (*_BEFORE, *map(self._told, words), *_AFTER)
         tags = list(_BEFORE)
         for place, word in enumerate(words):
@@ -185,8 +184,8 @@ def _lines(stored: np.ndarray) -> list[str]:
 
 
 def _features(place: int, word: str, told: Sequence[str], tag: str, earlier: str) -> Iterator[str]:
-    """What the tag of ``word`` depends on: itself, two words on either side, and the two tags before it (``tag``
-    the nearer). ``told`` has two entries before the first word."""
+    """Features of ``word``: itself, two words on either side, and the two tags before it (``tag`` is the nearer).
+    ``told`` has two entries before the first word."""
     here = place + 2
     yield "b"
     yield "i+" if place else "i0"
@@ -226,5 +225,5 @@ def _shape(word: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def default_tagger() -> Tagger:
-    """The bundled tagger, read once."""
+    """The bundled tagger, cached."""
     return Tagger.load(bundled(FILE))

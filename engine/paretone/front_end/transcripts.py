@@ -1,8 +1,7 @@
-"""Whether a recording says its transcript, and both cut to what a model takes. Torch-free.
+"""Check whether a recording says its transcript, and cut both to the length that a model takes. Torch-free.
 
-pocketsphinx, where it is installed, finds the words of an English transcript in the recording and says how well each
-fits. Without it, and for other languages, sound and pace alone tell. How often this is right and wrong was measured:
-``resources/docs/bundled-models.md``.
+pocketsphinx, if installed, finds the words of an English transcript in the recording and scores each. Without it, and
+for other languages, only sound and pace are checked. Error rates were measured: ``resources/docs/bundled-models.md``.
 """
 
 from __future__ import annotations
@@ -27,36 +26,35 @@ from paretone.front_end.speakable import ENGLISH, language_of, script_of
 from paretone.wording import percent
 
 PHONE = 0.085
-"""Mean seconds of a phone with its share of short pauses."""
+"""Mean duration of a phone in seconds, including its share of short pauses."""
 FRAME = 0.01
-"""Seconds over which levels are measured."""
+"""Window for levels, in seconds."""
 SYLLABLE = 0.05
-"""Seconds over which a level that goes up and down is measured: beats of tones are faster."""
+"""Window for the level's fluctuation, in seconds: longer than the beats of tones."""
 AUDIBLE = 35.0
-"""Decibels below the loudest frame down to which something is said."""
+"""Decibels below the loudest frame above which a frame is audible."""
 NOISE = 6.0
-"""Decibels by which it is louder than the quietest tenth of the frames."""
+"""Decibels above the quietest tenth of the frames above which a frame is audible."""
 LIVELY = 4.0
-"""Decibels between the levels of a tenth and nine tenths of the frames: more in speech, less in steady sounds."""
+"""Least difference between the 10th and 90th percentile of levels in speech, in decibels; steady sounds have less."""
 LEAST_FIT = -36.0
-"""Mean score of the words below which a recording does not say them."""
+"""Mean word score below which a recording does not say the words."""
 LEAST_COVERED = 0.65
-"""Share of the audible frames that the words of a whole transcript cover at least."""
+"""Least share of the audible frames that the words of a complete transcript cover."""
 LETTER, SYLLABLE_SIGN, DIGIT = 0.07, 0.2, 0.3
-"""Mean seconds of a letter, of a character that stands for a syllable, and of a digit, in languages whose phones are
-not known."""
+"""Mean seconds per letter, per syllabic character and per digit, for languages without known phones."""
 SYLLABIC = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
-"""Scripts of such characters."""
+"""Scripts with one character per syllable."""
 ROUGHLY = 1.5
 """Factor by which these means may be wrong."""
 BRISKEST, CALMEST = 0.53, 2.2
-"""Bounds of the audible seconds, relative to those that the words take on average."""
+"""Bounds of audible seconds relative to the expected seconds of the words."""
 HASTIEST = 0.3
-"""The same, below which words need not be looked for."""
+"""Audible share of the expected seconds below which words are not searched."""
 LONGER = 1.2
-"""A transcript that takes longer than its recording by this factor goes on after its end."""
+"""A transcript that takes longer than its recording by this factor continues after its end."""
 SHOWN_WORDS = 4
-"""Words at either end of a passage that are shown."""
+"""Words shown at either end of a passage."""
 _SENTENCE, _CLAUSE = re.compile(r"[.!?…][\"'”’)]*$"), re.compile(r"[,;:–—][\"'”’)]*$")
 
 
@@ -66,31 +64,31 @@ def _phonemiser() -> NaturalPhonemiser:
 
 
 def _phones(transcript: str) -> list[TimedPhone]:
-    """The phones of an English text, of mean length. Raises :class:`TextError` when nothing in it can be spoken."""
+    """English text to phones of mean length. Raises :class:`TextError` if nothing in it can be spoken."""
     said = _phonemiser()(transcript).sentences
     return [phone for one in said for phone in timed_phones(one, [1] * len(one), PHONE)]
 
 
 @dataclass(frozen=True)
 class Hearing:
-    """What is heard of a transcript in a recording."""
+    """Evidence that a recording says a transcript."""
 
     audible: float
     """Seconds of the recording without its pauses."""
     lively: bool
-    """Whether its level goes up and down as that of speech does."""
+    """Whether its level fluctuates like speech."""
     expected: float | None
-    """Mean seconds of the transcript's words, a rough guess if it is ``foreign``; ``None`` if it has none."""
+    """Mean seconds of the transcript's words, a rough estimate if it is ``foreign``; ``None`` if it has no words."""
     words: tuple[FoundWord, ...] = ()
-    """Where each word fits best; none without pocketsphinx, or where they cannot be fitted at all."""
+    """Best place of each word; empty without pocketsphinx, or if they cannot be fitted."""
     covered: float = 0.0
-    """Share of the audible frames that they cover."""
+    """Share of the audible frames that the words cover."""
     foreign: bool = False
-    """Whether the transcript is in another language than English."""
+    """Whether the transcript is in a language other than English."""
 
     @property
     def fit(self) -> float:
-        """Mean score of the words, by their length."""
+        """Mean score of the words, weighted by length."""
         seconds = [word.end - word.start for word in self.words]
         return float(np.average([word.score for word in self.words], weights=seconds)) if seconds else -np.inf
 
@@ -101,7 +99,7 @@ class Hearing:
 
 
 def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
-    """What is heard of ``transcript`` in mono ``samples`` (n,)."""
+    """Compare mono ``samples`` (n,) with ``transcript``."""
     if len(samples):
         samples = samples - samples.mean()  # A constant offset is no sound.
     levels, slower = _levels(samples, rate, FRAME), _levels(samples, rate, SYLLABLE)
@@ -130,12 +128,12 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
 def _is_english(text: str) -> bool:
     try:
         return language_of(text, "") == ENGLISH
-    except TextError:  # It looks like another one.
+    except TextError:  # It looks like another language.
         return False
 
 
 def _rough_seconds(text: str) -> float | None:
-    """Seconds that a text in any language takes, by its characters."""
+    """Estimate the seconds of a text in any language from its characters."""
     letters = [script_of(one) in SYLLABIC for one in text if one.isalpha()]
     syllabic = sum(letters)
     seconds = SYLLABLE_SIGN * syllabic + LETTER * (len(letters) - syllabic) + DIGIT * sum(map(str.isdigit, text))
@@ -143,13 +141,13 @@ def _rough_seconds(text: str) -> float | None:
 
 
 def remarks(heard: Hearing, name: str) -> tuple[str, ...]:
-    """:func:`doubts`, or else that there could be none, because the transcript is in another language."""
+    """:func:`doubts`; without doubts, a note that a transcript in another language was not checked."""
     return doubts(heard, name) or ((_foreign(name),) if heard.foreign else ())
 
 
 def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
-    """Why the recording called ``name`` may not say its transcript, in sentences; none if it does. Of another language
-    only the pace is known."""
+    """Sentences on why the recording called ``name`` may not say its transcript; empty if it does. For other languages
+    only the pace is checked."""
     check = "check that the transcript has exactly the words of the recording"
     if not heard.lively:
         return (f"There seems to be no speech in {name}, only a steady sound; choose a recording of speech.",)
@@ -179,7 +177,7 @@ def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
 
 
 def unchecked(heard: Hearing, name: str) -> str:
-    """What was not checked of the recording called ``name``, as a sentence, or ``""``."""
+    """Sentence on what was not checked in the recording called ``name``, or ``""``."""
     if heard.foreign:
         return _foreign(name)
     if installed() or heard.expected is None:
@@ -195,7 +193,7 @@ def _foreign(name: str) -> str:
 
 
 def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
-    """Level of every part of ``seconds``, in dB of full scale."""
+    """Level of each window of ``seconds``, in dB of full scale."""
     window = max(1, round(seconds * rate))
     frames = samples[: len(samples) // window * window].reshape(-1, window).astype(np.float64)
     return 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
@@ -203,10 +201,9 @@ def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
 
 # --- Both cut together ------------------------------------------------------------------------------------------------
 def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording, str]:
-    """The recording called ``name`` as :func:`prepare_prompt` gives it, and its transcript without the words of what is
-    cut off at its end.
+    """Cut the recording called ``name`` as :func:`prepare_prompt` does, and its transcript at the same place.
 
-    Raises :class:`AudioError` for silence, and for a longer transcript of which it cannot be told where to cut it.
+    Raises :class:`AudioError` for silence, and for a transcript that is too long and cannot be cut reliably.
     """
     prepared = prepare_prompt(recording)
     if not is_cut(recording):
@@ -215,7 +212,7 @@ def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording,
     longer = ROUGHLY if part.foreign else LONGER
     if part.expected is None or part.expected <= longer * prepared.seconds:
         return prepared, transcript
-    if not part.foreign and not doubts(part, name):  # Of the beginning already.
+    if not part.foreign and not doubts(part, name):  # The transcript is of the beginning already.
         return prepared, transcript
     whole = hear(recording.samples, recording.sample_rate, transcript)
     last = None if doubts(whole, name) else _last_that_fits(recording, _timed_words(recording, transcript, whole))
@@ -232,15 +229,15 @@ class _TimedWord:
     """A written word of a transcript."""
 
     place: int
-    """Where it ends in the text."""
+    """Index of its end in the text."""
     until: float
-    """Seconds where the recording can be cut after it."""
+    """Seconds at which the recording can be cut after it."""
     ends: int
-    """2 if a sentence ends with it, 1 for a clause, otherwise 0."""
+    """2 if it ends a sentence, 1 if a clause, otherwise 0."""
 
 
 def _timed_words(recording: Recording, transcript: str, heard: Hearing) -> list[_TimedWord]:
-    """The written words with their times; none without pocketsphinx."""
+    """Written words with their times; empty without pocketsphinx."""
     if not heard.words:
         return []
     found = []
@@ -257,7 +254,7 @@ def _until(recording: Recording, word: _TimedWord) -> Recording:
 
 
 def counted(transcript: str) -> list[tuple[int, int]]:
-    """The end of each written word, and the number of spoken ones up to it: "1999" is several."""
+    """End of each written word with the number of spoken words up to it; "1999" counts as several."""
     found, before, start = [], 0, 0
     for sentence in sentences(transcript):
         start = transcript.index(sentence, start)
@@ -278,8 +275,8 @@ def _spoken_words(text: str) -> int:
 
 
 def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _TimedWord | None:
-    """The last word up to which the rules need not cut the recording; the end of a sentence or clause if there is one
-    that is late enough."""
+    """The last word with which the recording needs no further cut, preferably the end of a sentence or clause that is
+    late enough."""
     low, high = 0, len(words)
     while low < high:
         middle = (low + high) // 2
@@ -290,8 +287,8 @@ def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _Timed
 
 
 def _unfitting(seconds: float, transcript: str, part: Hearing, whole: Hearing, name: str) -> str:
-    """Why a transcript cannot be cut with its recording, of which the first ``seconds`` are used. Words are quoted if
-    the whole transcript seems to be the recording's; where they end is estimated."""
+    """Explain why a transcript cannot be cut with its recording, of which the first ``seconds`` are used. Quote words
+    (their end is estimated) if the whole transcript seems to match."""
     if found := doubts(whole, name):
         return f"{found[0]} Of its speech only the first {seconds:.1f} s are used: their words are enough."
     only = (
@@ -311,7 +308,7 @@ def _unfitting(seconds: float, transcript: str, part: Hearing, whole: Hearing, n
 
 
 def _shown(said: str) -> str:
-    """The first and last words of a text."""
+    """Abbreviate a text to its first and last words."""
     words = said.split()
     if len(words) <= 2 * SHOWN_WORDS + 1:
         return said

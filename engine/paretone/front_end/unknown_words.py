@@ -1,8 +1,8 @@
-"""Words that no dictionary lists, from their letters: a small transformer.
+"""Pronounce words missing from the dictionary from their letters, with a small transformer.
 
-Every letter has four slots for phonemes; repeated and empty ones are left out, as in connectionist temporal
-classification. Layout and weights are those of hibari-tts's network for such words, which learnt the readings of
-espeak-ng; see ``NOTICE`` next to the file.
+Each letter has four slots for phonemes; repeated and empty ones are left out, as in connectionist temporal
+classification. Layout and weights are those of hibari-tts's network for such words, trained on readings of espeak-ng;
+see ``NOTICE`` next to the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paretone.models.files.checkpoints import load_strictly
 
 FILE = "unknown_words.safetensors"
 ALPHABETS = {"letters": "in", "phonemes": "out"}
-"""Names of the two alphabets in the file, and in the wheel."""
+"""Names of the two alphabets here and in the wheel."""
 WIDTH, INNER, HEADS, LAYERS, SLOTS, LONGEST = 128, 384, 4, 4, 4, 24
 _SPOKEN = frozenset((*VOWELS, *CONSONANTS, *STRESSES[1:], " "))
 
@@ -53,8 +53,7 @@ class UnknownWords:
 
     @classmethod
     def load(cls, path: Path) -> UnknownWords:
-        """Read the file that :mod:`tests.tools.natural_front_end` wrote. Raises
-        :class:`CheckpointError`."""
+        """Read the file written by :mod:`tests.tools.natural_front_end`. Raises :class:`CheckpointError`."""
         weights, (letters, phonemes) = read_network(path, *ALPHABETS)
         network = _Network(len(letters), len(phonemes)).eval()
         load_strictly(network, {name: value.float() for name, value in weights.items()}, str(path))
@@ -62,8 +61,8 @@ class UnknownWords:
 
     @torch.inference_mode()
     def __call__(self, word: str) -> str:
-        """The phonemes of ``word``; empty if it has none of the letters that the network knows. Of a very long
-        word only the first letters are read."""
+        """Phonemes of ``word``; empty if the network knows none of its letters. Only the first :data:`LONGEST` letters
+        are read."""
         letters = [self._letters[letter] for letter in word if letter in self._letters][:LONGEST]
         if not letters:
             return ""
@@ -74,5 +73,5 @@ class UnknownWords:
 
 @functools.lru_cache(maxsize=1)
 def default_unknown_words() -> UnknownWords:
-    """The bundled network, read once."""
+    """The bundled network, cached."""
     return UnknownWords.load(bundled(FILE))

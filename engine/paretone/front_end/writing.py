@@ -1,13 +1,12 @@
-"""Any text to plain English words with capitals and all punctuation, ready to be read sentence by sentence.
+"""Write out any English text in words, with capitals and punctuation, ready to be read sentence by sentence.
 
-Characters are folded to a small set (quotes straight, Greek and symbols named), addresses and abbreviations are written
-out, then numbers, dates and money, then what symbols are left. Capitals stay: they say what is a name, and what are
-letters to be named; so do all marks that are heard. Characters that English speech has nothing for (emoji, other
-scripts) are dropped and reported. Readings follow the teacher of natural speech where it reads rightly.
+Characters are folded to a small set (quotes straight, Greek and symbols named); addresses and abbreviations are written
+out, then numbers, dates and money, then the remaining symbols. Capitals stay, because they mark names and letters to be
+spelled; so do all audible marks. Characters without English sound (emoji, other scripts) are dropped and reported.
+Readings follow the teacher of natural speech where it is right.
 
-Own code, not a library: ``wetext`` reads "$3.50" as "three point five dollars" and "555" in a telephone number as
-"five hundred and fifty five", leaves "Main St." and "Chapter IV", and brings 49 MB; ``num2words`` (LGPL) knows numbers
-only.
+Own code, not a library: ``wetext`` reads "$3.50" as "three point five dollars" and "555" in a telephone number as "five
+hundred and fifty five", leaves "Main St." and "Chapter IV", and adds 49 MB; ``num2words`` (LGPL) knows only numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ TITLES = {
     "vs": "versus",
     "cf": "compare",
 }
-"""Always followed by something: their full stop never ends a sentence."""
+"""Abbreviations whose full stop never ends a sentence, because a word always follows."""
 
 ENDINGS = {
     "Jr": "Junior",
@@ -85,7 +84,7 @@ ENDINGS = {
     "Thurs": "Thursday",
     "Fri": "Friday",
 }
-"""May end a sentence: a capital after the full stop says that they do."""
+"""Abbreviations that may end a sentence: they do if a capital follows the full stop."""
 
 TOP_LEVEL = "com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv"
 _EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
@@ -115,7 +114,7 @@ def saint_or_street(match: re.Match[str], text: str) -> str:
 
 
 def spell_addresses(text: str) -> str:
-    """Web and mail addresses as they are read over the telephone; the scheme is left out."""
+    """Spell web and mail addresses as over the telephone, without the scheme."""
     text = _EMAIL.sub(lambda match: _spoken_address(match[0]), text)
     return _ADDRESS.sub(lambda match: _spoken_address(re.sub(r"^https?://", "", match[0])), text)
 
@@ -198,20 +197,20 @@ SYMBOLS: tuple[tuple[re.Pattern[str], str], ...] = (
 """Symbols that are named before numbers are spelled out."""
 
 LONGEST_WORD = 80
-"""Characters after which an unbroken run is cut, which only addresses and noise come near."""
+"""Maximum length of an unbroken run in characters; longer ones (addresses, noise) are cut."""
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """Text as it is spoken, and the characters that could not be."""
+    """Text in spoken form, with the characters that cannot be spoken."""
 
     text: str
     dropped: tuple[str, ...]
-    """Each dropped character once, in the order of appearance."""
+    """Each dropped character once, in order of appearance."""
 
 
 def fold_characters(text: str) -> tuple[str, tuple[str, ...]]:
-    """``text`` in Latin letters, digits and a few symbols, and the characters for which there is nothing."""
+    """Reduce ``text`` to Latin letters, digits and a few symbols; return it with the dropped characters."""
     for symbol, words in MICRO.items():
         text = text.replace(symbol, words)
     found: list[str] = []
@@ -330,7 +329,7 @@ def _several(match: re.Match[str]) -> str:
 
 
 def _part(match: re.Match[str]) -> str:
-    """ "1534-3" is no range but a number and its part."""
+    """ "1534-3" is a number and its part, not a range."""
     return f"{match[1]} {match[2]}"
 
 
@@ -395,7 +394,7 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"\b(\d{3,})-(\d)\b(?!-)"), _part),
     (re.compile(r"\bet al\.(?!$)"), "et al"),
 )
-"""Before anything else: what the steps after it would read in another way."""
+"""Applied first: later steps would read these differently."""
 
 _LAST: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![\w.'])([A-Z](?: [A-Z])+)(?![\w'])"), ""),
@@ -413,7 +412,7 @@ _LAST: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\s+"), " "),
     (re.compile(r" +(?=[,.;:!?](?![.\w]))"), ""),
 )
-"""What is left when everything else is in words."""
+"""Applied last, to symbols that remain."""
 _TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\.(?=\s|-)|\b(vs|Mr|Ms)\b(?!\.)")
 _ENDING = re.compile(rf"\b({'|'.join(_ENDINGS)})\.(\s+[A-Z]|[”\"')]*\s*$)?")
 _SAINT = re.compile(r"\b(St|Dr)\.(?=(\s+[A-Z])?)")
