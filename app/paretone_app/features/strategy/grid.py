@@ -286,8 +286,6 @@ def _paint_difference(
 
 
 class Legend(QWidget):
-    """Legend of colours, letters and hatches."""
-
     screen_role = PICTURE
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:

@@ -359,7 +359,6 @@ def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
 
 
 def _difference(table: StrategyTable, reference: StrategyTable) -> str:
-    """How a table differs from ``reference``, in words."""
     if not _alike(table, reference):
         return f"{reference.layers} layers × {reference.steps} steps"
     differ = np.count_nonzero(_values(table) != _values(reference))

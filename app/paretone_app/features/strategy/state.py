@@ -237,7 +237,7 @@ class StrategyState(ArtefactStore):
         return "calibrate first (Ctrl+K)" if self._selection.is_used(NAME) else f"{_SWITCH_ON}, then calibrate (Ctrl+K)"
 
     def why_not_prepare(self) -> str:
-        """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        """Why calibration is not possible now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
@@ -282,7 +282,7 @@ class StrategyState(ArtefactStore):
         self._state.jobs.start(Kind.CALIBRATE, lambda job: Prepare(job, NAME, request))
 
     def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
-        """Measure the transfer of the strategy table to ``unseen`` utterances. Raises when it cannot be done."""
+        """Measure the table's transfer to ``unseen`` utterances. Raises :class:`SettingError` if impossible."""
         require(self.why_not_transfer())
         if self.table is None:
             raise SettingError(f"{TECHNIQUE.title} needs a strategy table: calibrate first.")

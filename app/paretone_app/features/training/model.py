@@ -23,5 +23,4 @@ def training(name: str) -> TrainingForm:
 
 
 def figure_wording(figure: Figure, value: float) -> str:
-    """Format the value of a validation figure."""
     return percent(value) if figure.share else general(value, 3)

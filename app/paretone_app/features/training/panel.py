@@ -473,7 +473,6 @@ class TrainingPanel(QWidget):
 
     @property
     def _has_run(self) -> bool:
-        """Whether the work folder contains an earlier run."""
         work = self.plan(resume=False).work
         return bool(work) and (Path(work) / CHECKPOINT).is_file()
 
