@@ -9,8 +9,8 @@ A model derives from :class:`LanguageSpeech` and implements:
 * :meth:`LanguageSpeech._warm_up`: one run of everything;
 * :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
 * optionally ``_planned_decoder`` (a decoder that depends on the plan), ``_fade_seconds`` and ``_ends`` (how passages
-  are joined, and where they end), ``_ready_voice`` (preparation of a voice outside the measured time), ``_draft_prompt``
-  (the part of the prompt that a draft reads).
+  are joined, and where they end), ``_ready_voice`` (preparation of a voice outside the measured time),
+  ``_draft_prompt`` (the part of the prompt that a draft reads).
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself:
 all matrix and attention products of the transformers and their heads, for the prompt and every token read, including
