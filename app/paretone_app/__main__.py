@@ -1,7 +1,6 @@
 """Start the application: ``python -m paretone_app`` or ``paretone-gui``.
 
-The window comes first; slow imports (pyqtgraph, then torch on the engine's thread) come after the first paint.
-"""
+The window comes first; slow imports (pyqtgraph, then torch on the engine's thread) follow after the first paint."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ try:
     from PySide6.QtGui import QIcon, QPixmapCache
     from PySide6.QtWidgets import QApplication
     from shiboken6 import isValid
-except ModuleNotFoundError as missing:  # A machine that only computes has no window.
+except ModuleNotFoundError as missing:  # A machine without a window system.
     sys.exit(
         f"The window needs {(missing.name or '').partition('.')[0]}, which is not installed; run: pip install "
         "'paretone[app]'. The command line (paretone) and Python work without it."
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 
 
 def seconds_since_process_start() -> float:
-    """Seconds since the operating system started this process; since this module was imported if it does not say."""
+    """Seconds since the operating system started this process, or else since the import of this module."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers.use_sign(QLocale().decimalPoint())
     with contextlib.ExitStack() as first:
         calls = None
-        if not options.headless_tour:  # It shows no window, and takes the user's from nobody.
+        if not options.headless_tour:  # The tour has no window and must not take over the user's.
             from paretone_app.shell.only_window import first_on
 
             try:
@@ -114,8 +113,8 @@ NO_DISPLAY = (
 
 @contextlib.contextmanager
 def told_of_no_display() -> Iterator[None]:
-    """Where Qt would end the process because there is no display, say so in a sentence and end it with the exit code of
-    a missing device. Qt's own words are shown for anything else."""
+    """Without a display, where Qt would abort, print a sentence and exit with the exit code of a missing device.
+    Other messages of Qt are printed unchanged."""
     said: list[str] = []
 
     def hear(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
@@ -142,8 +141,8 @@ async def _run(application: QApplication, options: argparse.Namespace, calls: Ca
 
 @contextlib.contextmanager
 def settings_file(options: argparse.Namespace) -> Iterator[str]:
-    """The settings file: that of the options. The headless tour begins with each model's defaults and leaves the user's
-    settings alone."""
+    """The settings file of the options. The headless tour uses a temporary one: default settings, and the user's
+    untouched."""
     if options.settings or not options.headless_tour:
         yield options.settings
         return
@@ -185,7 +184,7 @@ async def _run_window(
 
         try:
             await headless_tour(window, Path(options.headless_tour), options.steps, print)
-        except Exception as error:  # The window has to close in any case, and the reason is shown.
+        except Exception as error:  # Close the window in any case and show the reason.
             traceback.print_exc()
             print(f"The tour stopped: {error}", file=sys.stderr)
             code = 1
@@ -195,7 +194,7 @@ async def _run_window(
 
 
 def _open(window: MainWindow, path: str) -> None:
-    """Use a file or folder as if it were dropped on ``window``, once its panels are there."""
+    """Use a file or folder as if dropped on ``window``, once its panels are built."""
     from paretone_app.features.dropping import DroppingPresenter
 
     def use() -> None:
@@ -209,7 +208,7 @@ def _open(window: MainWindow, path: str) -> None:
 
 
 def _answer(window: MainWindow, calls: Calls) -> None:
-    """Do what later windows on the same data are asked for, until this one closes."""
+    """Answer requests of later windows on the same data, until this one closes."""
     from paretone_app.features.takes.presenter import TakesPresenter
     from paretone_app.shell.only_window import come_to_front
 
@@ -230,12 +229,12 @@ def _answer(window: MainWindow, calls: Calls) -> None:
 
 
 KEPT_PICTURES = 2048
-"""Kilobytes of pictures that Qt keeps of icons. Its own 10,240 fill up with icons that are gone, in small pieces that
-keep the memory around them from going back to the system (``resources/docs/endurance.md``)."""
+"""Kilobytes of Qt's icon cache. The default, 10,240, fills with unused icons in small pieces, which keep the
+surrounding memory from being released (``resources/docs/endurance.md``)."""
 
 
 def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
-    """The main window on the user's data folder and settings file, or on those given."""
+    """The main window on the user's or the given data folder and settings file."""
     from paretone.session.engine_thread import EngineThread
     from paretone_app.shell.theme import Theme
     from paretone_app.shell.window import MainWindow
@@ -247,24 +246,25 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
 
 
 def _data(given: str) -> Path:
-    """The user's data folder, or that ``given``."""
+    """The ``given`` folder or the user's data folder."""
     from paretone_app.shell.only_window import chosen_folder
 
     return Path(given) if given else chosen_folder()
 
 
 TERMINATED = 143
-"""Exit code after SIGTERM, as shells have it."""
+"""Exit code after SIGTERM, as in shells."""
 
 
 def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
-    """Close the window at SIGTERM, as its user does, so that what it keeps is kept; whether that has happened."""
+    """Close the window at SIGTERM like its user, so that everything is saved; returns a function that says whether
+    it came."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         return lambda: False
 
     earlier = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
-    # Python looks for signals between its own instructions only, of which a window that waits has none.
+    # Python handles signals between its own instructions, and a waiting window executes none.
     reading, writing = socket.socketpair()
     for one in (reading, writing):
         one.setblocking(False)
@@ -290,7 +290,7 @@ def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
 
 
 def catch_exceptions(window: MainWindow) -> None:
-    """Send what nothing catches to the window's banner and log, from every thread, as well as to stderr."""
+    """Report uncaught exceptions of every thread in the window's banner and log, and on stderr."""
 
     def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
@@ -310,14 +310,12 @@ def catch_exceptions(window: MainWindow) -> None:
 
 
 _NOISE = "propagateSizeHints", "Received text event for invalid interface"
-"""Of Qt's messages: the offscreen platform's for every window, and accessibility's for every label with rich text."""
+"""Messages of Qt to ignore: the offscreen platform's for every window, and accessibility's for every rich-text
+label."""
 
 
 def tell_qt_messages(window: MainWindow) -> None:
-    """Send Qt's own messages to the window's log, from every thread, and warnings to stderr as well.
-
-    Those that say nothing that anyone could act on are left out.
-    """
+    """Send Qt's messages from every thread to the window's log, and warnings also to stderr; ignore ``_NOISE``."""
 
     def tell(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
         if any(noise in message for noise in _NOISE):
@@ -342,7 +340,7 @@ def _print_milestone(what: str) -> None:
 
 
 def _print_engine_milestone(event: Event) -> None:
-    """Those of the engine; ``AudioReady`` for every piece of audio, the first of which is heard at once."""
+    """Print milestones of the engine; ``AudioReady`` repeats per piece of audio, the first is heard at once."""
     if isinstance(event, EngineReady | ModelLoaded | AudioReady):
         _print_milestone(type(event).__name__)
 

@@ -1,7 +1,6 @@
-"""Numbers as the window writes them: with the decimal sign of the user's language.
+"""Number formats of the window, with the decimal sign of the user's language.
 
-Files, tables that are copied, the command line and reports keep the point.
-"""
+Files, copied tables, the command line and reports keep the point."""
 
 from __future__ import annotations
 
@@ -10,22 +9,22 @@ import re
 from paretone import wording
 
 _POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
-"""In a number; not in a version such as 1.2.3, in a paper's number such as 2509.09748, in a name such as w-0.67, nor in
-a path or link."""
+"""The point of a number; not of a version such as 1.2.3, a paper id such as 2509.09748, a name such as w-0.67, a
+path or link."""
 _NARROW_SPACE = "\u202f"
 _sign = "."
 
 
 def use_sign(sign: str) -> None:
-    """From now on write this decimal sign, and groups of digits as goes with it."""
+    """Use this decimal sign, and matching digit grouping, from now on."""
     global _sign
     _sign = sign
-    # A comma between groups would be a decimal sign in other languages; those have a narrow space.
+    # A grouping comma would read as a decimal sign; use a narrow space.
     wording.use_separator("," if sign == "." else _NARROW_SPACE)
 
 
 def localised(text: str) -> str:
-    """Numbers that were written with a point, and what surrounds them."""
+    """Replace the decimal points in a text by the decimal sign."""
     return text if _sign == "." else _POINT.sub(_with_sign, text)
 
 
@@ -38,24 +37,24 @@ def fixed(value: float, places: int) -> str:
 
 
 def signed(value: float, places: int) -> str:
-    """With ``places`` decimals, and a plus if it is not negative."""
+    """With ``places`` decimals and an explicit sign."""
     return localised(f"{value:+.{places}f}")
 
 
 def percent(share: float, places: int = 0) -> str:
-    """``share`` of 1 in percent, as everywhere (:mod:`paretone.wording`)."""
+    """``share`` of 1 in percent, see :mod:`paretone.wording`."""
     return localised(wording.percent(share, places))
 
 
 def general(value: float, digits: int = 6) -> str:
-    """With up to ``digits`` digits that count, whole numbers beyond that in full."""
+    """With up to ``digits`` significant digits; larger whole numbers in full."""
     if 10**digits <= abs(value) < 1e15:
         return grouped(value)
     return localised(f"{value:.{digits}g}")
 
 
 def grouped(number: float) -> str:
-    """A whole number, in groups of three digits, as everywhere (:mod:`paretone.wording`)."""
+    """A whole number in groups of three digits, see :mod:`paretone.wording`."""
     return wording.grouped(number)
 
 
@@ -63,8 +62,8 @@ counted = wording.counted
 
 
 def rough_duration(seconds: float, tenths: bool = True) -> str:
-    """A duration as far as estimates go, in seconds, minutes or hours; ``tenths`` of seconds where there are few, which
-    would only flicker while time runs."""
+    """A duration at the precision of estimates, in seconds, minutes or hours. ``tenths``: show tenths below 10 s;
+    off for running countdowns, where they flicker."""
     if tenths and seconds < 10.0:
         return f"{fixed(seconds, 1)} s"
     if seconds < 100.0:

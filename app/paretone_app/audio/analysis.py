@@ -1,7 +1,6 @@
 """Analysis of takes before a comparison: spectrograms, and gains for equal loudness.
 
-It would block the window, so it runs in a separate thread.
-"""
+It runs in a worker thread, because it would block the window."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ class Analysis:
     mels: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
     envelopes: tuple[Envelope | None, Envelope | None] = (None, None)
     gains: tuple[float, float] = (1.0, 1.0)
-    """Linear; they make A and B equally loud."""
+    """Linear gains that make A and B equally loud."""
     exact: bool = True
     """False when a take is too short for the gated measurement."""
     headroom: float = 1.0
@@ -37,10 +36,10 @@ class Analysis:
 
 
 class Analyser(QObject):
-    """Analyses takes in the background. ``prepare`` is given samples and rate of each new one in that thread."""
+    """Analyses takes in the background. ``prepare`` is called there with the samples and rate of each new take."""
 
     done = Signal(object)
-    """The :class:`Analysis` of the takes that were asked for last; what is out of date is passed over."""
+    """The :class:`Analysis` of the takes requested last; outdated ones are dropped."""
     failed = Signal()
 
     def __init__(self, prepare: Callable[[np.ndarray, int], object], parent: QObject | None = None) -> None:
@@ -50,7 +49,7 @@ class Analyser(QObject):
         self._last = Analysis()
         self._serial = 0
         self.busy = False
-        """Whether takes were asked for whose analysis is not there yet."""
+        """Whether a requested analysis is pending."""
         self._background = Background("listen", self)
         self._submission = QTimer(self, singleShot=True, interval=0)
         self._submission.timeout.connect(self._begin)
@@ -62,7 +61,7 @@ class Analyser(QObject):
         self._submission.start()
 
     def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Do other work in the same thread, as :meth:`paretone_app.shell.bridge.Background.run` does."""
+        """Run other work in the same thread, as :meth:`paretone_app.shell.bridge.Background.run`."""
         self._background.run(work, done)
 
     def shut_down(self, wait: bool) -> None:
@@ -90,7 +89,7 @@ class Analyser(QObject):
 def analysed(
     takes: tuple[Take | None, Take | None], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
 ) -> Analysis:
-    """The analysis of ``takes``; what ``previous`` knows of them is not found out again."""
+    """Analyse ``takes``, reusing results in ``previous``."""
 
     def mel_of(take: Take | None) -> np.ndarray | None:
         known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)

@@ -1,5 +1,4 @@
-"""What is in the player: two takes that are compared, a take while it is made, or a sound alone; and what of it is
-heard."""
+"""The player's content: takes A and B, a take being made, or other sounds; and which of them is heard."""
 
 from __future__ import annotations
 
@@ -18,28 +17,28 @@ from paretone_app.widgets.side_panel import SIDES
 
 
 class Deck(Transport):
-    """Takes come in by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. It shows
-    nothing."""
+    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. No
+    view."""
 
     analysed = Signal()
-    """Takes that were set can be drawn and played: see :attr:`analysis`."""
+    """The takes can be drawn and played: see :attr:`analysis`."""
     lent_changed = Signal(bool)
-    """Whether a listening test has the player now."""
+    """Whether a listening test has taken over the player."""
 
     def __init__(self, player: Player, parent: QObject | None = None) -> None:
         super().__init__(player, parent)
         self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
         self.analysis = Analysis()
-        """Analysis of the takes that are played; those that were set last may still be analysed."""
+        """Analysis of the takes being played; newer takes may still be under analysis."""
         self.analyser = Analyser(player.prepare, self)
         self.analyser.done.connect(self._take_over)
         self.analyser.failed.connect(self._give_up)
         self.row: tuple[Sound, ...] = ()
-        """Sounds that are in the player in place of A and B: one, or several that can be switched."""
+        """Sounds in the player instead of A and B: one, or several to switch between."""
         self._at = 0
         self._row_aligned = self._repeats = True
         self._envelope: Envelope | None = None
-        """Of the stream, while it is there."""
+        """Of the current stream."""
         self._stream_gain = 1.0
         self._waits = Waits(player)
         self._aligned = True
@@ -48,12 +47,12 @@ class Deck(Transport):
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._left: tuple[tuple[str, Take], ...] = ()
         self._loop_left: tuple[Part | None, Part | None] = None, None
-        """What was repeated of them, and what last."""
+        """Their loop, and their last loop."""
         self._load_pending = False
         self._play_wanted = False
         self._late: Analysis | None = None
         self._later_take = False
-        """Whether a take was set after the sound came into the player; takes set before it leave it there."""
+        """Whether a take was set after the current sound was loaded; earlier takes do not replace the sound."""
 
     @property
     def sound(self) -> Sound | None:
@@ -61,17 +60,17 @@ class Deck(Transport):
 
     # --- Takes -------------------------------------------------------------------------------------------------------
     def set_take(self, side: str, take: Take | None) -> None:
-        """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
+        """Put ``take`` on side ``"A"`` or ``"B"``. A worker thread analyses it; then ``analysed`` is emitted."""
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
         before, self.takes[side] = self.takes[side], take
         if take is not before and _sounds_the_same(before, take):
-            return  # Other figures of the same sound: timed again, for one.
+            return  # Same sound with other measurements, such as a take timed again.
         self._later_take |= take is not before
         self._analyse()
 
     def set_aligned(self, aligned: bool) -> None:
-        """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
+        """Whether the models of A and B keep their timing between takes (autoregressive ones do not)."""
         if aligned != self._aligned:
             self._aligned = aligned
             self._analyse()
@@ -129,7 +128,7 @@ class Deck(Transport):
             same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
             self._looping.recall(*(self._loop_left if same else (None, None)))
         self._left, self._loop_left = (), (None, None)
-        # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
+        # Keep playing an unchanged take, and a stream when its finished take replaces it.
         kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self._heard))
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],
@@ -142,18 +141,18 @@ class Deck(Transport):
         self.changed.emit()
 
     def load_if_pending(self) -> None:
-        """Load A and B again after something else was played."""
+        """Reload A and B after another sound."""
         if self._load_pending:
             self._load()
 
     def load_when_silent(self) -> None:
-        """Load A and B once a stream was heard, and other takes once nothing else is."""
+        """Reload A and B after a stream was heard, or after another sound has ended."""
         waits = self.player.streaming or (self.sound is not None and self.player.busy)
         if self._load_pending and not waits:
             self._load()
 
     def leave_sound(self) -> None:
-        """Have A and B in the player, if another sound is."""
+        """Put A and B back into the player if another sound is there."""
         if self.sound is not None:
             self._load()
 
@@ -163,7 +162,7 @@ class Deck(Transport):
 
     @property
     def gain(self) -> float:
-        """The gain of what is heard, linear."""
+        """Linear gain of the sound being heard."""
         if self.sound is not None:
             return self._gain_of(self.sound)
         return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self._heard)]
@@ -178,7 +177,7 @@ class Deck(Transport):
         return [gains[side] for side, _ in self._loaded]
 
     def set_matching(self, matching: bool) -> None:
-        """Whether both takes are made equally loud."""
+        """Whether to make both takes equally loud."""
         self._matching = matching
         if self.row and not self._lent:
             self.player.set_gains([self._gain_of(one) for one in self.row])
@@ -192,7 +191,7 @@ class Deck(Transport):
         return self._lent
 
     def lend(self) -> Player:
-        """Hand the player to a listening test until :meth:`take_back`; it is left alone meanwhile."""
+        """Lend the player to a listening test until :meth:`take_back`; do not touch it meanwhile."""
         self._lent = True
         self._play_wanted = False
         self.row, self._envelope = (), None
@@ -201,12 +200,12 @@ class Deck(Transport):
         return self.player
 
     def take_back(self) -> None:
-        """The listening test is over: A and B come back."""
+        """Take the player back after a listening test, and restore A and B."""
         self._lent = False
         self.player.clear_loop()
         self.player.fade_out_and_in(False)
         self.lent_changed.emit(False)
-        # What was loaded is another's; by the next look at the player it will have fallen silent.
+        # The test's sounds are loaded; they fall silent before the next poll of the player.
         self._loaded, self._load_pending = (), True
         late, self._late = self._late, None
         if late is not None:
@@ -214,7 +213,7 @@ class Deck(Transport):
 
     # --- Streams and other sounds ------------------------------------------------------------------------------------
     def begin_stream(self, rate: int) -> None:
-        """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
+        """Play a take while it is made; A and B return when it has been heard, or at the next key."""
         self._leave_takes()
         self._load_pending = True
         self._envelope, self._stream_gain = Envelope(rate), 1.0
@@ -223,15 +222,15 @@ class Deck(Transport):
         self.changed.emit()
 
     def expect_stream(self) -> None:
-        """A take will stream; nothing was heard of it yet."""
+        """A take will stream: start counting waits."""
         self._waits.begin()
 
     def append(self, samples: np.ndarray) -> None:
-        """Add to the stream. A piece that would clip turns the whole stream down, faded like any other gain."""
+        """Append to the stream. If it would clip, lower the gain of the whole stream, with a fade."""
         needed = headroom(samples)
         if needed < self._stream_gain:
             self._stream_gain = needed
-            self.player.set_gains((needed,))  # First, so that the piece is not heard before.
+            self.player.set_gains((needed,))  # Before the samples are heard.
         self.player.append(samples)
         if self._envelope is not None:
             self._envelope.append(samples)
@@ -241,16 +240,16 @@ class Deck(Transport):
 
     @property
     def waits(self) -> tuple[int, float]:
-        """How often the last stream waited for more audio, and for how many seconds in all."""
+        """Number of times the last stream waited for audio, and total seconds."""
         return self._waits.counted
 
     def hear_sound(self, sound: Sound) -> None:
-        """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
+        """Play a sound from its beginning. It stays in the player until A, B or another sound is chosen."""
         self.hear_row((sound,))
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
-        """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``, else
-        at the same word; that at ``at`` is heard first. Several are repeated, unless ``repeat`` is off."""
+        """Play ``sounds``, starting with number ``at``; :meth:`go_in_row` switches between them, at the same
+        position if ``aligned``, else at the same word. Several sounds are looped unless ``repeat`` is off."""
         if self._lent:
             return
         self._leave_takes()
@@ -284,7 +283,7 @@ class Deck(Transport):
             self.changed.emit()
 
     def exchange_row(self, sounds: Sequence[Sound], at: int) -> None:
-        """Have other sounds in the row, of which that at ``at`` is the one that is heard; it goes on."""
+        """Replace the sounds of the row; number ``at`` is the one being heard, which continues."""
         if not self._lent and self.row:
             part, length = self._looping.part, max(one.seconds for one in self.row)
             whole = part == (0.0, length) or (part is None and len(self.row) == 1)
@@ -324,7 +323,7 @@ class Deck(Transport):
 
     @property
     def envelope(self) -> Envelope | None:
-        """Outline of what is heard, without gains; ``None`` if that is nothing."""
+        """Outline of the sound being heard, without gain; ``None`` if none."""
         if self.sound is not None:
             return self.sound.envelope
         if self._envelope is not None:
@@ -339,7 +338,7 @@ class Deck(Transport):
 
     @Slot(str)
     def choose(self, side: str) -> None:
-        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; nothing happens when it
+        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; ignored if the side
         is empty."""
         if self.takes[side] is not None and not self._lent and (side != self._heard or self.sound is not None):
             instead = self.sound is not None
@@ -376,7 +375,7 @@ class Deck(Transport):
 
     @Slot()
     def stop(self) -> None:
-        """Pause, and go to the start or to the loop's."""
+        """Pause, and go to the start of the take or loop."""
         if not self._lent:
             self._play_wanted = False
             self.player.pause()
@@ -393,14 +392,14 @@ class Deck(Transport):
 
     @Slot(float)
     def seek_in_takes(self, seconds: float) -> None:
-        """Go to a time in A and B, which another sound may have to leave the player for."""
+        """Go to a time in A and B, removing another sound from the player."""
         if not self._lent:
             self.leave_sound()
             self.seek(seconds)
 
     @Slot(float, float)
     def loop_in_takes(self, start: float, end: float) -> None:
-        """Repeat a part of A and B."""
+        """Loop a part of A and B."""
         if not self._lent:
             self.leave_sound()
             self.set_loop((start, end))

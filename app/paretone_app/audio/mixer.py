@@ -4,17 +4,16 @@ The interface sends commands through a ``deque`` and reads a snapshot that is re
 CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, which takes no lock, allocates no take,
 touches no Qt object and never raises.
 
-On every jump of what is heard (another take, a seek, the end of a loop, pause and resume, another gain), the old sound
-continues for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
-interpolation): ``sin(phi * x) / sin(phi)`` for the new one and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where
-``cos(phi)`` is the correlation of the two 10 ms that are about to be mixed. That keeps the power constant for *any*
-correlation: it is the equal-power fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines)
-for identical ones, where an equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as
-none, so nothing is ever amplified beyond equal power. A jump that falls into a running fade waits for its end, so that
-no fade is ever cut off.
+At every jump (another take, a seek, the end of a loop, pause and resume, another gain), the old sound continues for 10
+ms under the new one. The weights follow the great circle between the two signals (spherical interpolation): ``sin(phi *
+x) / sin(phi)`` for the new sound and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where ``cos(phi)`` is the
+correlation of the two 10 ms to be mixed. This keeps the power constant for *any* correlation: it is the equal-power
+fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines) for identical ones, where an
+equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as zero, so nothing is amplified
+beyond equal power. A jump during a fade waits for its end, so that no fade is cut off.
 
-MUSHRA wants another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a raised
-cosine, so that the two are never heard at once. The clock keeps running."""
+MUSHRA requires another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a
+raised cosine, so that the two never overlap. The clock keeps running."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ FADE_SECONDS = 0.010
 LAWS = 33
 """Fade laws are tabulated for correlations 0, 1/32 .. 1."""
 OUT_AND_IN = LAWS
-"""The law, an index into :func:`all_laws`, that fades out and then in."""
+"""Index into :func:`all_laws` of the fade out and then in."""
 
 
 def all_laws(length: int) -> np.ndarray:
-    """Weights (laws, 2, length) float32 of the entering and of the leaving sound: those of :func:`fade_laws`, and that
-    of :func:`out_and_in` as the last."""
+    """Weights (laws, 2, length) float32 of the entering and the leaving sound: :func:`fade_laws`, then
+    :func:`out_and_in`."""
     return np.concatenate([fade_laws(length), out_and_in(length)[None]])
 
 
@@ -51,7 +50,7 @@ def fade_laws(length: int) -> np.ndarray:
 
 
 def out_and_in(length: int) -> np.ndarray:
-    """Weights (2, length) float32 of a fade whose first half only lets go and whose second half only brings in."""
+    """Weights (2, length) float32 of a fade out in the first half and in during the second."""
     half = length // 2
     rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
     law = np.zeros((2, length), np.float32)
@@ -60,11 +59,11 @@ def out_and_in(length: int) -> np.ndarray:
 
 
 _FIRST_CAPACITY = 1 << 19
-"""Samples that a recording which grows has room for at first."""
+"""Initial capacity of a growing recording, in samples."""
 
 
 class Recording:
-    """Mono float32 samples at the device's rate. It may still be growing; readers then see whole appended blocks."""
+    """Mono float32 samples at the device's rate. While it grows, readers see whole appended blocks."""
 
     def __init__(self, samples: np.ndarray) -> None:
         self._state = (np.ascontiguousarray(samples, np.float32), len(samples), True)
@@ -77,7 +76,7 @@ class Recording:
         return recording
 
     def append(self, samples: np.ndarray) -> None:
-        """Add samples at the end. One thread only; the audio thread may be reading."""
+        """Append samples. From one thread only; the audio thread may be reading."""
         buffer, length, _ = self._state
         wanted = length + len(samples)
         if wanted > len(buffer):
@@ -85,7 +84,7 @@ class Recording:
             larger[:length] = buffer[:length]
             buffer = larger
         buffer[length:wanted] = samples
-        self._state = (buffer, wanted, False)  # Published last: a reader never sees samples that are not there yet.
+        self._state = (buffer, wanted, False)  # Last: readers never see samples that are missing.
 
     def end(self) -> None:
         self._state = (self._state[0], self._state[1], True)
@@ -103,7 +102,7 @@ class Recording:
         return self._state[2]
 
     def read(self, start: int, gain: float, out: np.ndarray) -> None:
-        """Fill ``out`` from ``start`` on, silence past the end."""
+        """Fill ``out`` from ``start`` on, with silence past the end."""
         buffer, length, _ = self._state
         count = min(len(out), max(0, length - start))
         np.multiply(buffer[start : start + count], gain, out=out[:count])
@@ -112,9 +111,9 @@ class Recording:
 
 SHORTEST_LOOP_SECONDS = 0.1
 SILENCE = -1
-"""Stands for "no take" in a :class:`Jump`."""
+"""No take, in a :class:`Jump`."""
 NO_FADE = -1
-"""Stands for "no fade" in :attr:`Jump.law`."""
+"""No fade, in :attr:`Jump.law`."""
 
 
 class Programme(NamedTuple):
@@ -125,12 +124,12 @@ class Programme(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """A discontinuity of what is heard, in the order of occurrence; enough to compute the output again."""
+    """A discontinuity of the output; the list of jumps suffices to recompute the output."""
 
     frame: int
-    """Clock of the first frame concerned."""
+    """Clock of the first affected frame."""
     leaving: int
-    """Index of the take that was heard, or ``SILENCE``; with its position and gain."""
+    """Index of the take before, or ``SILENCE``; followed by its position and gain."""
     leaving_position: int
     leaving_gain: float
     entering: int
@@ -152,7 +151,7 @@ class State:
     loop: tuple[int, int] | None = None
     starving: bool = False
     obeyed: int = 0
-    """Commands carried out so far."""
+    """Number of executed commands."""
 
 
 class _Head(NamedTuple):
@@ -163,19 +162,18 @@ class _Head(NamedTuple):
 
 
 class Mixer:
-    """Plays takes at ``rate`` hertz into blocks of any size. See the module for the rules."""
+    """Plays takes at ``rate`` hertz into blocks of any size. See the module for the fades."""
 
     def __init__(self, rate: int, fade_seconds: float = FADE_SECONDS) -> None:
         self.rate = rate
         self.fade_length = max(1, round(fade_seconds * rate))
         self.fades = all_laws(self.fade_length)
-        """See :func:`paretone_app.audio.mixer.all_laws`."""
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
-        """Number of times that a stream ran dry before its end."""
+        """Number of times a stream ran dry before its end."""
         self.starved_frames = 0
         self.fault = ""
-        """The error inside :meth:`render`, which then played silence; usually empty."""
+        """Error in :meth:`render`, which then played silence; ``""`` if none."""
         self.state = State()
         self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
         self._sent = 0
@@ -197,34 +195,34 @@ class Mixer:
     # Commands, from the interface's thread.
 
     def load(self, programme: Programme, choice: int = 0, position: int = 0, keep_playing: bool = False) -> None:
-        """Replace everything that can be heard. Paused unless ``keep_playing`` and something is playing."""
+        """Replace all recordings. Paused unless ``keep_playing`` and already playing."""
         self._send(self._obey_load, programme, choice, position, keep_playing)
 
     def choose(self, index: int, position: int | None = None) -> None:
-        """Hear another take: at ``position``, by default at the same one if synchronous, else from its start (or the
-        loop's)."""
+        """Switch to another take, at ``position``; by default at the same position if synchronous, else at its start
+        (or the loop's)."""
         self._send(self._obey_choose, index, position)
 
     def play(self) -> None:
-        """Play on; from the start (or the loop's) when at the end."""
+        """Resume; at the end, restart from the beginning (or the loop's)."""
         self._send(self._obey_play)
 
     def pause(self) -> None:
         self._send(self._obey_pause)
 
     def seek(self, position: int) -> None:
-        """Go to a position in samples; kept within the loop when there is one."""
+        """Go to a position in samples, limited to the loop if there is one."""
         self._send(self._obey_seek, position)
 
     def set_loop(self, loop: tuple[int, int] | None) -> None:
-        """Repeat ``start <= position < end``; at least 0.1 s long. ``None`` repeats nothing."""
+        """Loop over ``start <= position < end``, at least 0.1 s; ``None`` for no loop."""
         self._send(self._obey_loop, loop)
 
     def set_gains(self, gains: Sequence[float]) -> None:
         self._send(self._obey_gains, tuple(gains))
 
     def fade_out_and_in(self, on: bool) -> None:
-        """From now on fade out before fading in, instead of fading over; see the module."""
+        """Fade out before fading in, instead of cross-fading; see the module."""
         self._send(self._obey_fade, on)
 
     def _send(self, command: Callable[..., None], *arguments: object) -> None:
@@ -232,7 +230,7 @@ class Mixer:
         self._commands.append((command, arguments))
 
     def settle(self) -> None:
-        """Carry out pending commands, without sound. Only while nothing calls :meth:`render`."""
+        """Execute pending commands without sound. Only while nothing calls :meth:`render`."""
         self._faded = self.fade_length
         while self._commands:
             command, arguments = self._commands.popleft()
@@ -243,13 +241,13 @@ class Mixer:
 
     @property
     def settled(self) -> bool:
-        """Whether :attr:`state` reflects every command that was sent."""
+        """Whether :attr:`state` reflects all commands sent."""
         return self.state.obeyed == self._sent
 
     # The audio thread.
 
     def render(self, out: np.ndarray) -> None:
-        """Fill ``out`` (frames,) float32 with what comes next. Never raises."""
+        """Fill ``out`` (frames,) float32 with the next samples. Never raises."""
         done = 0
         try:
             while done < len(out):
@@ -259,7 +257,7 @@ class Mixer:
                 done += count
                 self._clock += count
         except Exception as error:
-            # PortAudio would end the stream for good; a pause and a sentence are better.
+            # PortAudio would end the stream for good; pause and report instead.
             self.fault = f"The player failed and was paused ({type(error).__name__}: {error})."
             self._playing, self._leaving, self._faded = False, None, self.fade_length
             out[done:] = 0
@@ -273,7 +271,7 @@ class Mixer:
             self._handled += 1
 
     def _render_some(self, out: np.ndarray) -> int:
-        """Render until something changes; the number of frames, which is 0 when it changes at once."""
+        """Render until the next change; returns the number of frames, 0 if the change is immediate."""
         fading = self._faded < self.fade_length
         count = min(len(out), self.fade_length - self._faded) if fading else len(out)
         if not self._playing:
@@ -308,7 +306,7 @@ class Mixer:
         self._jump(before, exact=not looped)
 
     def _starve(self, recording: Recording, count: int) -> None:
-        # The wait for the very first samples is latency, not starvation.
+        # Waiting for the very first samples is latency, not starvation.
         if recording.length and not self._starving:
             self.starvations += 1
         if recording.length:
@@ -335,7 +333,7 @@ class Mixer:
         return _Head(self._choice, programme.recordings[self._choice], programme.gains[self._choice], self._position)
 
     def _jump(self, before: _Head | None, exact: bool = False) -> None:
-        """Note a change of what is heard and fade over it, unless ``exact`` or a take begins at its beginning."""
+        """Record a jump and fade, unless ``exact`` or a take starts at its beginning."""
         after = self._head()
         if after == before:
             return
@@ -367,7 +365,7 @@ class Mixer:
         return round(min(1.0, max(0.0, correlation)) * (LAWS - 1))
 
     def _bounds(self, index: int) -> tuple[int, int, bool]:
-        """First position, end, and whether the end leads back to the first position."""
+        """First position, end, and whether the end loops back."""
         programme = self._programme
         chosen = programme.recordings[index : index + 1]
         considered = programme.recordings if programme.synchronous else chosen
@@ -437,10 +435,10 @@ class Mixer:
 
     def _obey_gains(self, gains: tuple[float, ...]) -> None:
         if len(gains) != len(self._programme.recordings):
-            return  # They belong to takes that have been replaced since.
+            return  # Gains of takes replaced meanwhile.
         before = self._head()
         self._programme = self._programme._replace(gains=gains)
-        # A stream that is waited for is silent: its next samples must not begin at the old gain.
+        # A starving stream is silent: its next samples must not start at the old gain.
         self._jump(before, exact=self._starving or self._position == 0)
 
     def _obey_fade(self, out_and_in: bool) -> None:

@@ -1,9 +1,8 @@
 """The player: one output stream, opened once and kept open, silent when idle.
 
-Everything is sent to the :class:`~paretone_app.audio.mixer.Mixer` that the stream's callback renders. Without a device,
-or after it was lost, the player still knows takes, choice and position; it only makes no sound, and
-:attr:`Player.problem` says why. The object is used from one thread, the interface's; only :meth:`Player.prepare` may be
-called from others."""
+The stream's callback renders the :class:`~paretone_app.audio.mixer.Mixer`, which receives all commands. Without a
+device, or after its loss, the player keeps takes, choice and position but makes no sound, and :attr:`Player.problem`
+gives the reason. Use it from one thread, the interface's; only :meth:`Player.prepare` may be called from others."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from paretone_app.audio.mixer import Mixer, Programme, Recording, State
 from paretone_app.numbers import fixed
 
 ALIGNMENT_TOLERANCE = 0.020
-"""Takes whose lengths differ by more than this many seconds are never switched sample-synchronously."""
+"""Never switch sample-synchronously between takes whose lengths differ by more than this many seconds."""
 
 
 class Mode(StrEnum):
@@ -37,14 +36,14 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Switching:
-    """The active mode, and why, as a sentence."""
+    """The active mode, and the reason as a sentence."""
 
     mode: Mode
     reason: str
 
 
 def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
-    """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
+    """The mode for takes of these lengths. ``aligned``: their models keep the timing between takes."""
     if not aligned:
         return Switching(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
     spread = max(seconds, default=0.0) - min(seconds, default=0.0)
@@ -58,7 +57,7 @@ def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
 DEFAULT_RATE = 48000
 BLOCK_SECONDS = 0.010
 LATENCY_SECONDS = 0.2
-"""Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
+"""Less gives underruns when a busy engine thread shares the interpreter with the callback."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
 _MADE = Switching(Mode.STREAM, "The take plays while it is synthesised.")
@@ -66,16 +65,16 @@ _ALONE = Switching(Mode.ALONE, "This sound plays separately from A and B.")
 
 
 class Player:
-    """Plays takes and streams through one device. Nothing sounds before :meth:`open`."""
+    """Plays takes and streams through one device; silent before :meth:`open`."""
 
     def __init__(self, device: int | str | None = None, latency: float = LATENCY_SECONDS) -> None:
         self.device = device
-        """A PortAudio index, a part of a name, or ``None`` for the system's choice. Read by :meth:`open`."""
+        """A PortAudio index, part of a name, or ``None`` for the system default. Read by :meth:`open`."""
         self.latency = latency
         self.mixer = Mixer(DEFAULT_RATE)
         self.comparison = comparison(())
         self.underruns = 0
-        """Blocks that came too late while something was sounding."""
+        """Blocks that came too late while something was playing."""
         self.device_name = ""
         self._stream: Any = None
         self._problem = "The audio device has not been opened yet."
@@ -100,7 +99,7 @@ class Player:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be heard, as a sentence; empty when all is well. Cheap: poll it."""
+        """Why nothing can be heard, as a sentence; ``""`` if all is well. Cheap to poll."""
         if self._stream is None:
             return self._problem
         if self._finished or not self._is_active():
@@ -115,10 +114,9 @@ class Player:
         return self.mixer.fault
 
     def open(self, sound: Sound | None = None) -> None:
-        """Open the device and start its stream. ``sound`` saves asking again when :func:`probe` just did.
+        """Open the device and start its stream. ``sound`` is a recent result of :func:`probe`, to avoid another probe.
 
-        Raises :class:`DeviceError` with the sentence that :attr:`problem` then says too.
-        """
+        Raises :class:`DeviceError` with the sentence in :attr:`problem`."""
         self.close()
         sound = probe() if sound is None else sound
         if not sound.usable:
@@ -126,13 +124,13 @@ class Player:
         chosen = sound.device(self.device)
         if chosen is None:
             raise self._fail(f"There is no audio output device '{self.device}'. Choose another one.")
-        # Imported here because the import itself touches the sound system, which the probe has found in order.
+        # Imported here because the import touches the sound system; the probe has checked it.
         known = "sounddevice" in sys.modules
         import sounddevice
 
         try:
             if known:
-                # PortAudio lists devices once, when it is initialised; there is no public call to look again.
+                # PortAudio lists devices once, at initialisation; there is no public call to refresh the list.
                 sounddevice._terminate()
                 sounddevice._initialize()
             rate = _best_rate(sounddevice, chosen)
@@ -159,7 +157,7 @@ class Player:
         self._problem = ""
 
     def close(self) -> None:
-        """Stop and close the stream at once; takes, choice and position stay."""
+        """Stop and close the stream at once; keep takes, choice and position."""
         stream, self._stream = self._stream, None
         if stream is None:
             return
@@ -174,10 +172,10 @@ class Player:
     def rate(self) -> int:
         return self.mixer.rate
 
-    # What there is to hear.
+    # Takes.
 
     def prepare(self, samples: np.ndarray, rate: int) -> None:
-        """Convert to the device's rate ahead of :meth:`load`. May be called from another thread."""
+        """Convert to the device's rate ahead of :meth:`load`. Callable from other threads."""
         self._recording(samples, rate)
 
     def load(
@@ -190,12 +188,11 @@ class Player:
         keep_place: bool = False,
         alone: bool = False,
     ) -> None:
-        """Take over these takes: (samples (n,), rate) each, with linear gains, paused.
+        """Load these takes, (samples (n,), rate) each, with linear gains, paused.
 
-        ``aligned`` says whether their models keep the timing; see :func:`comparison`. ``keep_place`` continues playing
-        at the same position, for a take that replaces the stream or the version of it that is being heard. ``alone``:
-        it is one sound, which is compared with nothing.
-        """
+        ``aligned``: their models keep the timing; see :func:`comparison`. ``keep_place`` continues at the same
+        position, for a take that replaces the stream or its own earlier version. ``alone``: a single sound, not a
+        comparison."""
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
@@ -204,7 +201,7 @@ class Player:
         self.comparison = _ALONE if alone else compared
         programme = self._programme()
         kept = {(id(samples), rate, self.rate) for samples, rate in self._loaded}
-        # The list is a snapshot: another thread may be preparing a take.
+        # list() is a snapshot: another thread may be preparing a take.
         self._converted = {key: value for key, value in list(self._converted.items()) if key in kept}
         position = self.mixer.state.position if keep_place else 0
         self.mixer.load(programme, min(choice, max(0, len(takes) - 1)), position, keep_place)
@@ -215,10 +212,10 @@ class Player:
         self.mixer.set_gains(self._gains)
         self._settle_if_silent()
 
-    # A synthesis that is still going on.
+    # Streaming synthesis.
 
     def begin_stream(self, rate: int) -> None:
-        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded."""
+        """Play the samples from :meth:`append` as they arrive, instead of the loaded takes."""
         recording = Recording.growing()
         self._incoming = (recording, Resampler(rate, self.rate))
         self._loaded, self._gains, self._loop = (), (), None
@@ -230,13 +227,13 @@ class Player:
         self._settle_if_silent()
 
     def append(self, samples: np.ndarray) -> None:
-        """More of the stream, (n,) mono at the rate given to :meth:`begin_stream`. Ignored without a stream."""
+        """Append to the stream, (n,) mono at the rate given to :meth:`begin_stream`. Ignored without a stream."""
         if self._incoming is not None:
             recording, converter = self._incoming
             recording.append(converter.push(samples))
 
     def end_stream(self) -> None:
-        """Nothing more comes; what is there is played to its end."""
+        """End the stream; its samples are played to the end."""
         if self._incoming is not None:
             recording, converter = self._incoming
             recording.append(converter.finish())
@@ -245,20 +242,20 @@ class Player:
 
     @property
     def streaming(self) -> bool:
-        """Whether a stream is being received or still being heard."""
+        """Whether a stream is being received or heard."""
         if self.comparison.mode is not Mode.STREAM:
             return False
         return self._incoming is not None or self.busy
 
     @property
     def busy(self) -> bool:
-        """Whether something plays, or is about to: the callback may not even have begun with what was sent."""
+        """Whether something plays or is about to: the callback may not have executed the commands yet."""
         return self.playing or not (self._finished or self.mixer.settled)
 
-    # Transport. Without a device these move the position, but nothing sounds.
+    # Transport. Without a device, these move the position silently.
 
     def play(self) -> None:
-        """Play on from the position; does nothing without a device."""
+        """Play from the current position; ignored without a device."""
         if self.usable:
             self.mixer.play()
 
@@ -276,7 +273,7 @@ class Player:
         self._settle_if_silent()
 
     def choose(self, index: int, seconds: float | None = None) -> None:
-        """Hear the take with this index, at ``seconds``; by default where :attr:`comparison` says."""
+        """Switch to the take with this index, at ``seconds``; by default as :attr:`comparison` says."""
         self.mixer.choose(index, None if seconds is None else round(seconds * self.rate))
         self._settle_if_silent()
 
@@ -286,7 +283,7 @@ class Player:
         self._settle_if_silent()
 
     def fade_out_and_in(self, on: bool) -> None:
-        """From now on fade out for 5 ms before fading in for 5 ms, as MUSHRA wants it, instead of fading over."""
+        """Fade out for 5 ms before fading in for 5 ms, as MUSHRA requires, instead of cross-fading."""
         self._out_and_in = on
         self.mixer.fade_out_and_in(on)
         self._settle_if_silent()
@@ -296,7 +293,7 @@ class Player:
         self.mixer.set_loop(None)
         self._settle_if_silent()
 
-    # What is being heard.
+    # State.
 
     @property
     def playing(self) -> bool:
@@ -308,7 +305,7 @@ class Player:
 
     @property
     def position(self) -> float:
-        """Seconds into the take of what leaves the loudspeaker now: the device's latency is taken off."""
+        """Position in the take of the sound leaving the loudspeaker now, in seconds: device latency subtracted."""
         if self._stream is None or self._finished:
             return self.mixer.state.position / self.rate
         heard = time.monotonic() - self.output_latency
@@ -324,20 +321,20 @@ class Player:
 
     @property
     def output_latency(self) -> float:
-        """Seconds from the callback to the loudspeaker, as PortAudio states them."""
+        """Seconds from the callback to the loudspeaker, according to PortAudio."""
         return float(self._stream.latency) if self._stream is not None else 0.0
 
     @property
     def starvations(self) -> int:
-        """Number of times that playback waited for a stream; underruns of the machine are counted separately."""
+        """Times that playback waited for a stream; device underruns are counted separately."""
         return self.mixer.starvations
 
     @property
     def starved_seconds(self) -> float:
-        """Seconds that playback waited for streams, in all."""
+        """Total seconds that playback waited for streams."""
         return self.mixer.starved_frames / self.rate
 
-    # Inside.
+    # Internals.
 
     def _play_block(self, out: np.ndarray, frames: int, _time: object, status: Any) -> None:
         before = self.mixer.state
@@ -350,7 +347,7 @@ class Player:
         if status.output_underflow and (before.playing or after.playing):
             self.underruns += 1
         now = time.monotonic()
-        # One assignment each: a reader sees the whole entry or the one before it.
+        # One assignment each: readers see a complete entry, old or new.
         self._blocks[self._turn % _BLOCKS_REMEMBERED] = (now, before if after.playing else after, frames)
         self._turn += 1
         self._last_block = now
@@ -369,14 +366,14 @@ class Player:
         return DeviceError(sentence)
 
     def _settle_if_silent(self) -> None:
-        """Carry out pending commands if there is no callback."""
+        """Execute pending commands if no callback runs."""
         if self._stream is None or self._finished:
             self.mixer.settle()
 
     def _recording(self, samples: np.ndarray, rate: int) -> Recording:
         key = (id(samples), rate, self.rate)
         if key not in self._converted:
-            # The samples are kept next to their conversion so that no other array can get the same id.
+            # Keep the samples, so that no other array can get the same id.
             self._converted[key] = (samples, Recording(resample(samples, rate, self.rate)))
         return self._converted[key][1]
 
@@ -391,7 +388,7 @@ class Player:
         self.mixer = Mixer(rate)
         self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
         if self._incoming is not None:
-            # A stream that was being received cannot be converted again: what is left of it is not played.
+            # A stream under way cannot be converted again: drop the rest.
             self._incoming = None
         if self._loop is not None:
             self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
@@ -404,9 +401,8 @@ class Player:
 def _best_rate(sounddevice: Any, device: OutputDevice) -> int:
     """The rate to open ``device`` with.
 
-    PortAudio names 44100 Hz for every ALSA device that can do it, although sound servers run at 48000 as a rule and
-    would convert once more. All other hosts name the rate that their mixer really runs at.
-    """
+    PortAudio reports 44100 Hz for every ALSA device that supports it, although sound servers usually run at 48000
+    and would convert again. All other hosts report the real rate of their mixer."""
     if device.host == "ALSA":
         try:
             sounddevice.check_output_settings(device=device.index, channels=1, dtype="float32", samplerate=DEFAULT_RATE)

@@ -1,4 +1,4 @@
-"""A sound for the player, its envelope, and the same word in another take."""
+"""A sound for the player, its envelope, and the position of the same word in another take."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FIRST_CAPACITY = 4096
 
 
 class Envelope:
-    """Grows with every piece and never looks at a sample twice, so an hour of speech is drawn as fast as a second."""
+    """Outline of a growing sound. Each sample is read once, so an hour of speech is drawn as fast as a second."""
 
     def __init__(self, rate: int, samples: np.ndarray | None = None) -> None:
-        """``rate`` is in hertz; ``samples`` (n,) are those so far."""
+        """``rate`` in hertz; ``samples`` (n,) so far."""
         self.rate = rate
         self.length = 0
         self._block = max(1, rate // _PER_SECOND)
@@ -51,8 +51,8 @@ class Envelope:
         return float(np.abs(ends).max()) if ends.size else 0.0
 
     def columns(self, count: int, seconds: float) -> np.ndarray:
-        """Least and greatest sample (2, n) in each of ``count`` equal parts of ``seconds`` of time, for as many of them
-        as the sound reaches into."""
+        """Least and greatest sample (2, n) in each of ``count`` equal parts of ``seconds``, for the parts that the
+        sound reaches."""
         ends = self._all()
         shares = np.arange(count) * seconds * self.rate / (count * self._block)
         starts = np.floor(shares).astype(int)
@@ -60,14 +60,14 @@ class Envelope:
         if not len(starts):
             return np.zeros((2, 0), np.float32)
         lowest, highest = np.minimum.reduceat(ends[0], starts), np.maximum.reduceat(ends[1], starts)
-        # The last part would take in all that comes after it.
+        # Limit the last part, which would include everything after it.
         stop = max(starts[-1] + 1, int(np.ceil(count and seconds * self.rate / self._block)))
         last = ends[:, starts[-1] : stop]
         lowest[-1], highest[-1] = last[0].min(), last[1].max()
         return np.stack((lowest, highest))
 
     def _all(self) -> np.ndarray:
-        """The ends of all blocks, of the last and incomplete one too."""
+        """Extremes of all blocks, including the incomplete last one."""
         ends = self._ends[:, : self._whole]
         if not len(self._rest):
             return ends
@@ -75,40 +75,40 @@ class Envelope:
 
 
 _POOLED = 2
-"""Frames of the spectrogram that are taken together."""
+"""Spectrogram frames averaged together."""
 FRAME_SECONDS = _POOLED * 256 / 24_000
 _MOST = 400
-"""Frames of a sound that are paired, at most: a third of a tenth of a second of work."""
+"""Most frames to align: about 0.03 s of work."""
 _BACK = 0.4
-"""Seconds that a syllable's beginning lies before the place, at most."""
+"""Furthest distance in seconds back to the start of the syllable."""
 _FALL = 1.6
-"""By how much it is quieter there than in between, in natural-log mel units (14 dB)."""
+"""Drop in level before the start of a syllable, in natural-log mel units (14 dB)."""
 
 
 def frames_of(samples: np.ndarray, rate: int) -> np.ndarray:
-    """The spectrogram of mono ``samples`` by which two sounds are paired: (frames, bands), natural-log mel, one frame
-    for each :data:`FRAME_SECONDS`."""
+    """Spectrogram of mono ``samples`` for aligning two sounds: (frames, bands), natural-log mel, one frame per
+    :data:`FRAME_SECONDS`."""
     mel = log_mel(samples, rate)
     short = -len(mel) % _POOLED
     return np.pad(mel, ((0, short), (0, 0)), mode="edge").reshape(-1, _POOLED, mel.shape[1]).mean(1)
 
 
 def same_place(one: np.ndarray, other: np.ndarray, seconds: float) -> float:
-    """Where in ``other`` is heard what ``one`` says at ``seconds``: the beginning of that syllable, in seconds. Both
-    are as :func:`frames_of` makes them."""
+    """Position in ``other``, in seconds, of the syllable at ``seconds`` in ``one``, from its start. Both from
+    :func:`frames_of`."""
     if not len(one) or not len(other):
         return 0.0
-    # The work grows with the product of both lengths: long sounds are paired by fewer frames.
+    # The work grows with the product of both lengths: subsample long sounds.
     every = -(-max(len(one), len(other)) // _MOST)
     first, second = one[::every], other[::every]
     path = best_path(np.stack([np.abs(row - second).mean(1) for row in first]))
     frame = min(int(seconds / FRAME_SECONDS) // every, len(first) - 1)
-    # Of several partners of a frame, the first: rather hear a little again than miss some.
+    # The first of several partners: repeat a little rather than skip.
     return _beginning(other, every * int(path[path[:, 0] == frame, 1].min())) * FRAME_SECONDS
 
 
 def _beginning(frames: np.ndarray, at: int) -> int:
-    """The last quiet frame before ``at`` after which it got louder; ``at`` itself if there is none near."""
+    """The last quiet frame before ``at`` and before a rise; ``at`` if none is near."""
     loudness = np.log(np.exp(frames.astype(np.float64)).mean(1))
     first = max(0, at - round(_BACK / FRAME_SECONDS))
     peak = loudness[at]
@@ -120,38 +120,38 @@ def _beginning(frames: np.ndarray, at: int) -> int:
 
 
 ALONE_LUFS = -23.0
-"""How loud sounds are played alone (EBU R 128), so that one after the other can be judged."""
+"""Loudness of sounds played alone (EBU R 128), so that they can be compared in sequence."""
 QUIETEST = 1e-4
-"""The highest sample of what counts as silence: 80 dB below full scale."""
+"""Peak below which a sound counts as silence: 80 dB below full scale."""
 MEASURED_SECONDS = 15
-"""How much of a sound is measured, in a moment."""
+"""Length of a sound used to measure its loudness quickly."""
 
 
 def is_silent(samples: np.ndarray) -> bool:
-    """Whether nothing can be heard of mono ``samples`` at any volume that is set for speech."""
+    """Whether mono ``samples`` are inaudible at any volume suited to speech."""
     return not samples.size or float(np.abs(samples).max()) < QUIETEST
 
 
 @dataclass(frozen=True)
 class Sound:
-    """Something to hear that is neither A nor B: a take of the library, a point of a study, a part of a take."""
+    """A sound other than A and B: a take of the library, a point of a study, a part of a take."""
 
     samples: np.ndarray
     """(n,) float32 mono."""
     rate: int
     title: str
-    """What it is and where it comes from, in a line."""
+    """Description with origin, in one line."""
     detail: str = ""
     """Its text, for tooltips."""
     key: str = ""
-    """What it is known by: the id of its take, for one."""
+    """Identity, such as the id of its take."""
     part_of: tuple[str, float] | None = None
-    """The side that it is a part of, and where in that it begins, in seconds."""
+    """The side it is a part of, and its offset there in seconds."""
 
     @cached_property
     def gain(self) -> float:
-        """Linear; makes it as loud as other sounds that are played alone, but for what would clip. The beginning of a
-        long one is measured."""
+        """Linear gain for the loudness of sounds played alone, limited to avoid clipping. Measures only the
+        beginning of a long sound."""
         matched = 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
         return min(matched, FULL_SCALE / max(float(np.abs(self.samples).max(initial=0.0)), 1e-9))
 
@@ -165,11 +165,11 @@ class Sound:
 
     @cached_property
     def frames(self) -> np.ndarray:
-        """What it is paired by with other sounds of the same words: see :mod:`paretone_app.audio.sound`."""
+        """Spectrogram for aligning it with other sounds of the same words."""
         return frames_of(self.samples, self.rate)
 
     def worked_out(self) -> Sound:
-        """This sound after its gain, outline and frames were worked out, which takes a moment: for another thread."""
+        """This sound with gain, outline and frames computed, for use in a worker thread."""
         _ = self.gain, self.headroom, self.envelope, self.frames
         return self
 

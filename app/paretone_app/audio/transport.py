@@ -1,4 +1,4 @@
-"""Where the player is in a take: going about, loops, and waits that were heard."""
+"""The player's position in a take: seeking, loops, and audible waits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Part = tuple[float, float]
 
 
 class Looping:
-    """Has ``player`` repeat a part, and knows which one was repeated last."""
+    """Loops a part in ``player`` and remembers the last one."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
         self.part: Part | None = None
         self.last: Part | None = None
-        """What was repeated last, if that is still in the player."""
+        """The last loop, if its sound is still in the player."""
 
     def put(self, part: Part | None) -> None:
-        """Repeat ``part``, or nothing if it is empty."""
+        """Loop ``part``; ``None`` or an empty part ends the loop."""
         self.part = part if part is not None and part[0] < part[1] else None
         self.last = self.part or self.last
         if self.part is None:
@@ -29,7 +29,7 @@ class Looping:
             self._player.set_loop(*self.part)
 
     def toggle(self, seen: Part | None, length: float) -> None:
-        """Repeat what was repeated last, else what is ``seen``, else all of ``length`` seconds; or stop repeating."""
+        """End the loop, or loop the last part, else the part in view (``seen``), else all of ``length`` seconds."""
         if self.part is not None:
             self.put(None)
         else:
@@ -37,7 +37,7 @@ class Looping:
             self.put((max(0.0, start), min(end, length)))
 
     def put_end(self, which: int, length: float) -> None:
-        """Put the start (0) or the end (1) where the player is, unless nothing would be left between them."""
+        """Put the start (0) or the end (1) at the player's position, unless the loop would be empty."""
         ends = [*(self.part or (0.0, length))]
         ends[which] = self._player.position
         if ends[0] < ends[1]:
@@ -48,12 +48,12 @@ class Looping:
         self.last = None
 
     def recall(self, part: Part | None, last: Part | None) -> None:
-        """What was in the player before is there again, with what was repeated of it then."""
+        """Restore the loop and last loop of a sound that is back in the player."""
         self.put(part)
         self.last = last
 
     def fit(self, duration: float) -> None:
-        """What is in the player lasts ``duration`` seconds now."""
+        """Adapt to a sound of ``duration`` seconds: end a loop beyond it."""
         if self.part is not None and self.part[1] > duration:
             self.put(None)
         self.last = None if self.part is None else self.last
@@ -64,7 +64,7 @@ class Looping:
 
 
 class Waits:
-    """Counts what ``player`` waits from :meth:`begin` on."""
+    """Counts the waits of ``player`` since :meth:`begin`."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
@@ -75,7 +75,7 @@ class Waits:
 
     @property
     def counted(self) -> tuple[int, float]:
-        """How often, and for how many seconds in all."""
+        """Number and total seconds."""
         times, seconds = self._before
         return self._player.starvations - times, self._player.starved_seconds - seconds
 
@@ -88,11 +88,11 @@ class Transport(QObject):
         super().__init__(parent)
         self.player = player
         self.seen: Part | None = None
-        """The part of A and B that is in view, in seconds: what a loop repeats first."""
+        """The part of A and B in view, in seconds: the first choice for a loop."""
         self._looping = Looping(player)
         self._lent = False
 
-    # --- What a subclass adds ----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     @property
     def length(self) -> float:
         raise NotImplementedError
@@ -104,10 +104,10 @@ class Transport(QObject):
     def seek(self, seconds: float) -> None:
         raise NotImplementedError
 
-    # --- Going -------------------------------------------------------------------------------------------------------
+    # --- Seeking ------------------------------------------------------------------------------------------------------
     @Slot()
     def go_to_start(self) -> None:
-        """Go to the start, or to the loop's; continues playing."""
+        """Go to the start of the take or loop; keep playing."""
         self.seek(self.loop[0] if self.loop else 0.0)
 
     def move(self, seconds: float) -> None:
@@ -124,13 +124,13 @@ class Transport(QObject):
 
     @Slot()
     def toggle_loop(self) -> None:
-        """Repeat the region drawn last, or what is in view; or stop repeating."""
+        """Loop the region drawn last, or the part in view; or end the loop."""
         if not self._lent:
             self._looping.toggle(self.seen if self.complete else None, self.length)
             self.changed.emit()
 
     def set_loop_end(self, which: int) -> None:
-        """Put the loop's start (0) or end (1) where the player is."""
+        """Put the loop's start (0) or end (1) at the player's position."""
         if not self._lent:
             self._looping.put_end(which, self.length)
             self.changed.emit()

@@ -1,4 +1,4 @@
-"""ABX: can any difference be heard? X is A or B, and the listener says which."""
+"""ABX: is there an audible difference? X is A or B, and the listener says which."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ A, B, X = range(3)
 
 
 class AbxSession(ListeningSession):
-    """``trials`` trials over the items in turn. X is drawn independently for each, by the operating system."""
+    """``trials`` trials, spread evenly over the items. X is drawn independently for each trial, by the system's
+    random source."""
 
     method = ABX
 
@@ -47,7 +48,7 @@ class AbxSession(ListeningSession):
         return f"X was {'AB'[was]}: {'right' if answer['said'] == was else 'wrong'}."
 
     def answer(self, said: int, around: TrialConditions) -> TrialRecord | None:
-        """The listener says that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
+        """Answer that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
         if said not in (A, B):
             raise ValueError(f"X is A or B, not {said}")
         return self._answered({"said": said}, around)

@@ -1,8 +1,7 @@
 """MUSHRA (ITU-R BS.1534-3): how far below the reference is each? One page per sentence, one slider per sound.
 
-Behind the sliders, in random order, are the settings, the reference once more and the two anchors. Here the reference
-is the *unaccelerated output* of the same model, not human speech: 100 means "as good as without acceleration".
-"""
+The sliders, in random order, are the settings, the hidden reference and the two anchors. The reference is the
+*unaccelerated output* of the same model, not human speech: 100 means "as good as without acceleration"."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import MOST_SLIDERS, PreparedItem
 
 REFERENCE = 0
-"""The button of the labelled reference; sliders follow it."""
+"""Button of the labelled reference; the sliders follow it."""
 LABELS = ("Bad", "Poor", "Fair", "Good", "Excellent")
-"""Labels of the fifths of the scale, from the lowest."""
+"""Labels of the fifths of the scale, lowest first."""
 HIGHEST = 100
 SHORTEST_LOOP_SECONDS = 0.5
 
 
 class MushraSession(ListeningSession):
-    """One page for each item, in random order. Of each item the first stimulus is the reference."""
+    """One page per item, in random order. The first stimulus of each item is the reference."""
 
     method = MUSHRA
 
@@ -59,11 +58,11 @@ class MushraSession(ListeningSession):
         return range(REFERENCE + 1, len(self.trial.order))
 
     def may_rate(self, button: int) -> bool:
-        """Whether ``button`` can be rated now: only what is being heard can."""
+        """Whether ``button`` can be rated now: only the sound being heard can."""
         return button in self.sliders and button == self.sounding
 
     def rate(self, button: int, score: int) -> None:
-        """Rate ``button``. Raises :class:`RecordError` unless it is being heard."""
+        """Rate ``button``. Raises :class:`RecordError` unless its sound is being heard."""
         if not self.may_rate(button):
             raise RecordError("Only the sound that is heard can be rated.")
         if not 0 <= score <= HIGHEST:
@@ -79,7 +78,7 @@ class MushraSession(ListeningSession):
         return f"Still to be rated: {', '.join(missing)}."
 
     def feedback(self, answer: Mapping[str, Any]) -> str:
-        """Places of reference and anchors; the settings stay hidden."""
+        """Positions of reference and anchors; the settings stay hidden."""
         hidden = {one.record.key: place for place, one in enumerate(self.item.stimuli)}
         at = {key: self.trial.order.index(place, REFERENCE + 1) for key, place in hidden.items()}
         reference = at[self.item.stimuli[REFERENCE].record.key]
@@ -87,7 +86,7 @@ class MushraSession(ListeningSession):
         return f"{', '.join([f'Sound {reference} was the reference itself', *cut])}."
 
     def answer(self, around: TrialConditions) -> TrialRecord | None:
-        """The page is done. Raises :class:`RecordError` before everything was rated."""
+        """Finish the page. Raises :class:`RecordError` before everything is rated."""
         by_stimulus = [0] * len(self.item.stimuli)
         for button, score in self.ratings.items():
             by_stimulus[self.trial.order[button]] = score

@@ -1,7 +1,6 @@
-"""Planning a listening test: what is compared with what on which sentences, how often, and what speaks against it.
+"""Planning a listening test: conditions, sentences, number of trials, and objections.
 
-Free of Qt and of torch.
-"""
+No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     RANKING: 30,
 }
 DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2, RANKING: 1}
-"""Trials, or pages, for getting to know the test."""
+"""Practice trials, or pages."""
 NOTHING_IN_COMMON = (
     "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with each of them, or compare "
     "A and B."
@@ -72,22 +71,23 @@ LONGEST = 200
 LONGEST_PRACTICE = 10
 _PEEKING_FROM, _PEEKING_TO = 5, 40
 _FEW_TRIALS = 30
-"""Of a staircase: with fewer, its interval is about as wide as the row."""
+"""For a staircase: with fewer trials, its interval is about as wide as the row."""
 _ROUNDS = 4
-"""Of a ranking: with fewer trials of each pair, chance decides much of it."""
+"""For a ranking: with fewer trials per pair, the result is largely chance."""
 
 
 @dataclass(frozen=True)
 class ListeningPlan:
     method: str
     conditions: tuple[Condition, ...]
-    """The unaccelerated one first: A of pairs, the reference of MUSHRA and of a staircase, whose row rises in speed."""
+    """The unaccelerated one first: A of pairs, the reference of MUSHRA and of a staircase; a staircase's row follows
+    by rising speed."""
     items: tuple[Item, ...]
     length: int
-    """Trials; pages of MUSHRA, of which there are no more than items."""
+    """Trials, or pages of MUSHRA, at most one per item."""
     listener: str = ""
     practice: int = 0
-    """Trials, or pages, that come first and count for nothing."""
+    """Practice trials, or pages, before the test; not scored."""
 
     @property
     def used(self) -> tuple[Item, ...]:
@@ -105,7 +105,7 @@ class ListeningPlan:
 
     @property
     def scale(self) -> tuple[float, ...]:
-        """log2 of the speed-up of every condition but the first over the first; means over the items."""
+        """log2 of the speed-up of every condition after the first over the first; means over the items."""
         factors = np.log2([one.real_time_factors for one in self.items])
         return tuple((factors[:, :1] - factors[:, 1:]).mean(0).tolist())
 
@@ -152,7 +152,7 @@ class ListeningPlan:
         return ""
 
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on the test before it begins, in sentences."""
+        """Remarks before the test, in sentences."""
         made = []
         sentences = len(self.used)
         if self.method == ABX:
@@ -192,7 +192,7 @@ class ListeningPlan:
         return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
     def session(self, prepared: Sequence[PreparedItem]) -> ListeningSession:
-        """The session on the items that were made ready. Raises :class:`PlainError` if it cannot be."""
+        """The session on the prepared items. Raises :class:`PlainError` if it is not possible."""
         listener = self.listener or new_name()
         if self.method == ABX:
             return AbxSession(prepared, listener, self.length, practice=self.practice)
@@ -209,10 +209,10 @@ class ListeningPlan:
 def planned(
     method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "", practice: int = 0
 ) -> ListeningPlan:
-    """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
+    """The plan for the ``ticked`` conditions and their common ``items``, with takes in the order of ``ticked``."""
 
     def slowness(place: int) -> float:
-        """Only a staircase orders what follows the reference: as :attr:`ListeningPlan.scale` does."""
+        """Sort key of staircase rows, consistent with :attr:`ListeningPlan.scale`; 0 for other methods."""
         if method != STAIRCASE or not items:
             return 0.0
         factors = [one.real_time_factors[place] for one in items]

@@ -1,4 +1,4 @@
-"""Preference tests: which of two is better, for pairs, or for the rungs of a ladder from fast to slow."""
+"""Preference tests: which of two sounds is better, for one pair of settings or for a ranking of several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import PreparedItem
 
 FEWEST_SENTENCES = 10
-"""Below this, what is found holds for few sentences only."""
+"""With fewer, the result holds only for these sentences."""
 REPEATED_SHARE = 0.1
 FIRST, SECOND = range(2)
 CATEGORIES = {
@@ -24,12 +24,12 @@ CATEGORIES = {
     -2: "Worse",
     -3: "Much worse",
 }
-"""The second compared with the first (P.800, annex E)."""
+"""Rating of the second against the first (ITU-T P.800, annex E)."""
 CHOICES = {-1: "The first is better", 0: "No preference", 1: "The second is better"}
 
 
 class PairsSession(ListeningSession):
-    """Common to tests that ask which of two sounds is better, the first or the second."""
+    """Base of tests that ask which of two sounds is better."""
 
     @property
     def votes(self) -> dict[int, str]:
@@ -48,7 +48,7 @@ class PairsSession(ListeningSession):
 
 
 class PreferenceSession(PairsSession):
-    """``trials`` pairs over the items in turn, half of them in either order, and a tenth more of them swapped."""
+    """``trials`` pairs, spread evenly over the items, half in either order; plus a tenth repeated in swapped order."""
 
     def __init__(
         self,
@@ -73,13 +73,13 @@ class PreferenceSession(PairsSession):
     def _plan(self) -> Sequence[Planned]:
         pairs = [Planned(item, order) for item, order in self._balanced()]
         for first in sorted(self._shuffled(len(pairs))[: ceil(REPEATED_SHARE * len(pairs))], reverse=True):
-            # Somewhere after the pair itself, from the back, so that earlier places stay what they are.
+            # After the pair itself, from the back, so that earlier places remain valid.
             place = self._chance.randrange(first + 1, len(pairs) + 1)
             pairs.insert(place, Planned(pairs[first].item, pairs[first].order[::-1], repeat=True))
         return pairs
 
     def _balanced(self) -> list[tuple[int, tuple[int, ...]]]:
-        """An order for each item: each item's trials, and all trials, half in either order, give or take one."""
+        """An order per trial: within each item, and overall, half in either order, give or take one."""
         spread = self._spread(self._trials)
         turns = [(0, 1), (1, 0)]
         self._chance.shuffle(turns)
@@ -92,7 +92,7 @@ class PreferenceSession(PairsSession):
             self._chance.shuffle(own)
             for turn, place in enumerate(own):
                 orders[place] = turns[(turn + odd) % 2]
-            # What one item has too much of one order, the next such item has of the other.
+            # Alternate the surplus order of items with an odd number of trials.
             odd += len(own) % 2
         return [(item, orders[place]) for place, item in enumerate(spread)]
 
@@ -101,8 +101,8 @@ FEWEST_RANKED, MOST_RANKED = 3, 12
 
 
 class RankingSession(PairsSession):
-    """``trials`` pairs over the items in turn: all pairs of settings once before any comes again, either first equally
-    often, give or take one."""
+    """``trials`` pairs, spread evenly over the items: every pair of settings once before any repeats, either setting
+    first equally often, give or take one."""
 
     method = RANKING
 

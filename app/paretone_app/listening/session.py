@@ -1,7 +1,6 @@
-"""One run through a listening test: which trial is on, what was heard in it, and what was answered.
+"""One run through a listening test: current trial, sounds heard in it, answers.
 
-Pure: neither Qt nor sound. A session is fixed beforehand; nothing in it can be read out about how well it goes.
-"""
+No Qt, no sound. The trials are fixed beforehand; no interim score can be read from a session."""
 
 from __future__ import annotations
 
@@ -18,21 +17,20 @@ from paretone_app.listening.stimuli import PreparedItem
 
 @dataclass(frozen=True)
 class Planned:
-    """One trial to come: which item, and which of its stimuli each button plays."""
+    """A future trial: its item, and the stimulus of each button."""
 
     item: int
     order: tuple[int, ...]
     repeat: bool = False
     practice: bool = False
-    """Whether it is there to get to know the test: nothing of it is kept."""
+    """Whether it is practice, which is not recorded."""
 
 
 class ListeningSession(ABC):
-    """Common to all methods. ``chance`` is the operating system's own unless a test replaces it.
+    """Base of all methods. ``chance`` is the operating system's random source unless a test replaces it.
 
-    A trial whose sound was interrupted is void: it is recorded, counts for nothing and is asked again at the end.
-    Up to ``practice`` trials for getting to know the test come first; of these nothing is recorded.
-    """
+    A trial with interrupted sound is void: recorded, not scored, and asked again at the end. Up to ``practice``
+    unrecorded practice trials come first."""
 
     method: str
 
@@ -52,13 +50,12 @@ class ListeningSession(ABC):
         self._chance = chance or secrets.SystemRandom()
         self._waiting: list[Planned] = list(self._plan())
         self.planned = len(self._waiting)
-        """Valid trials that make the session complete; fixed from the beginning."""
+        """Valid trials of a complete session; fixed from the start."""
         self.valid = 0
-        """Valid trials answered."""
         self.void = 0
         self.records: list[TrialRecord] = []
         self.practice: list[Planned] = []
-        """All trials of practice, done or not."""
+        """All practice trials, done or not."""
         while self._waiting and len(self.practice) < practice:
             more = self._plan()[: practice - len(self.practice)]
             self.practice += [replace(one, repeat=False, practice=True) for one in more]
@@ -72,13 +69,13 @@ class ListeningSession(ABC):
 
     @abstractmethod
     def _plan(self) -> Sequence[Planned]:
-        """The trials, in the order they are asked."""
+        """The trials in order."""
 
     def _again(self, trial: Planned) -> Planned:
-        """The trial that replaces ``trial``, which was void."""
+        """The trial that replaces the void ``trial``."""
         return trial
 
-    # --- The trial that is on ----------------------------------------------------------------------------------------
+    # --- The current trial --------------------------------------------------------------------------------------------
     @property
     def finished(self) -> bool:
         return not self._waiting
@@ -100,7 +97,7 @@ class ListeningSession(ABC):
         return self._sounding
 
     def hear(self, button: int) -> None:
-        """Button ``button`` is heard from now on."""
+        """The sound of ``button`` is heard from now on."""
         if not 0 <= button < len(self.trial.order):
             raise ValueError(f"there is no button {button}")
         if self._sounding is not None and button != self._sounding:
@@ -109,7 +106,7 @@ class ListeningSession(ABC):
         self.heard.add(button)
 
     def heard_to_the_end(self, button: int) -> None:
-        """Button ``button`` has sounded from beginning to end."""
+        """The sound of ``button`` was heard from beginning to end."""
         self.heard_whole.add(button)
 
     @abstractmethod
@@ -117,11 +114,11 @@ class ListeningSession(ABC):
         """Why the listener cannot answer yet, as a sentence, or ``""``."""
 
     def feedback(self, answer: Mapping[str, Any]) -> str:
-        """Feedback on this answer to the current trial, if it is practice, in sentences."""
+        """Feedback on an answer to a practice trial, in sentences."""
         return ""
 
     def _answered(self, answer: Mapping[str, Any], around: TrialConditions) -> TrialRecord | None:
-        """Take down an answer, unless it was practice, and continue with the next trial."""
+        """Record an answer, unless practice, and go to the next trial."""
         problem = self.why_not_answer()
         if problem:
             raise RecordError(problem)
@@ -160,18 +157,18 @@ class ListeningSession(ABC):
         self._sounding = None
         self._switches = 0
         self.heard: set[int] = set()
-        """Buttons that were pressed in this trial."""
+        """Buttons pressed in this trial."""
         self.heard_whole: set[int] = set()
-        """Buttons that sounded from beginning to end in this trial."""
+        """Buttons heard from beginning to end in this trial."""
 
-    # --- Drawing lots ------------------------------------------------------------------------------------------------
+    # --- Randomisation ------------------------------------------------------------------------------------------------
     def _shuffled(self, count: int) -> list[int]:
         places = list(range(count))
         self._chance.shuffle(places)
         return places
 
     def _spread(self, trials: int) -> list[int]:
-        """An item for each of ``trials``: each as often as the others, give or take one, in random order."""
+        """An item for each of ``trials``, all equally often, give or take one, in random order."""
         spread: list[int] = []
         while len(spread) < trials:
             spread += self._shuffled(len(self.items))

@@ -1,5 +1,5 @@
-"""Staircase: from where on along a row of settings is a difference heard? A or B is the reference again, and the
-listener says which of the two is not."""
+"""Staircase: from which speed-up on is a difference heard? A or B is the reference again, and the listener says
+which of the two is not."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ FEWEST, MOST = 3, 24
 
 
 class StaircaseSession(ListeningSession):
-    """``trials`` trials over the items in turn, each at the place where the answers before it lead.
+    """``trials`` trials, spread evenly over the items, each at the place determined by the answers before.
 
-    Of each item the first stimulus is the reference, the others are the row, the closest to it first. ``scale`` has a
-    rising value for each of the row, which trials keep. Practice is at the far end.
-    """
+    The first stimulus of each item is the reference, the others are the row, closest to the reference first.
+    ``scale`` gives a rising value for each setting of the row, stored in the trials. Practice is at the far end."""
 
     method = STAIRCASE
 
@@ -43,7 +42,7 @@ class StaircaseSession(ListeningSession):
         super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
-        # Where a trial is on the row shows when its turn comes.
+        # The place on the row is set when the trial begins.
         return [Planned(item, (0, 0, len(self._scale))) for item in self._spread(self._trials)]
 
     def _begin(self) -> None:
@@ -63,8 +62,7 @@ class StaircaseSession(ListeningSession):
         return f"{'AB'[was]} was not the reference: {'right' if answer['said'] == was else 'wrong'}."
 
     def answer(self, said: int, around: TrialConditions) -> TrialRecord | None:
-        """The listener says that A (0) or B (1) is not the reference. Raises :class:`RecordError` before both were
-        heard."""
+        """Answer that A (0) or B (1) is not the reference. Raises :class:`RecordError` before both were heard."""
         if said not in (0, 1):
             raise ValueError(f"the other is A (0) or B (1), not {said}")
         if problem := self.why_not_answer():

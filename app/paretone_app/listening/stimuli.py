@@ -1,7 +1,6 @@
-"""Stimuli of a listening test: settings, the sentences that all of them spoke, and the prepared sounds.
+"""Stimuli of a listening test: settings, their common sentences, and the prepared sounds.
 
-Free of Qt and of torch.
-"""
+No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ from paretone_app.state.differences import keeps_timing, technique_text
 SECONDS = 4
 TONE_HERTZ = 1000
 LOWEST_HERTZ, HIGHEST_HERTZ = 100.0, 8000.0
-"""The noise has as much power in every octave between these (pink), and none elsewhere: about where speech is."""
+"""Range of the pink noise (equal power per octave), about that of speech."""
 
 
 def noise(rate: int) -> np.ndarray:
-    """Pink noise at ``rate`` hertz that repeats seamlessly, (n,) float32; the same whenever it is made."""
+    """Pink noise at ``rate`` hertz, seamlessly loopable, (n,) float32; always the same."""
     count = SECONDS * rate
     frequencies = np.fft.rfftfreq(count, 1 / rate)
     heard = (frequencies >= LOWEST_HERTZ) & (frequencies <= min(HIGHEST_HERTZ, rate / 2))
@@ -42,28 +41,28 @@ def noise(rate: int) -> np.ndarray:
 
 
 def tone(rate: int) -> np.ndarray:
-    """A sine of 1 kHz at ``rate`` hertz that repeats seamlessly, (n,) float32."""
+    """A sine of 1 kHz at ``rate`` hertz, seamlessly loopable, (n,) float32."""
     return (0.1 * np.sin(2 * np.pi * TONE_HERTZ * np.arange(SECONDS * rate) / rate)).astype(np.float32)
 
 
 def gain(samples: np.ndarray, rate: int, target: float) -> float:
-    """The linear gain that brings ``samples`` to ``target`` LUFS (ITU-R BS.1770)."""
+    """Linear gain that brings ``samples`` to ``target`` LUFS (ITU-R BS.1770)."""
     return float(10 ** ((target - integrated_loudness(samples, rate).lufs) / 20))
 
 
 LONGEST_SECONDS = 12.0
 """Longest sentence in MUSHRA (BS.1534-3)."""
 MOST_SLIDERS = 12
-"""Most sounds on one page of MUSHRA, including hidden reference and anchors (BS.1534-3)."""
+"""Most sounds on one MUSHRA page, with hidden reference and anchors (BS.1534-3)."""
 SILENT_LUFS = -120.0
-"""Stands for silence in records."""
+"""Level recorded for silence."""
 TOLERANCE_DECIBELS = 0.1
-"""Sounds of one trial are equally loud within this."""
+"""Largest difference in loudness between the sounds of a trial."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A setting without its seed: what is judged."""
+    """A setting to be judged, without its seed."""
 
     key: str
     setting: Setting
@@ -77,7 +76,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Item:
-    """A sentence with one take of each condition, by their ids."""
+    """A sentence with the id of one take per condition."""
 
     text: str
     voice: str
@@ -85,49 +84,49 @@ class Item:
     takes: tuple[str, ...]
     fingerprints: tuple[str, ...]
     real_time_factors: tuple[float, ...]
-    """Of the takes; only how they compare matters."""
+    """Of the takes; only their ratios matter."""
 
 
 @dataclass(frozen=True)
 class Stimulus:
-    """One sound, made ready: at the device's rate, and as loud as the others of its item."""
+    """A prepared sound: at the device's rate, and as loud as the others of its item."""
 
     record: ConditionRecord
     samples: np.ndarray = field(repr=False, compare=False)
-    """(n,) float32 without the gain."""
+    """(n,) float32, before the gain."""
 
     @property
     def amplified(self) -> np.ndarray:
-        """The samples as they are heard, (n,) float32."""
+        """The samples with the gain applied, (n,) float32."""
         return self.samples * np.float32(10 ** (self.record.gain / 20))
 
 
 @dataclass(frozen=True)
 class PreparedItem:
-    """Everything that is heard in the trials of one sentence."""
+    """All sounds for the trials of one sentence."""
 
     record: ItemRecord
     stimuli: tuple[Stimulus, ...]
-    """By condition; MUSHRA's anchors come last."""
+    """By condition; MUSHRA's anchors last."""
     rate: int
     aligned: bool
-    """Whether the models keep the timing from take to take."""
+    """Whether the models keep the timing between takes."""
     target: float
     """LUFS of every sound after its gain."""
     exact: bool
-    """False where a sound is too short for the gated measurement."""
+    """False if a sound is too short for the gated measurement."""
 
 
 def setting_key(setting: Setting) -> str:
-    """The key of a condition: the fingerprint of ``setting`` with the seed 0, equal for all its takes."""
+    """Key of a condition: fingerprint of ``setting`` with seed 0, equal for all its takes."""
     return replace(setting, seed=0).fingerprint
 
 
 def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
-    """The conditions among ``settings``, in the order they first occur, with titles that distinguish them."""
+    """The conditions among ``settings``, in order of appearance, with distinct titles."""
     found = {setting_key(one): replace(one, seed=0) for one in settings}
     parts = {key: _parts(one) for key, one in found.items()}
-    # What all of them have in common distinguishes none.
+    # Omit parts common to all.
     common = set.intersection(*map(set, parts.values())) if len(parts) > 1 else set()
     titles = {key: " · ".join([own[0], *(one for one in own[1:] if one not in common)]) for key, own in parts.items()}
     doubled = {title for title in titles.values() if list(titles.values()).count(title) > 1}
@@ -138,7 +137,7 @@ def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
 
 
 def _parts(setting: Setting) -> list[str]:
-    """Techniques, those options that are not the model's own defaults, and the model."""
+    """Techniques, options that differ from the model's defaults, and the model."""
     model, usual = setting.model, Values()
     with contextlib.suppress(SettingError):  # Takes outlive models and techniques.
         entry = catalogue.entry(setting.model)
@@ -152,8 +151,8 @@ def _parts(setting: Setting) -> list[str]:
 
 
 def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
-    """Sentences that ``wanted`` all spoke in one voice from one seed, so that only the setting differs. Of several
-    takes of the same, the first counts: hand over the newest first."""
+    """Sentences spoken by all ``wanted`` conditions with the same voice and seed. The first of several equal takes
+    counts: pass the newest first."""
     keys = {one.key: place for place, one in enumerate(wanted)}
     found: dict[tuple[str, str, int], dict[int, TakeSummary]] = {}
     for take in takes:
@@ -173,7 +172,7 @@ def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[It
 
 
 def item_of(takes: Sequence[Take]) -> Item:
-    """The one item of a test on just these takes; text, voice and seed are those of the first."""
+    """One item with these takes; text, voice and seed of the first."""
     first = takes[0]
     return Item(
         first.text,
@@ -186,7 +185,7 @@ def item_of(takes: Sequence[Take]) -> Item:
 
 
 def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
-    """Conditions and item of a test on two takes, whatever they say, and why these make none, as a sentence."""
+    """Conditions and item for a test of two takes, whatever they say, and why no test is possible, as a sentence."""
     found = conditions(one.setting for one in takes)
     if len(takes) < 2:
         return found, (), "Choose two takes as A and B first."
@@ -201,10 +200,9 @@ def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, 
 def prepared(
     item: Item, judged: Sequence[Condition], method: str, rate: int, load: Callable[[str], tuple[np.ndarray, int]]
 ) -> PreparedItem:
-    """The sounds of ``item`` at ``rate`` hertz, equally loud, with anchors of the first one where ``method`` is MUSHRA.
+    """The sounds of ``item`` at ``rate`` hertz, equally loud; for MUSHRA with anchors made from the first.
 
-    ``load`` gives a take's samples and rate by its id. Raises :class:`PlainError` for what cannot be used.
-    """
+    ``load`` returns a take's samples and rate by id. Raises :class:`PlainError` if a take is not usable."""
     sounds = []
     for take in item.takes:
         samples, own = load(take)
@@ -243,7 +241,7 @@ def prepared(
 
 
 def levelled(made: Sequence[PreparedItem]) -> tuple[PreparedItem, ...]:
-    """``made``, all as loud as the quietest of them: one volume, set once, holds for a whole test."""
+    """``made``, all as loud as the quietest, so that one volume setting holds for the whole test."""
     audible = [one.target for one in made if np.isfinite(one.target)]
     if not audible:
         return tuple(made)

@@ -1,8 +1,7 @@
-"""webMUSHRA (github.com/audiolabs/webMUSHRA): results as its scripts know them, and whole tests for remote panels.
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels.
 
-Columns are those of webMUSHRA's ``service/write.php``, in its order. Names of conditions are their titles; the hidden
-reference and the anchors are called as webMUSHRA calls them.
-"""
+Columns are those of webMUSHRA's ``service/write.php``, in its order. Conditions are named by their titles; the
+hidden reference and the anchors have webMUSHRA's names."""
 
 from __future__ import annotations
 
@@ -65,13 +64,12 @@ _QUESTIONS = {
 
 # --- Results ---------------------------------------------------------------------------------------------------------
 def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
-    """The complete sessions of ``found`` as files that webMUSHRA might have written: ``mushra.csv`` for ratings,
-    ``paired_comparison.csv`` for pairs.
+    """The complete sessions of ``found`` as webMUSHRA's files: ``mushra.csv`` for ratings, ``paired_comparison.csv``
+    for pairs.
 
-    Answers of ABX and of staircases are ``correct`` and ``incorrect``; ``choice_reference`` is what X was, or the
-    reference. webMUSHRA has no graded pairs: of
-    the two preference methods the answer is the vote for ``choice_non_reference`` over ``choice_reference``.
-    """
+    Answers of ABX and staircases are ``correct`` and ``incorrect``; ``choice_reference`` is the identity of X, or
+    the reference. webMUSHRA has no graded pairs: for the preference methods the answer is the vote for
+    ``choice_non_reference`` over ``choice_reference``."""
     sessions = complete_sessions(found)
     names = _trial_names(found)
     rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
@@ -85,7 +83,7 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
 
 
 def _trial_names(found: Sequence[TrialRecord]) -> dict[tuple[str, object], str]:
-    """webMUSHRA's names of trials: the same one for the same sentence of one method."""
+    """webMUSHRA's trial names: one per sentence and method."""
     names: dict[tuple[str, object], str] = {}
     for method in METHODS:
         for number, item in enumerate(dict.fromkeys(one.item for one in found if one.method == method), start=1):
@@ -144,7 +142,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
 
 
 def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]:
-    """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` otherwise."""
+    """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` on failure."""
     made = tables(found)
     if not made:
         raise RecordError("No listening test has been completed yet; there is nothing to export.")
@@ -166,12 +164,11 @@ def why_not_exported(method: str) -> str:
 def bundle(
     name: str, method: str, prepared: Sequence[PreparedItem], trials: int, practice: int = 0
 ) -> dict[str, bytes]:
-    """The files of a test that webMUSHRA can run: ``<name>.yaml``, the sounds, and ``<name>.json`` with what each sound
-    is. They belong into the folder ``configs/<name>`` of webMUSHRA. Sounds are 32-bit float WAV files at 48 kHz,
-    equally loud and equally long, as webMUSHRA demands. ABX asks ``trials`` times; the others ask about each sentence
-    as often as webMUSHRA does. Before that the volume is set by noise at the level of the test, and the first
-    ``practice`` pages are gone through; webMUSHRA writes these down, too, as ``practice_1`` and so on.
-    """
+    """The files of a test for webMUSHRA: ``<name>.yaml``, the sounds, and ``<name>.json`` describing the sounds.
+    They belong into webMUSHRA's folder ``configs/<name>``. Sounds are 32-bit float WAV files at 48 kHz, equally loud
+    and equally long, as webMUSHRA requires. ABX has ``trials`` pages; other methods have one page per sentence.
+    First come a volume page with noise at the level of the test, and ``practice`` copies of the first pages;
+    webMUSHRA records these as ``practice_1`` and so on."""
     if any(one.rate != RATE for one in prepared):
         raise ValueError(f"a bundle is made of sounds at {RATE} Hz")
     sounds: dict[str, bytes] = {}
@@ -247,14 +244,14 @@ def bundle(
 
 
 def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
-    """Noise as loud as the test."""
+    """Noise at the loudness of the test."""
     samples = calibration.noise(RATE)
     target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
     return samples * np.float32(calibration.gain(samples, RATE, target))
 
 
 def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
-    """The first pages once more, to be gone through before anything counts."""
+    """Practice copies of the first pages."""
     return [
         {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
         for number, page in enumerate(pages[:practice], start=1)
@@ -289,6 +286,6 @@ def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
 def write_bundle(
     name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path, practice: int = 0
 ) -> tuple[Path, ...]:
-    """Write :func:`bundle` into the folder ``name`` within ``folder``: all files or none. Raises :class:`PlainError`
-    otherwise."""
+    """Write :func:`bundle` into the folder ``name`` in ``folder``: all files or none. Raises :class:`PlainError` on
+    failure."""
     return deliver(folder / name, bundle(name, method, prepared, trials, practice), lambda done, total: None)

@@ -1,4 +1,4 @@
-"""Results of listening tests in words: what was found, how sure it is, and what it does not say."""
+"""Results of listening tests in words: finding, certainty, limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paretone.listening.statistics import MeanInterval, Noticeable
 from paretone_app.numbers import counted, fixed, localised, percent
 
 _HIGH = 80
-"""MUSHRA is made for what is rated below this."""
+"""MUSHRA is meant for ratings below this."""
 
 
 def headline(result: Result) -> str:
@@ -91,7 +91,7 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
 
 
 def _first_heard(result: StaircaseResult, found: Noticeable) -> str:
-    """From where on a difference is heard, as a sentence."""
+    """The speed-up from which on a difference is heard, as a sentence."""
     last = result.scale[-1]
     if found.value > last:
         return f"No difference was heard every second time, up to {speed_up(last)} as fast ({result.titles[-1]})."
@@ -116,7 +116,7 @@ def _staircase(result: StaircaseResult) -> tuple[str, ...]:
 
 
 def _first_ranked(result: RankingResult) -> str:
-    """Which one is the most preferred, if any is, as a sentence."""
+    """The most preferred setting, if any, as a sentence."""
     (title, best), *_ = result.ranked
     if best.best < 1 - statistics.LEVEL:
         return f"No setting was shown to be preferred to all others; {title} is ahead."
@@ -135,7 +135,7 @@ def _ranking(result: RankingResult) -> tuple[str, ...]:
 
 
 def _within(result: StaircaseResult, value: float) -> str:
-    """An end of an interval; beyond the row nothing was played."""
+    """An end of an interval, limited to the range of the row."""
     if value > result.scale[-1]:
         return f"more than {speed_up(result.scale[-1])}"
     return f"less than {speed_up(result.scale[0])}" if value < result.scale[0] else speed_up(value)
@@ -173,17 +173,17 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
 
 
 def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
-    """A mean with its interval, each as ``shown``, and n."""
+    """A mean with its interval, formatted by ``shown``, and n."""
     return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
 
 
 def speed_up(value: float) -> str:
-    """A factor from its log2."""
+    """Speed-up factor from its log2."""
     return f"{fixed(2**value, 2)}×"
 
 
 def signed(value: float, plus: str = "", digits: int = 1) -> str:
-    """A number with a minus sign, and with ``plus`` before what is above 0; never a negative zero."""
+    """A number with a minus sign, or ``plus`` before positive ones; never a negative zero."""
     rounded = round(value, digits) + 0.0
     return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
 
@@ -197,7 +197,7 @@ def _two_digits(value: float) -> str:
 
 
 def probability(p: float) -> str:
-    """A p value; never 0."""
+    """A p value, never shown as 0."""
     return fixed(p, 3) if p >= 0.001 else localised(f"{p:.1e}")
 
 

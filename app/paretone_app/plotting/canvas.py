@@ -1,4 +1,4 @@
-"""A figure on the screen: its panels, and a mark that the mouse and the arrow keys move from point to point."""
+"""A figure on the screen, with a mark moved by the mouse and the arrow keys from point to point."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ _MOVES = {
 }
 _PAGES = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
 _LEAST_PANEL = {HeatMap: (150.0, 105.0), Lines: (290.0, 220.0), Bars: (290.0, 190.0)}
-"""Width and height of a panel's plot, in pixels, from which on its marks and numbers can be distinguished."""
+"""Least width and height of a panel's plot, in pixels, for legible marks and numbers."""
 _AXIS_WIDTH, _AXIS_HEIGHT, _TITLE_HEIGHT, _LINE_HEIGHT = 45.0, 20.0, 28.0, 24.0
 _TITLE, _RIGHT, _TITLED, _BARE = 1.9, 1.2, 2.8, 1.5
-"""Room around a view: above, on the right, and below with and without the axis's title; in heights of the font."""
+"""Margins around a view: above, right, below with and without the axis's title; in font heights."""
 _SCALE = 6.2
-"""Width of a scale of colours with its numbers and title, in heights of the font."""
+"""Width of a colour scale with numbers and title, in font heights."""
 _RING = 6.5
 
 
 class FigureCanvas(Chart):
-    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a separate window it says in its
-    title the value there, and Esc closes it.
+    """Arrow keys move from point to point, Page Up and Page Down from panel to panel. As a separate window it shows the
+    value in its title, and Esc closes it.
 
-    Frames are used again for the next figure and never taken out: what is taken out of a scene is left to Python's
-    collector, which runs on the engine's thread too.
-    """
+    Frames are reused for the next figure and never removed: items removed from a scene are left to Python's
+    collector, which also runs on the engine's thread."""
 
     read = Signal(str)
 
@@ -110,14 +109,14 @@ class FigureCanvas(Chart):
 
     @property
     def _scaled(self) -> list[HeatMap]:
-        """Panels whose colours mean magnitudes."""
+        """Panels whose colours show magnitudes."""
         panels = self._shown
         ends = ends_of(panels)
         return [one for one in panels if isinstance(one, HeatMap) and one.colour.label in ends and not one.categories]
 
     @property
     def _shared(self) -> bool:
-        """Whether one scale of colours is everybody's."""
+        """Whether all panels share one colour scale."""
         panels = self._shown
         return len(ends_of(panels)) == 1 and all(isinstance(panel, HeatMap) for panel in panels)
 
@@ -171,7 +170,7 @@ class FigureCanvas(Chart):
         scale.frame.arrange()
 
     def _needed(self, legend: bool) -> QSizeF:
-        """The size from which on the figure can be drawn without cutting anything off."""
+        """Least size for the figure without cutting anything off."""
         panels, across, shared = self._shown, self._across, self._shared
         letters = QFontMetricsF(self.font())
         scaled = not shared and bool(self._scaled)

@@ -1,9 +1,8 @@
-"""A grid of layers x steps with a visible cursor: what the Strategy and Attention panels share.
+"""A grid of layers x steps with a cursor, shared by the Strategy and Attention panels.
 
-Layers run top-down, steps left to right; people count both from 1, the code from 0. Mouse: click a cell, drag or
-Shift-click for a range. Keys: arrows, Home and End (first and last step), Page Up and Down (first and last layer), with
-Shift for a range, Space or Enter to act on the cell, Ctrl+C to copy everything as tab-separated text.
-"""
+Layers run top-down, steps left to right; both count from 1 in texts, from 0 in the code. Mouse: click a cell, drag
+or Shift-click for a range. Keys: arrows, Home and End (first and last step), Page Up and Down (first and last
+layer), with Shift for a range, Space or Enter to act on the cell, Ctrl+C to copy everything as tab-separated text."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ _MOVES = {
     Qt.Key.Key_Down: (1, 0),
 }
 _FAR = 1_000_000
-"""More cells than any grid has; moves are clipped to the grid."""
+"""Larger than any grid; moves are clipped to the grid."""
 _JUMPS = {
     Qt.Key.Key_Home: (0, -_FAR),
     Qt.Key.Key_End: (0, _FAR),
@@ -45,7 +44,7 @@ _JUMPS = {
 
 
 class CellGrid(CursorCanvas):
-    """The grid, its axes and its cursor. Subclasses paint the cells and say what is in them."""
+    """The grid, its axes and its cursor. Subclasses paint and describe the cells."""
 
     cursor_moved = Signal(int, int)
     cell_activated = Signal(int, int)
@@ -65,7 +64,7 @@ class CellGrid(CursorCanvas):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleDescription(self.empty_text())
 
-    # --- What subclasses say -----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def paint_cells(self, painter: QPainter) -> None:
         raise NotImplementedError
 
@@ -91,11 +90,12 @@ class CellGrid(CursorCanvas):
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Flow time t at which each step starts; empty when unknown or given for another number of steps."""
+        """Flow time t at the start of each step; empty if unknown or given for another number of steps."""
         return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
-        """Show this many layers and steps; the cursor stays as near as it can. Without steps there are no layers."""
+        """Show this number of layers and steps; move the cursor as little as possible. Without steps there are no
+        layers."""
         layers, steps = (layers, steps) if layers and steps else (0, 0)
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
@@ -103,8 +103,8 @@ class CellGrid(CursorCanvas):
         self.refresh()
 
     def set_times(self, times: tuple[float, ...]) -> None:
-        """Show the flow time of each step on the axis. A grid's end point, if given as well, is left out. Times for
-        another number of steps than is shown wait until their steps come."""
+        """Show the flow time of each step on the axis, without a final end point. Times for another number of steps
+        are kept until :meth:`set_shape` matches them."""
         if tuple(times) != self._times:
             self._times = tuple(times)
             self.refresh()
@@ -124,7 +124,7 @@ class CellGrid(CursorCanvas):
         return self._cursor
 
     def move_cursor(self, layer: int, step: int, extend: bool = False) -> None:
-        """Put the cursor on a cell, or on the nearest one there is; ``extend`` keeps the other end of the range."""
+        """Move the cursor to the nearest valid cell; ``extend`` keeps the other end of the range."""
         if not self.layers:
             return
         cell = self._clipped(layer, step)
@@ -137,7 +137,7 @@ class CellGrid(CursorCanvas):
             self.cursor_moved.emit(*cell)
 
     def selected(self) -> list[tuple[int, int]]:
-        """The cells of the range: the rectangle between its two ends; mostly the cursor's cell alone."""
+        """The cells of the range: the rectangle between its two ends; usually one cell."""
         if not self.layers:
             return []
         layers = sorted((self._anchor[0], self._cursor[0]))
@@ -180,7 +180,7 @@ class CellGrid(CursorCanvas):
         return QRect(left, top, columns[step + 1] - left, rows[layer + 1] - top)
 
     def _edges(self) -> tuple[list[int], list[int]]:
-        """Left edges of the columns and top edges of the rows, and where the last ones end."""
+        """Left edges of the columns and top edges of the rows, plus the final edges."""
         if self._known_edges is None:
             area = self._area()
             self._known_edges = (
@@ -196,7 +196,7 @@ class CellGrid(CursorCanvas):
             return None
         step = int((position.x() - area.left()) * self.steps / area.width())
         layer = int((position.y() - area.top()) * self.layers / area.height())
-        # Cell edges are rounded to pixels, so that the quotient may be off by one.
+        # Cell edges are rounded to pixels, so the quotient may be off by one.
         for cell in ((layer, step), (layer, step + 1), (layer + 1, step), (layer + 1, step + 1), (layer, step - 1)):
             cell = self._clipped(*cell)
             if self.cell_rectangle(*cell).contains(int(position.x()), int(position.y())):
@@ -253,7 +253,7 @@ class CellGrid(CursorCanvas):
         self.paint_cursor(painter, QRectF(self.cell_rectangle(*self._cursor)))
 
     def letter_font(self) -> QFont | None:
-        """A bold font whose capitals fit into every cell, or ``None`` if they would be too small to read."""
+        """A bold font whose capitals fit into every cell; ``None`` if too small to read."""
         area = self._area()
         room = min(area.width() / self.steps, area.height() / self.layers)
         size = min(int(room * 0.72), int(self.fontMetrics().height() * 0.8))
@@ -298,7 +298,7 @@ class CellGrid(CursorCanvas):
         else:
             super().keyPressEvent(event)
 
-    # --- The same in words -------------------------------------------------------------------------------------------
+    # --- Text ---------------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.describe(*self._cursor) if self.layers else self.empty_text()
 
@@ -319,7 +319,7 @@ class CellGrid(CursorCanvas):
 
 
 def distinct(times: Sequence[float]) -> list[str]:
-    """Times with two places, or as many as it takes to tell them apart."""
+    """Times with two decimals, or up to four to distinguish them."""
     texts: list[str] = []
     for places in (2, 3, 4):
         texts = [fixed(one, places) for one in times]
@@ -329,7 +329,8 @@ def distinct(times: Sequence[float]) -> list[str]:
 
 
 def _labelled(count: int, room: float, size: float) -> np.ndarray:
-    """Which of ``count`` cells get a label so that labels of this size do not touch; the first always does."""
+    """Indices of the cells with a label, spaced so that labels of this size do not touch; the first is always
+    included."""
     fits = max(1, int(room / size))
     for stride in (1, 2, 4, 5, 8, 10, 16, 20, 25, 50, 100):
         if (count + stride - 1) // stride <= fits:

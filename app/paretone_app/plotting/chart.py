@@ -1,4 +1,4 @@
-"""A plot as a widget: frames on a pyqtgraph view, and what every plot has for keyboard, screen readers and paper."""
+"""A plot as a widget: frames on a pyqtgraph view, with keys, accessibility, table and file export."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ from paretone_app.widgets.layouts import VBoxLayout
 
 
 class ScaledView(pg.GraphicsView):
-    """Draws at its own size from ``needed`` on, in pixels; below that, everything in it shrinks, letters too."""
+    """Draws at natural size if at least ``needed`` pixels are available; otherwise scales everything down, text
+    included."""
 
     needed = QSizeF(0, 0)
 
     def fit(self) -> QRectF:
-        """Take the size that there is; gives the part of the scene that is seen, which pyqtgraph fits into the view."""
+        """Fit the current size; returns the visible part of the scene, which pyqtgraph fits into the view."""
         width, height = max(self.width(), 1), max(self.height(), 1)
         shrunk = max(self.needed.width() / width, self.needed.height() / height, 1.0)
         self.autoPixelRange = shrunk == 1.0
@@ -79,7 +80,7 @@ class TableTwin(QWidget):
         self.setFocusProxy(self.table)
 
     def show_text(self, title: str, text: str) -> None:
-        """Show ``text``, whose cells are set apart by tabs and whose first line is the head."""
+        """Show ``text``: tab-separated cells, the first line as header."""
         self._text = text
         self.setWindowTitle(f"{title} – Paretone")
         self.table.setAccessibleName(title)
@@ -112,29 +113,27 @@ _ON_TOP = 1000.0
 
 
 class Chart(CursorCanvas):
-    """Subclasses say what is drawn in :attr:`frame`, and read it in words; mouse and keys are theirs. Ctrl+C copies
-    every chart as a table, T shows that in a window; its menu has both, and saves it as SVG, PNG or CSV.
+    """Base of all charts. Subclasses draw into :attr:`frame`, describe the content and handle mouse and keys. Ctrl+C
+    copies the chart as a table, T shows the table; the menu has both, and saves as SVG, PNG or CSV.
 
-    On paper it is made for one drawing, and its points stay shapes.
-    """
+    On paper, the chart is made for one drawing, and its points stay vector shapes."""
 
     ideal, least = (32.0, 20.0), (18.0, 12.0)
-    """Its size and the least one, in heights of the font."""
+    """Preferred and least size, in font heights."""
     framed = True
-    """Whether the focus is seen as a frame around it."""
+    """Whether a frame shows the focus."""
     saved_alone = True
-    """Whether its menu saves it; charts that are saved on a sheet with more than themselves leave that to their
-    panel."""
+    """Whether its menu saves it; off for charts that their panel saves on a larger sheet."""
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(colours, parent)
         self.view = ScaledView(self, useOpenGL=False)
         for one in (self.view, self.view.viewport()):
             one.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # The widget has mouse and keys.
+        # The widget handles mouse and keys.
         self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.view.setBackground(QColor(colours.base))
-        # A few items, most of which change together.
+        # Few items, most of which change together.
         self.view.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)
         self.on_paper = on_paper
         self.frames: list[Frame] = []
@@ -159,14 +158,14 @@ class Chart(CursorCanvas):
                 self.addAction(action)
 
     def add_frame(self) -> Frame:
-        """One more frame; :meth:`arrange` gives it its place."""
+        """Add a frame, to be placed by :meth:`arrange`."""
         frame = Frame(self.colours, self.font(), self.on_paper)
         self.view.addItem(frame)
         self.frames.append(frame)
         return frame
 
     def set_note(self, text: str) -> None:
-        """Say in the middle why there is nothing to see, or nothing."""
+        """Show ``text`` in the middle, such as the reason for an empty chart."""
         self._note.setPlainText(text)
         self._place_note()
 
@@ -174,12 +173,12 @@ class Chart(CursorCanvas):
         room = QRectF(self.rect())
         self._note.setFont(self.font())
         self._note.setDefaultTextColor(QColor(self.colours.muted))
-        self._note.setTextWidth(-1)  # Else what it would like is what it had before.
+        self._note.setTextWidth(-1)  # # Reset, or idealWidth() is the former width.
         self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
         self._note.setPos(room.center() - self._note.boundingRect().center())
 
     def _place_focus(self) -> None:
-        """A frame around a chart that has the keys."""
+        """Frame the chart while it has the focus."""
         self._focus.setVisible(self.framed and self.hasFocus())
         self._focus.setPen(pen(self.colours.accent, 2))
         self._focus.setRect(self.view.range.adjusted(1, 1, -1, -1))
@@ -215,8 +214,8 @@ class Chart(CursorCanvas):
             box.open()
 
     def write(self, path: Path) -> None:
-        """Write it as it is shown, as the ending of ``path`` says: ``.svg``, ``.png``, or its table as ``.csv``. Raises
-        :class:`PlainError` for another ending, or when the file cannot be written."""
+        """Write the chart as shown, in the format given by the suffix of ``path``: ``.svg``, ``.png``, or its table
+        as ``.csv``. Raises :class:`PlainError` for another suffix, or if the file cannot be written."""
         files.write(
             path,
             {
@@ -256,7 +255,7 @@ class Chart(CursorCanvas):
         self.show_again()
 
     def show_again(self) -> None:
-        """Theme or font are others: give everything its colours."""
+        """Redraw in the current theme and font."""
 
     def arrange(self, whole: QRectF) -> None:
         self.frame.setGeometry(whole)
@@ -269,7 +268,7 @@ class Chart(CursorCanvas):
         self._place_focus()
 
     def set_needed(self, size: QSizeF) -> None:
-        """Below this size, in pixels, everything shrinks instead of being cut off."""
+        """Set the size, in pixels, below which everything shrinks instead of being cut off."""
         self.view.needed = size
         self.view.resizeEvent(None)
         self.arrange(self.view.fit())
@@ -289,7 +288,7 @@ class Chart(CursorCanvas):
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
     def lay_out(self, size: QSize, font: QFont) -> None:
-        """Draw it in this size, on no screen."""
+        """Lay it out in this size, off the screen."""
         self.setWindowFlags(Qt.WindowType.Window)
         self.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         self.setFont(font)
@@ -309,13 +308,13 @@ class Chart(CursorCanvas):
 
 
 Sections = tuple[Scale | None, Scale | None]
-"""The shown part of the X axis and of the Y axis; ``None`` for all."""
+"""Shown part of the X axis and of the Y axis; ``None`` for all."""
 EVERYTHING: Sections = (None, None)
 Wholes = tuple[Scale, Scale]
 
 
 def zoomed(frame: Frame, wholes: Wholes, factor: float, place: QPointF) -> Sections:
-    """``factor`` times as much, where what is at ``place`` stays there; on an axis, only that one changes."""
+    """Sections ``factor`` times as long, with ``place`` fixed; at an axis, only that axis changes."""
     shares = (min(max(share, 0.0), 1.0) for share in _shares(frame, place))
     scales = zip((frame.across, frame.up), shares, wholes, axes_at(frame, place), strict=True)
     return _sections(
@@ -330,12 +329,12 @@ def moved(frame: Frame, wholes: Wholes, across: float, up: float) -> Sections:
 
 
 def with_place(frame: Frame, wholes: Wholes, place: QPointF) -> Sections:
-    """Sections of the same size that contain a place, centred on axes where it was outside."""
+    """Sections of the same size that contain ``place``, centred on it along axes where it was outside."""
     return moved(frame, wholes, *(0.0 if 0.0 <= share <= 1.0 else share - 0.5 for share in _shares(frame, place)))
 
 
 def axes_at(frame: Frame, place: QPointF) -> tuple[bool, bool]:
-    """Axes that the mouse acts on at a place: both, or the one below or left of it."""
+    """Axes that the mouse acts on: both in the plot, or the one below or left of it."""
     below, left = place.y() > frame.area.bottom(), place.x() < frame.area.left()
     return below or not left, left or not below
 
@@ -365,10 +364,11 @@ _SHIFT = 0.2
 
 
 class ZoomChart(Chart):
-    """Subclasses say what there is to see, draw a section of it, and pass on the mouse: see :meth:`begins_move`."""
+    """Chart with zoom and pan. Subclasses give the full range, draw a section of it, and pass on the mouse: see
+    :meth:`begins_move`."""
 
     section_changed = Signal()
-    """Another section is shown, or everything: see :attr:`sections`."""
+    """The shown section changed: see :attr:`sections`."""
 
     both_axes = True
     """Whether both axes have sections, or only the X axis."""
@@ -378,9 +378,9 @@ class ZoomChart(Chart):
         self._sections: Sections = EVERYTHING
         self._moved_from: QPointF | None = None
         self._moves = (False, False)
-        """Which axes a drag from there moves."""
+        """Axes that the current drag moves."""
 
-    # --- What subclasses say -----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     @property
     def wholes(self) -> Wholes:
         raise NotImplementedError
@@ -411,8 +411,7 @@ class ZoomChart(Chart):
         self.section_changed.emit()
 
     def zoom(self, factor: float, place: QPointF | None = None) -> None:
-        """Show ``factor`` times as much of the axes; what is at ``place`` stays there, without one what is at
-        :meth:`middle`."""
+        """Show ``factor`` times as much of the axes, with ``place`` fixed, by default :meth:`middle`."""
         self.show_sections(zoomed(self.frame, self.wholes, factor, self.middle() if place is None else place))
 
     def zoom_in(self) -> None:
@@ -422,14 +421,14 @@ class ZoomChart(Chart):
         self.zoom(_ZOOM)
 
     def move_section(self, across: float, up: float) -> None:
-        """Show what lies so much of the section's lengths further on."""
+        """Move the section by these shares of its lengths."""
         self.show_sections(moved(self.frame, self.wholes, across, up))
 
     def show_everything(self) -> None:
         self.show_sections(EVERYTHING)
 
     def bring_into_view(self, place: QPointF) -> None:
-        """Move the section to what is at ``place``, which may lie beyond it."""
+        """Move the section to ``place``, which may lie outside."""
         self.show_sections(with_place(self.frame, self.wholes, place))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
@@ -440,8 +439,8 @@ class ZoomChart(Chart):
         event.accept()
 
     def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
-        """Whether a press begins to move the section; then the rest of the drag is the section's, too. ``anywhere``:
-        the left button moves it in the plot as well as on an axis."""
+        """Whether a press starts a drag of the section, which then handles the rest of the drag. ``anywhere``: the
+        left button drags in the plot as well as on an axis."""
         left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._on_axis(event))
         if not self.zoomed or not (left or event.button() == Qt.MouseButton.MiddleButton):
             return False
@@ -466,7 +465,7 @@ class ZoomChart(Chart):
         return True
 
     def show_shape(self, event: QMouseEvent) -> None:
-        """The effect of a drag, as the shape of the mouse's cursor."""
+        """Set the cursor shape for the drag."""
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor
@@ -500,6 +499,6 @@ def _zooms(event: QKeyEvent) -> bool:
     if modifiers == Qt.KeyboardModifier.ControlModifier:
         return key in _SHIFTS
     if modifiers == Qt.KeyboardModifier.ShiftModifier:
-        # On many keyboards plus is a letter with Shift.
+        # On many keyboards plus needs Shift.
         return key in NEARER
     return not modifiers and key in _ZOOMS

@@ -1,8 +1,7 @@
-"""A painted widget with a cursor for the keyboard: what grids of cells, bars of layers and strips of tokens share.
+"""A painted widget with a keyboard cursor: base of cell grids, layer bars and token strips.
 
-It keeps its keys from the window's shortcuts, copies itself as text on Ctrl+C, and says what is under the cursor to
-screen readers and what is under the mouse in tooltips.
-"""
+It handles its keys before the window's shortcuts, copies itself as text on Ctrl+C, and describes the cursor to
+screen readers and the mouse position in tooltips."""
 
 from __future__ import annotations
 
@@ -26,36 +25,36 @@ from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import CHART
 
 ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
-"""Keys that act on what is under the cursor."""
+"""Keys that act at the cursor."""
 
 
 class CursorCanvas(QWidget):
-    """Subclasses paint, move the cursor, and say in words what is where."""
+    """Subclasses paint, move the cursor and describe values."""
 
     screen_role = CHART
     own_keys: tuple[Qt.Key, ...] = ()
-    """Keys without modifiers that the widget handles before shortcuts of the window."""
+    """Keys without modifiers, handled before the window's shortcuts."""
     own_modifiers = Qt.KeyboardModifier.KeypadModifier
-    """Modifiers with which these keys are its own as well."""
+    """Modifiers allowed with these keys."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.colours = colours
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    # --- What subclasses say -----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         """Value at the cursor, in words."""
         raise NotImplementedError
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
-        """Value under the mouse, in words, and its area of the widget; ``None`` without one."""
+        """Value under the mouse, in words, and its area in the widget; ``None`` if none."""
         raise NotImplementedError
 
     def as_text(self) -> str:
         raise NotImplementedError
 
-    # --- What they share ---------------------------------------------------------------------------------------------
+    # --- Shared -------------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         self.colours = colours
         self.update()
@@ -101,39 +100,39 @@ class CursorCanvas(QWidget):
 
 
 class LineCanvas(CursorCanvas):
-    """Subclasses say how long a line is and how many there are. The unit along time is theirs (seconds, frames)."""
+    """Lines along time. Subclasses give the number and length of the lines, and the unit of time (seconds, frames)."""
 
     activated = Signal(int)
-    """The user wants to hear from the token or frame of this index."""
+    """The user wants playback from this token or frame index."""
 
     margin, end = 3.2, 1.0
-    """Room left of a line and right of it, in heights of the font."""
+    """Left and right margin of a line, in font heights."""
     per_line: float = 1.0
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
         self.position: float | None = None
 
-    # --- What subclasses say -----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     @property
     def lines(self) -> int:
         raise NotImplementedError
 
     def line_height(self) -> float:
-        """From one line to the next, in pixels."""
+        """Distance between lines, in pixels."""
         raise NotImplementedError
 
     def fit_lines(self) -> None:
-        """Set :attr:`per_line` for the present width and font."""
+        """Set :attr:`per_line` for the current width and font."""
         raise NotImplementedError
 
     def playhead_room(self, line: int) -> QRectF:
-        """Part of a line that the playhead crosses."""
+        """The part of a line crossed by the playhead."""
         return self.line_rectangle(line)
 
-    # --- What they share ---------------------------------------------------------------------------------------------
+    # --- Shared -------------------------------------------------------------------------------------------------------
     def set_position(self, position: float | None) -> None:
-        """Show where the take is heard; ``None`` if it is not."""
+        """Show the playback position; ``None`` if the take is not played."""
         if position != self.position:
             self.position = position
             self.update()
@@ -151,12 +150,12 @@ class LineCanvas(CursorCanvas):
         return max(1.0, self.width() - (self.margin + self.end) * self.fontMetrics().height())
 
     def place(self, at: float, line: int) -> float:
-        """Position of ``at`` on a line, in pixels; may be beyond its ends."""
+        """Pixel position of ``at`` on a line; may be outside it."""
         start = self.margin * self.fontMetrics().height()
         return start + (at - line * self.per_line) / self.per_line * self.room()
 
     def lines_in(self, event: QPaintEvent) -> Iterator[int]:
-        """The lines of which a part is to be painted."""
+        """The lines to repaint."""
         for line in range(self.lines):
             if self.line_rectangle(line).intersects(QRectF(event.rect())):
                 yield line

@@ -1,4 +1,4 @@
-"""Curves over one axis as a widget, with a cursor that mouse and arrow keys move along them."""
+"""Curves over one axis as a widget, with a cursor moved by mouse and arrow keys."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def series_colour(colours: Colours, index: int) -> str:
 
 
 def magnitude_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform, from the colour of the ground up."""
+    """Perceptually uniform, starting at the background colour."""
     return pg.colormap.get("magma" if colours == DARK else "CET-L17")
 
 
 def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
-    """Fills of kinds; the first is that of what is not remarkable."""
+    """Fill colours of categories; the first is for the ordinary one."""
     fills = CELLS_DARK if colours == DARK else CELLS_LIGHT
     return tuple((*fills, *(series_colour(colours, index) for index in range(2, count)))[:count])
 
@@ -44,16 +44,16 @@ _MOVES = {
     Qt.Key.Key_PageDown: -10,
     Qt.Key.Key_PageUp: 10,
 }
-"""Moves in hundredths of all places, at least one place in the direction of the sign."""
+"""Positions to move by; for the page keys percent of all positions, at least one."""
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMOOTH = 2000
-"""With more points than this, curves are drawn without smooth edges: thick ones take long."""
+"""Draw curves with more points without antialiasing: it slows thick lines."""
 _MARK = 0.22
 
 
 @dataclass(frozen=True)
 class Series:
-    """A curve; where ``y`` is not finite, it has a gap."""
+    """A curve; gaps where ``y`` is not finite."""
 
     name: str
     x: np.ndarray = field(repr=False)
@@ -69,12 +69,12 @@ class Series:
 
 
 class CurveLayers:
-    """Curves in a frame, with the marks of their points."""
+    """Curves in a frame, with marks at their points."""
 
     def __init__(self, frame: Frame, z: float) -> None:
         self.frame = frame
         self.curves: list[pg.PlotCurveItem] = []
-        """Drawn points of each series, in units in which the scales are linear."""
+        """Drawn curve per series, in units linear on the scales."""
         self._marks = Points(frame, z)
 
     def show(self, series: Sequence[Series], across: Scale, up: Scale) -> None:
@@ -85,7 +85,7 @@ class CurveLayers:
             item.setVisible(number < len(series))
         for one, item in zip(series, self.curves, strict=False):
             x, y = (_drawn(scale, values) for scale, values in ((across, one.x), (up, one.y)))
-            # In pixels: it is drawn in figures.
+            # Width in pixels, although the curve is in data coordinates.
             item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
             item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
         marked = [one for one in series if one.mark]
@@ -97,7 +97,7 @@ class CurveLayers:
 
 
 class CurveChart(Chart):
-    """Left and right go from place to place, Page Up and Page Down far, Home and End to the ends."""
+    """Left and right move by one position, Page Up and Page Down by a tenth, Home and End to the ends."""
 
     own_keys = (*_MOVES, *_ENDS)
 
@@ -114,7 +114,7 @@ class CurveChart(Chart):
         self._places = np.empty(0)
         self._at: float | None = None
         self.summary = ""
-        """Text shown without a cursor."""
+        """Text without a cursor."""
         self.frame.changed.connect(self._place_line)
 
     def show_series(
@@ -131,7 +131,7 @@ class CurveChart(Chart):
 
     @property
     def curves(self) -> list[pg.PlotCurveItem]:
-        """The drawn values of each series."""
+        """Drawn curve of each series."""
         return self._drawn.curves
 
     # --- Reading -----------------------------------------------------------------------------------------------------
@@ -201,11 +201,10 @@ class CurveChart(Chart):
 
 
 def _drawn(scale: Scale, values: np.ndarray) -> np.ndarray:
-    """Values in the unit in which a scale is even; a logarithmic one has gaps if there is no logarithm."""
+    """Values in units linear on the scale; gaps for non-positive values on a logarithmic one."""
     values = np.asarray(values, float)
     return np.where(values > 0, scale.even(values), np.nan) if scale.logarithmic else values
 
 
 def shape_of(index: int) -> str:
-    """A mark for a series."""
     return SHAPES[index % len(SHAPES)]

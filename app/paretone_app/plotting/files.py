@@ -1,4 +1,4 @@
-"""Whatever can be painted as an SVG or PNG, and writing it as the ending of a file says."""
+"""Render drawings as SVG or PNG, and write files in the format of their suffix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Paint = Callable[[QPainter], object]
 
 
 def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
-    """SVG of ``paint``'s drawing on a sheet of ``size``, in user units."""
+    """SVG of ``paint`` on a page of ``size``, in user units."""
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     generator = QSvgGenerator()
@@ -29,12 +29,13 @@ def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
     generator.setDescription(description)
     with QPainter(generator) as painter:
         paint(painter)
-    # Qt writes control characters of labels as they are, which XML cannot hold; in UTF-8 no other character has them.
+    # Qt writes control characters in labels unchanged, but XML forbids them; in UTF-8 no other character contains these
+    # bytes.
     return bytes(content.data()).translate(None, _NO_XML)
 
 
 def png(size: QSize, paint: Paint) -> bytes:
-    """The same as PNG, with two pixels for each unit."""
+    """PNG of ``paint``, with two pixels per unit."""
     image = QImage(size * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
     with QPainter(image) as painter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -42,7 +43,7 @@ def png(size: QSize, paint: Paint) -> bytes:
         paint(painter)
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
-    # The stub wants bytes, which PySide refuses.
+    # The stub wants bytes; PySide refuses them.
     image.save(buffer, "PNG")  # type: ignore[call-overload]
     return bytes(content.data())
 
@@ -54,8 +55,8 @@ def comma_separated(table: str) -> bytes:
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write that of ``kinds``, known by endings such as ``.svg``, that ``path`` asks for. Raises :class:`PlainError`
-    for another ending, or when the file cannot be written."""
+    """Write the format of ``path``'s suffix, such as ``.svg``, from ``kinds``. Raises :class:`PlainError` for
+    another suffix, or if the file cannot be written."""
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")

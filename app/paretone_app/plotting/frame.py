@@ -1,8 +1,7 @@
-"""A frame that plots are drawn in: a pyqtgraph view between two axes with round numbers and titles.
+"""A frame for plots: a pyqtgraph view between two axes with round numbers and titles.
 
-Without menus and buttons, so that frames can be made and thrown away on paper. Layers are drawn over it in data
-coordinates.
-"""
+No menus or buttons, so that frames for paper are cheap to make and discard. Layers are drawn over it in data
+coordinates."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from paretone_app.shell.colours import Colours
 
 
 class BareAxis(pg.AxisItem):
-    """Draws a line and numbers. pyqtgraph would lay its title out a dozen times for each axis that it makes, and again
-    whenever the range changes, even where none is shown."""
+    """An axis with line and numbers only. pyqtgraph would lay out the title a dozen times per new axis, and at each
+    change of range, even without a title."""
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         return [localised(text) for text in super().tickStrings(values, scale, spacing)]
@@ -36,42 +35,41 @@ class BareAxis(pg.AxisItem):
 
 
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
-"""Room next to the widest number of the Y axis, with and without a title; in heights of the font, like all room
-here."""
+"""Space beside the widest number of the Y axis, with and without a title, in font heights like all space here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
 _BENEATH = -200.0
 _OVERHANG = 4.0
-"""Pixels by which the first and last number may exceed the ends of their axis."""
+"""Font heights by which the first and last number may exceed the ends of their axis."""
 
 
 def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """A pen whose lines become wider on larger paper, which pyqtgraph's do not."""
+    """A pen that widens with the paper, unlike pyqtgraph's."""
     return QPen(QColor(colour), width, style)
 
 
 class TickAxis(BareAxis):
-    """Round numbers of a scale with lines through the plot, a title, and at one end a word that says what is better."""
+    """Round numbers of a scale, grid lines through the plot, a title, and a hint at the better end."""
 
     def __init__(self, side: str, parent: pg.GraphicsWidget) -> None:
         super().__init__(side, parent=parent)
         self.ruler = Scale()
         self.spell: Callable[[float], str] = tick_text
-        """Function that formats a number."""
+        """Formats a number."""
         self.between = _BETWEEN[side]
-        """Heights of the font from one number to the next, at least."""
+        """Least distance of numbers, in font heights."""
         self._names: list[tuple[float, str]] | None = None
         self.steady = False
-        """Whether an upright axis hardly changes its width with the section that it shows."""
+        """Whether a vertical axis keeps its width while the section changes."""
         self.choose: Callable[[int], Sequence[float]] | None = None
         self._along = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
         self.enableAutoSIPrefix(False)
-        # So that lines through the plot are within its bounds.
+        # So that grid lines lie within its bounds.
         self.setGrid(255)
-        # Beneath the view, where pyqtgraph draws lines over what is in it.
+        # Below the view, although pyqtgraph draws grid lines above it.
         self.setZValue(_BENEATH)
 
-    # --- What it says ------------------------------------------------------------------------------------------------
+    # --- Content ------------------------------------------------------------------------------------------------------
     def set_look(self, colours: Colours, font: QFont) -> None:
         self.setPen(pen(colours.border))
         self.setTickPen(pen(colours.raised))
@@ -88,12 +86,12 @@ class TickAxis(BareAxis):
         self._place_title()
 
     def set_names(self, names: Sequence[tuple[float, str]] | None) -> None:
-        """Write these at their places instead of numbers, and draw no lines there; numbers again for ``None``."""
+        """Write names at these positions instead of numbers, without grid lines; ``None`` for numbers."""
         self._names = None if names is None else list(names)
         self.picture = None
 
     def needed(self, length: float) -> float:
-        """The width of an upright axis of this length."""
+        """Width of a vertical axis of this length, in pixels."""
         shown = self._spelled(length) if self._names is None else [text for _, text in self._names]
         shown += ["0.000"] if self.steady else []
         widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
@@ -115,8 +113,8 @@ class TickAxis(BareAxis):
         return [localised(self.spell(one)) for one in self._figures(length)]
 
     def generateDrawSpecs(self, painter: QPainter) -> tuple:
-        """The axis's line, lines through the plot, and numbers: ends and pen, or room, alignment and text of each.
-        pyqtgraph's own leaves out numbers at the very ends."""
+        """Axis line, grid lines and numbers: ends and pen, or rectangle, alignment and text of each. pyqtgraph's
+        version omits numbers at the very ends."""
         upright, length, metrics = self.orientation == "left", self._length, QFontMetricsF(self.style["tickFont"])
         if self._names is None:
             figures = self._figures(length)
@@ -128,7 +126,7 @@ class TickAxis(BareAxis):
         view, lines, words = self.linkedView().geometry(), [], []
         for share, text in zip(places, texts, strict=True):
             if upright:
-                # The axis lies on the left of the view, and at its height.
+                # The axis lies left of the view, at the same height.
                 edge, at = self.size().width(), (1 - share) * length
                 lines.append((QPointF(edge, at), QPointF(edge + view.width(), at)))
                 room = QRectF(0, at - metrics.height(), edge - 0.4 * self._em, 2 * metrics.height())
@@ -148,7 +146,7 @@ class TickAxis(BareAxis):
 
     def resizeEvent(self, event: object = None) -> None:
         super().resizeEvent(event)
-        # pyqtgraph asks already while it makes the axis.
+        # pyqtgraph calls this during construction.
         if hasattr(self, "_title"):
             self._place_title()
 
@@ -161,7 +159,7 @@ class TickAxis(BareAxis):
         text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room, 0.0))
         self._title.setText(text)
         towards = along.towards
-        # On short axes the arrow alone.
+        # Short axes show the arrow only.
         if metrics.horizontalAdvance(text) + 2 * metrics.horizontalAdvance("better → ") >= length:
             towards = towards.replace("better", "").strip()
         self._hint.setText(towards)
@@ -175,32 +173,32 @@ class TickAxis(BareAxis):
 
 
 class _Title(QGraphicsSimpleTextItem):
-    """With an opaque ground, so that lines do not run through the words."""
+    """Title with an opaque background, so that lines do not cross the text."""
 
     ground: QColor | None = None
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         if self.ground is not None and self.text():
             painter.fillRect(self.boundingRect().adjusted(-3, 0, 3, 0), self.ground)
-        # Off the screen there is no widget.
+        # Off screen the widget is None.
         super().paint(painter, option, cast(QWidget, widget))
 
 
 class Frame(pg.GraphicsWidget):
-    """Places are in pixels of the frame. Curves go into :attr:`view`, in what its scales are even in; see
-    :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.frame.Layer`."""
+    """View, axes and title of a plot; positions are pixels of the frame. Curves go into :attr:`view`, in units
+    linear on the scales, see :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.frame.Layer`."""
 
     changed = Signal()
-    """It shows another part of the axes, or has another size or look."""
+    """Section, size or look changed."""
 
     def __init__(self, colours: Colours, font: QFont, on_paper: bool = False) -> None:
         super().__init__()
         self.colours, self.on_paper = colours, on_paper
         self.margins = QMarginsF(0.0, 0.8, 1.2, 2.7)
-        """Room around the view, in heights of the font; on the left what the axis needs, at least."""
+        """Margins around the view, in font heights; at the left a minimum, if the axis needs more."""
         self._bordered = True
         self.title_left, self.title_top = 0.0, 0.35
-        """Left edge of its title, in pixels, and its distance from the top, in heights of the font."""
+        """Left edge of its title in pixels, and its distance from the top in font heights."""
         self.across, self.up = Scale(), Scale()
         self.view = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False, defaultPadding=0)
         self.view.disableAutoRange()
@@ -235,13 +233,13 @@ class Frame(pg.GraphicsWidget):
         self.view.setBorder(pen(self.colours.border) if bordered else None)
 
     def set_title(self, *texts: str) -> None:
-        """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""
+        """Write the first of ``texts`` that fits above the view, or the last one elided."""
         self._titles = tuple(map(localised, texts))
         self.arrange()
 
     def set_scales(self, across: Scale, up: Scale) -> None:
         self.across, self.up = self.bottom.ruler, self.left.ruler = across, up
-        # Heat maps are drawn from the top.
+        # Heat maps run top-down.
         self.view.invertY(up.low > up.high)
         self.view.setRange(xRange=across.ends, yRange=sorted(up.ends), padding=0)
         for axis in (self.bottom, self.left):
@@ -260,7 +258,7 @@ class Frame(pg.GraphicsWidget):
         self.bottom.setHeight(whole.bottom() - area.bottom())
         self.bottom.setGeometry(QRectF(area.left(), area.bottom(), area.width(), whole.bottom() - area.bottom()))
         metrics = QFontMetricsF(self.font())
-        # From the view on, or, if it has no room there, from the frame's own edge on.
+        # Start at the view or, if too long, at the frame's edge.
         widest = metrics.horizontalAdvance(self._titles[0])
         self.title_left = area.left() if area.left() + widest <= whole.width() else 0.5 * em
         room = max(whole.width() - self.title_left, 0.0)
@@ -273,7 +271,7 @@ class Frame(pg.GraphicsWidget):
         super().resizeEvent(event)
         self.arrange()
 
-    # --- From figures to places --------------------------------------------------------------------------------------
+    # --- Values to pixels ---------------------------------------------------------------------------------------------
     def to_x(self, figures: ArrayLike) -> np.ndarray:
         """Values on x to pixels."""
         return self.area.left() + _pixels(self.across, figures, self.area.width())
@@ -287,21 +285,21 @@ class Frame(pg.GraphicsWidget):
 
 
 def _pixels(scale: Scale, figures: ArrayLike, length: float) -> np.ndarray:
-    """Distances of ``figures`` from the start of an axis of ``length`` pixels. What is infinite stays so, also on an
-    axis without length, where it would be no number at all."""
+    """Distances of ``figures`` from the start of an axis of ``length`` pixels. Infinite values stay infinite, also
+    for ``length`` 0, where the product would be NaN."""
     shares = scale.share(np.asarray(figures, float))
     return shares * np.where(np.isinf(shares), 1.0, length)
 
 
 class Layer(QGraphicsObject):
-    """Drawn again whenever its frame changes."""
+    """Drawing over a frame, repeated whenever the frame changes."""
 
     clipped = True
-    """Whether nothing of it is seen beyond the view."""
+    """Whether it is clipped to the view."""
 
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, overhang: float = 0.0) -> None:
-        """``still`` draws the layer with others at once, if given. ``overhang``: how far it may reach beyond the view
-        if it is clipped, in heights of the font."""
+        """``still`` caches the layer together with others, if given. ``overhang``: how far a clipped layer may
+        exceed the view, in font heights."""
         super().__init__(frame)
         self.frame, self._still, self._overhang = frame, still, overhang
         self._bounds = frame.rect()
@@ -312,7 +310,7 @@ class Layer(QGraphicsObject):
         frame.changed.connect(self._frame_changed)
 
     def _frame_changed(self) -> None:
-        # A scene must hear of other bounds before they are so.
+        # Before the bounds change.
         self.prepareGeometryChange()
         self._bounds = self.frame.rect()
         self.redraw()
@@ -339,8 +337,8 @@ class Layer(QGraphicsObject):
 
 
 class StaticLayers(Layer):
-    """Layers cached as one picture, so that redrawing what moves above them is cheap; the lowest first. On paper they
-    stay shapes."""
+    """Layers cached as one picture, lowest first, so that redrawing moving layers above is cheap. On paper they stay
+    vector shapes."""
 
     clipped = False
 
@@ -377,7 +375,7 @@ class StaticLayers(Layer):
 # --- Shapes -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Shape:
-    """A line through corners in figures, or the surface that they enclose."""
+    """A line through data points, or the area they enclose."""
 
     x: ArrayLike
     y: ArrayLike
@@ -388,7 +386,7 @@ class Shape:
     def through(
         cls, corners: Sequence[tuple[float, float]], pen: QPen | None = None, fill: QBrush | None = None
     ) -> Shape:
-        """A layer from corners instead of coordinates."""
+        """As the constructor, from (x, y) pairs."""
         return cls([x for x, _ in corners], [y for _, y in corners], pen, fill)
 
 
@@ -416,7 +414,7 @@ class Block:
 
 
 class Blocks(Layer):
-    """Bars, in pixels, so that hatches stay even; each at least ``least`` pixels wide."""
+    """Bars, drawn in pixels so that hatching stays even; at least ``least`` pixels wide."""
 
     blocks: Sequence[Block] = ()
     least = 1.0
@@ -434,7 +432,7 @@ class Blocks(Layer):
             if one.outline is None:
                 painter.fillRect(where, one.fill)
                 continue
-            # In whole pixels, so that fill and outline meet.
+            # Whole pixels, so that fill and outline meet.
             whole = where.toAlignedRect()
             painter.fillRect(whole, one.fill)
             painter.setPen(one.outline)

@@ -29,11 +29,11 @@ from paretone_app.plotting.words import Entry, Legend
 from paretone_app.shell.colours import Colours
 
 _OVERLAP = 0.01
-"""Share of a cell by which neighbours overlap, so that no seam shows."""
+"""Share of a cell by which neighbours overlap, to hide seams."""
 
 
 class Cells(QGraphicsObject):
-    """Equal cells around columns and rows; values that are not finite are left out."""
+    """Equal cells centred on columns and rows; non-finite values are left empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Cells(QGraphicsObject):
         values: Sequence[Sequence[float]],
         colour: Callable[[float], QColor],
     ) -> QRectF:
-        """Draw these; gives their bounds."""
+        """Draw these cells; returns their bounds."""
         self.prepareGeometryChange()
         across, down = _step(columns), _step(rows)
         self._bounds = QRectF(columns[0] - across / 2, rows[0] - down / 2, across * len(columns), down * len(rows))
@@ -90,7 +90,7 @@ def within(panel: Panel, row: int, column: int) -> tuple[int, int]:
 
 
 def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
-    """Position of a point, in the panel's units; bars are side by side around whole numbers."""
+    """Position of a point, in the panel's units; bars are grouped around integers."""
     if isinstance(panel, HeatMap):
         return panel.columns[column], panel.rows[row]
     if isinstance(panel, Bars):
@@ -100,7 +100,7 @@ def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
 
 
 GROUP_WIDTH = 0.8
-"""Width of a group of bars as a share of the distance between groups."""
+"""Width of a group of bars, as a share of the distance between groups."""
 
 
 def bar_centre(panel: Bars, row: int, column: int) -> float:
@@ -129,8 +129,8 @@ def words(panel: Panel, row: int, column: int) -> str:
 
 
 def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tuple[int, int]:
-    """The point nearest to a place; ``width`` and ``height`` are what is visible, so that both axes count alike. All
-    are in what the axes are even in: figures, or their logarithms."""
+    """The point nearest to a place. ``width`` and ``height`` are the visible ranges, to weight both axes equally.
+    All in units linear on the axes: values or their logarithms."""
     rows, columns = shape(panel)
     points = (
         (row, column) for row in range(rows) for column in range(columns) if within(panel, row, column)[1] == column
@@ -139,7 +139,7 @@ def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tu
     def far(point: tuple[int, int]) -> float:
         places = zip((panel.x, panel.y), position(panel, *point), strict=True)
         across, up = (float(axis.even(np.array(figure))) for axis, figure in places)
-        # Anywhere in a bar's column is at the bar.
+        # Bars extend over their whole column.
         vertical = 0.0 if isinstance(panel, Bars) else (up - y) / height
         distance = ((across - x) / width) ** 2 + vertical**2
         return distance if math.isfinite(distance) else math.inf
@@ -159,12 +159,12 @@ def _value(axis: Axis, value: float) -> str:
 
 
 _TICK_LETTERS = 26
-"""Most letters of all names of groups of bars together; more do not fit in a row."""
+"""Most letters of all group names together that fit in a row."""
 _SHADES = 256
 _LEGEND_SHARE = (0.7, 0.4)
 """Largest share of a plot for a legend, in width and height."""
 _LEGEND_POINTS = 40
-"""Points sampled on each curve, to find room for the legend."""
+"""Points sampled on each curve to find space for the legend."""
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 
@@ -172,7 +172,7 @@ Ends = tuple[float, float]
 
 
 class PanelLayers:
-    """Draws one panel after the other: what is drawn once stays and is used again, see
+    """Draws panels one after the other, reusing its graphics items, see
     :class:`paretone_app.plotting.canvas.FigureCanvas`."""
 
     def __init__(self, frame: Frame) -> None:
@@ -185,7 +185,7 @@ class PanelLayers:
         self.mark = Rings(frame, 5)
 
     def show(self, panel: Panel, ends: Ends) -> None:
-        """Draw ``panel``. The colours of a heat map go from one of ``ends`` to the other."""
+        """Draw ``panel``; the colours of a heat map span ``ends``."""
         frame = self.frame
         frame.set_title(panel.title)
         frame.bottom.set_title(Dimension(panel.x.label, panel.x.title))
@@ -228,7 +228,7 @@ class PanelLayers:
         across = Scale.of(np.array([x for curve in panel.curves for x in curve.x]), panel.x.logarithmic)
         up = Scale.of(_heights(panel), panel.y.logarithmic)
         if _heights(panel).min() >= 0 and not up.logarithmic:
-            # What cannot be negative shall not look as if it could; marks at zero keep some room.
+            # Do not suggest negative values for quantities that cannot be negative; leave room for marks at zero.
             up = Scale(max(up.low, -0.06 * (_heights(panel).max() or 1.0)), up.high)
         self._beams.intervals, self._beams.beam = intervals, _WIDEST_BEAM
         self.legend.entries = [
@@ -257,7 +257,7 @@ class PanelLayers:
             self.legend.corner = (1, 1)
         stride = -(-sum(map(len, panel.groups)) // _TICK_LETTERS)
         self.frame.bottom.set_names([(float(at), name) for at, name in enumerate(panel.groups)][::stride])
-        # Room for the legend above the bars.
+        # Space for the legend above the bars.
         top = max(tops, default=1.0) * (1.25 if several else 1.05) or 1.0
         self.frame.set_scales(Scale(-0.6, len(panel.groups) - 0.4), Scale(0.0, top))
 
@@ -270,7 +270,7 @@ class ColourScale:
         frame.bottom.hide()
 
     def show(self, name: str, ends: Ends) -> None:
-        """Show these colours, from the least value to the greatest."""
+        """Show the colours between these ends."""
         low, high = _apart(ends)
         self._strip.setColorMap(magnitude_map(self.frame.colours))
         self._strip.setRect(QRectF(0.0, low, 1.0, high - low))
@@ -279,7 +279,7 @@ class ColourScale:
 
 
 def ends_of(panels: Sequence[Panel]) -> dict[str, Ends]:
-    """The least and the greatest value of all heat maps whose colours mean the same, by that meaning."""
+    """Least and greatest value of all heat maps with the same colour label, by label."""
     values: dict[str, list[float]] = {}
     for panel in panels:
         if isinstance(panel, HeatMap) and not panel.categories:
@@ -289,7 +289,7 @@ def ends_of(panels: Sequence[Panel]) -> dict[str, Ends]:
 
 
 def legend_text(names: Sequence[str], colours: Colours) -> str:
-    """A legend of kinds as rich text."""
+    """A legend of categories as rich text."""
     fills = category_colours(colours, len(names))
     return "&nbsp;&nbsp;&nbsp;".join(
         f'<span style="color:{fill}">■</span> <span style="color:{colours.text}">{name}</span>'
@@ -298,7 +298,7 @@ def legend_text(names: Sequence[str], colours: Colours) -> str:
 
 
 def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
-    """Whole numbers at equal distances, at most this many. From 1 on: steps and layers are counted so."""
+    """Evenly spaced whole numbers, at most this many, starting from 1 like steps and layers."""
     wanted = (greatest - least) / max(1, most)
     spacing = next((one for one in (1, 2, 3, 5, 10, 20, 50, 100) if one >= wanted), 1000)
     first = 1 + spacing * math.ceil((least - 1) / spacing)
@@ -306,7 +306,7 @@ def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
 
 
 def emptiest_corner(panel: Lines) -> tuple[int, int]:
-    """The corner that the curves leave free, the upper right one where several are; as :attr:`Legend.corner`."""
+    """The corner with the fewest curve points, preferably the upper right; as :attr:`Legend.corner`."""
     heights = panel.y.even(_heights(panel))
     least, high = heights.min(), heights.max() - heights.min() or 1.0
     places = panel.x.even(np.array([x for curve in panel.curves for x in curve.x]))
@@ -343,7 +343,7 @@ def _bar_fill(colours: Colours, row: int) -> QBrush | QColor:
 
 
 def _heights(panel: Lines) -> np.ndarray:
-    """Everything that is drawn along y."""
+    """All finite y values, interval ends included."""
     drawn = np.array([value for one in panel.curves for value in (*one.y, *one.low, *one.high)], float)
     return drawn[np.isfinite(drawn)] if np.isfinite(drawn).any() else np.zeros(1)
 

@@ -1,4 +1,4 @@
-"""Layers of points: their glyphs and intervals, and the rings and badges around those that are chosen."""
+"""Layers of points: glyphs, intervals, and the rings and badges of chosen points."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, 
             painter.drawPath(path)
             painter.restore()
     if glyph.look != HOLLOW:
-        # The colour of the ground sets neighbours apart.
+        # Outline in the background colour, to separate neighbours.
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(colours.base), 1.2))
         painter.drawPath(path)
@@ -56,7 +56,7 @@ def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, 
 
 
 def sprite(glyph: Glyph, radius: float, ratio: float, colours: Colours) -> QPixmap:
-    """The glyph as a picture for a screen of this pixel ratio; its middle is the point."""
+    """The glyph as a picture for a screen of this pixel ratio, centred on the point."""
     side = 2 * math.ceil(1.5 * radius + 2)
     drawn = QPixmap(round(side * ratio), round(side * ratio))
     drawn.setDevicePixelRatio(ratio)
@@ -80,23 +80,22 @@ def _path(shape: str, place: QPointF, radius: float) -> QPainterPath:
 
 _DIM = 0.22
 _SPRITES = 500
-"""Pictures of points that are kept at most."""
+"""Most cached glyph pictures."""
 _FAINT = 110
-"""Alpha of an interval's line."""
+"""Alpha of interval lines."""
 _HIDDEN = 1.6
-"""In radii of a point: an interval that is shorter lies hidden beneath it."""
+"""In radii of a point: shorter intervals are hidden by the point."""
 
 
 class Points(Layer):
-    """Points with their glyphs, many at a time; ``order`` says which are drawn, the lowest first, and ``dim`` how many
-    of them step back."""
+    """Points with their glyphs; ``order`` gives the drawn ones, lowest first, of which the first ``dim`` are dimmed."""
 
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
         super().__init__(frame, z, still, overhang=1.0)
         self.across = self.up = np.empty(0)
         self.glyphs: Sequence[Glyph] = ()
         self.radius: np.ndarray | float = 1.0
-        """In pixels, of each or of all."""
+        """In pixels, per point or for all."""
         self.order: np.ndarray = np.empty(0, int)
         self.dim = 0
         self.doubtful: frozenset[int] = frozenset()
@@ -146,12 +145,12 @@ class Points(Layer):
 
 
 class Whiskers(Layer):
-    """Intervals along both axes, each in its own colour; those that a point hides are left out."""
+    """Intervals along both axes, each in its colour, except those hidden by their point."""
 
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
         super().__init__(frame, z, still)
         self.across = self.up = np.empty((0, 3))
-        """(n, 3) each: value, low and high end, in figures."""
+        """(n, 3) each: value, low end, high end."""
         self.colours: Sequence[str] = ()
         self.hidden = 0.0
 
@@ -177,7 +176,7 @@ class Whiskers(Layer):
             colour.setAlpha(_FAINT)
             painter.setPen(QPen(colour, 1.2))
             own = np.flatnonzero(numbers == number)
-            # One by one: thousands of lines that are alive at once would call Python's collector.
+            # One by one: thousands of live lines at once would trigger Python's collector.
             for line in zip(*(end[own].tolist() for end in ends), strict=True):
                 painter.drawLine(QLineF(*line))
 
@@ -188,17 +187,17 @@ class IntervalMark:
     low: float
     high: float
     colour: str = ""
-    """That of words if none is given."""
+    """The text colour if empty."""
 
 
 class Beams(Layer):
-    """Upright intervals with a beam at either end, in two strokes, so that they stand out from bar and ground."""
+    """Vertical intervals with caps, outlined to stand out from bar and background."""
 
     def __init__(self, frame: Frame, z: float) -> None:
         super().__init__(frame, z)
         self.intervals: Sequence[IntervalMark] = ()
         self.beam = 5.0
-        """Half of a beam, in pixels."""
+        """Half the width of a cap, in pixels."""
 
     def draw(self, painter: QPainter) -> None:
         colours = self.frame.colours
@@ -212,7 +211,7 @@ class Beams(Layer):
                     painter.drawLine(end - across, end + across)
 
 
-# --- What is chosen ---------------------------------------------------------------------------------------------------
+# --- Chosen points ----------------------------------------------------------------------------------------------------
 class Rings(Layer):
     clipped = False
 
@@ -223,7 +222,7 @@ class Rings(Layer):
 
     def show_rings(self, rings: Sequence[tuple[QPointF, float]], pen: QPen) -> None:
         if (list(rings), pen) != (list(self.rings), self.pen):
-            # Only what was and what will be there is drawn again: what lies beneath may be thousands of points.
+            # Redraw only the old and new rings: thousands of points may lie below.
             self.prepareGeometryChange()
             self.rings, self.pen = rings, pen
             self.update()
@@ -250,7 +249,7 @@ class Badge:
 
 
 class Badges(Layer):
-    """Marks of points, above them and to their right, or on the other side if there is no room."""
+    """Badges of points, at the upper right, or on the other side if space is short."""
 
     clipped = False
 

@@ -1,4 +1,4 @@
-"""A scatter plot in a frame: its front, levels, intervals, points and their names, layer by layer."""
+"""A scatter plot in a frame: front, levels, intervals, points and labels, layer by layer."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.shell.theme import SMALL
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
-"""In heights of the font."""
+"""In font heights."""
 MANY = 400
 _NAMES = 40
 """Maximum number of labelled points."""
 _RIM = 0.5
-"""Pixels by which a point may miss the section."""
+"""Pixels by which a point may lie outside the section."""
 
 
 class ScatterLayers:
-    """Draws one :class:`Scatter`, or a section of it, and says what is where. Places are in pixels of the frame."""
+    """Draws one :class:`Scatter`, or a section of it, and finds points. Positions are pixels of the frame."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.shown = Scatter(Dimension(""), Dimension(""))
         self.wholes = self.shown.scales()
-        """Scales of the X axis and the Y axis, with room for everything."""
+        """Scales of the X axis and the Y axis that show everything."""
         still = StaticLayers(frame, 1)
         self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
         self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
@@ -42,7 +42,7 @@ class ScatterLayers:
         frame.changed.connect(self._locate)
         self.px = self.py = np.empty((0,))
         self.inside = np.empty(0, bool)
-        """Which of them lie in the section."""
+        """Which points lie in the section."""
         self.radius = 0.0
 
     def show(self, shown: Scatter, sections: Sections = EVERYTHING) -> None:
@@ -63,9 +63,9 @@ class ScatterLayers:
         self.frame.set_scales(across, up)
 
     def highlight(self, bright: Collection[int] | None) -> None:
-        """Dim all other points; ``None`` dims none."""
+        """Dim all points but ``bright``; ``None`` dims none."""
         rank = np.zeros(len(self.shown.glyphs), int)
-        # The front lies on top of what it beats, what is chosen on top of all.
+        # Front above dominated points, chosen points above all.
         rank[list(self.shown.front)] = 1
         rank[list(bright or ())] += 2
         self._points.order = np.argsort(rank, kind="stable")
@@ -89,7 +89,7 @@ class ScatterLayers:
             *(Shape(shown.across[list(one), 0], shown.up[list(one), 0], strands) for one in shown.strands),
         ]
 
-    # --- What is where -----------------------------------------------------------------------------------------------
+    # --- Positions ----------------------------------------------------------------------------------------------------
     def _locate(self) -> None:
         shown, area = self.shown, self.frame.area
         self.radius = self.frame.em * (_SMALL_RADIUS if len(shown.glyphs) > MANY else _RADIUS)
@@ -102,7 +102,7 @@ class ScatterLayers:
         return QPointF(self.px[index], self.py[index])
 
     def nearest(self, place: QPointF) -> int | None:
-        """The point at a place, if any; of several at once the uppermost."""
+        """The point at ``place``, if any; the topmost of several."""
         if not len(self.px):
             return None
         far = np.hypot(self.px - place.x(), self.py - place.y())
@@ -117,7 +117,7 @@ class ScatterLayers:
 
     # --- Words -------------------------------------------------------------------------------------------------------
     def _labels(self) -> list[Label]:
-        """Names of levels, and of points where there is room."""
+        """Labels of levels, and of points if they are few."""
         colours, area = self.frame.colours, self.frame.area
         found = [
             Label(
@@ -147,14 +147,14 @@ class ScatterLayers:
         return bool((across & (np.abs(self.py - middle.y()) < spot.height() / 2 + room)).any())
 
     def _steps(self) -> list[QRectF]:
-        """The front's line, piece by piece."""
+        """Rectangles along the front's line."""
         edge, _ = self.shown.edge(self.frame.across, self.frame.up)
         corners = [self.frame.place(x, y) for x, y in edge]
         return [QRectF(one, other).normalized() for one, other in itertools.pairwise(corners)]
 
 
 def _along(area: QRectF, at: float, level: bool, size: QSizeF) -> Iterable[QRectF]:
-    """Places for words along a line through the whole area."""
+    """Positions for a label along a line through the whole area."""
     width, height = size.width(), size.height()
     if level:
         lefts: Iterable[float] = np.arange(area.right() - width - 2, area.left(), -width / 2).tolist()

@@ -1,4 +1,4 @@
-"""A sheet of paper: title, charts, legend, rows and lines beneath each other, as SVG or PNG."""
+"""A sheet of paper: title, charts, legend, rows and text lines below each other, as SVG or PNG."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from paretone_app.plotting.points import paint_glyph
 from paretone_app.shell.colours import LIGHT, Colours
 
 _TITLE, _PLAIN, _FINE = 17, 14, 12
-"""Pixels of the fonts' sizes."""
+"""Font sizes in pixels."""
 _LINE = 1.5
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignVCenter
 
 
 class Sheet:
-    """Filled from above; it becomes as high as what is on it."""
+    """Filled from the top; its height follows its contents."""
 
     def __init__(self, width: int, colours: Colours, font: QFont, margin: int = 16) -> None:
         self.width, self.colours, self.margin = width, colours, margin
@@ -52,7 +52,7 @@ class Sheet:
         self._y += 0.3 * _TITLE
 
     def charts(self, charts: Sequence[Chart], height: int) -> None:
-        """Charts in a row; drawn at once and deleted with the sheet."""
+        """Charts in a row; laid out at once and deleted with the sheet."""
         width = (self._room - (len(charts) - 1) * self.margin) / len(charts)
         for number, chart in enumerate(charts):
             where = QRectF(self.margin + number * (width + self.margin), self._y, width, height)
@@ -78,7 +78,7 @@ class Sheet:
         self._text(text, self.letters(_FINE, bold=True), colour)
 
     def row(self, cells: Sequence[str], shares: Sequence[float], colour: str, bold: bool = False) -> None:
-        """A row of a table: the first and last column begin on the left, the others end on the right."""
+        """A table row: first and last column left-aligned, the others right-aligned."""
         x, font, height = float(self.margin), self.letters(_FINE, bold), _LINE * _FINE
         for number, (text, share) in enumerate(zip(cells, shares, strict=True)):
             outer = number in (0, len(cells) - 1)
@@ -89,13 +89,13 @@ class Sheet:
         self._y += height
 
     def line(self, text: str) -> None:
-        """A small line, cut off where the sheet ends."""
+        """A small line, elided at the edge."""
         font = self.letters(_FINE)
         shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, self._room)
         self._text(shown, font, self.colours.muted)
 
     def paragraph(self, text: str) -> None:
-        """Small lines, as many as are needed."""
+        """Small text, wrapped."""
         text = " ".join(text.split())
         font, flags = self.letters(_FINE), _LEFT | Qt.TextFlag.TextWordWrap
         room = QRectF(self.margin, self._y, self._room, 10000)
@@ -116,7 +116,7 @@ class Sheet:
 
         self._parts.append(paint)
 
-    # --- As files ----------------------------------------------------------------------------------------------------
+    # --- Files --------------------------------------------------------------------------------------------------------
     @property
     def size(self) -> QSize:
         return QSize(self.width, math.ceil(self._y + self.margin))
@@ -136,7 +136,7 @@ class Sheet:
         return self._finished(files.png(self.size, self.paint))
 
     def _finished(self, content: bytes) -> bytes:
-        # Here and now: left to Python's collector, they might be deleted on another thread.
+        # At once: Python's collector might delete them on another thread.
         for chart in self._charts:
             chart.hide()
             chart.deleteLater()
@@ -153,12 +153,12 @@ def _paint_glyph(glyph: Glyph, place: QPointF, colours: Colours, painter: QPaint
 
 
 PANEL_SIZE = QSize(460, 330)
-"""Size of one panel, in pixels or SVG's user units."""
+"""Size of one panel, in pixels or SVG user units."""
 
 
 def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
-    """Write ``figure`` as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. Raises :class:`PlainError` for
-    another ending, or when the file cannot be written."""
+    """Write ``figure`` in the format of ``path``'s suffix: ``.svg``, ``.png`` or ``.csv``. Raises
+    :class:`PlainError` for another suffix, or if the file cannot be written."""
     files.write(
         path,
         {
@@ -170,7 +170,7 @@ def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
 
 
 def figure_sheet(figure: Figure, colours: Colours = LIGHT) -> Sheet:
-    """The figure with title and caption."""
+    """The figure with title and caption on a sheet."""
     across = min(figure.across, len(figure.panels))
     canvas = FigureCanvas(colours, on_paper=True)
     canvas.show_figure(figure)

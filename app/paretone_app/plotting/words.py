@@ -1,4 +1,4 @@
-"""Layers of words: labels that keep clear of each other, of points and of lines, and legends."""
+"""Layers of text: labels that avoid each other, points and lines; and legends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entry:
 
 
 class Legend(Layer):
-    """In a line beneath the frame's title, or in a box in a corner of the view."""
+    """Legend in a line below the frame's title, or in a box in a corner of the view."""
 
     clipped = False
 
@@ -35,7 +35,7 @@ class Legend(Layer):
         super().__init__(frame, z)
         self.entries: Sequence[Entry] = ()
         self.corner: tuple[int, int] | None = None
-        """Corner of the view: −1 or 1 for left or right, and for bottom or top."""
+        """Corner of the view: (−1 left or 1 right, −1 bottom or 1 top); ``None`` for a line below the title."""
 
     @property
     def box(self) -> QRectF:
@@ -96,36 +96,36 @@ class Label:
     text: str
     colour: str
     spots: Callable[[QSizeF], Iterable[QRectF]]
-    """For words of this size, in pixels."""
+    """Candidate positions for a label of this size, in pixels."""
     always: bool = False
-    """Whether they are drawn at the first place if none is free; else they are left out."""
+    """Whether to use the first position if none is free; otherwise the label is omitted."""
     ground: bool = False
-    """Whether they have an opaque ground over lines."""
+    """Whether it has an opaque background."""
     leader: QPointF | None = None
     """Target of the line from a distant label."""
     angle: float = 0.0
-    """Turned around the middle of the first place."""
+    """Rotation about the centre of the position, in degrees."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", localised(self.text))
 
 
 class Labels(Layer):
-    """Labels that keep clear of each other, of points and of lines. They are placed when drawn: a frame may change
-    several times before."""
+    """Labels that avoid each other, points and lines. Placed when drawn, because a frame may change several times
+    before."""
 
     clipped = False
 
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, share: float = 1.0) -> None:
-        """``share``: of the frame's font."""
+        """``share``: font size relative to the frame's font."""
         super().__init__(frame, z, still)
         self._share = share
         self.labels: Callable[[], Iterable[Label]] = tuple
-        """Source of the labels, called each time the frame changes."""
+        """Source of the labels, called after each change of the frame."""
         self.covers: Callable[[QRectF], bool] = lambda _spot: False
-        """Whether a point lies in a place, be it in part."""
+        """Whether a rectangle overlaps a point."""
         self.taken: Callable[[], Sequence[QRectF]] = tuple
-        """Other occupied places."""
+        """Other occupied rectangles."""
         self._placed: list[tuple[Label, QRectF]] | None = None
 
     def redraw(self) -> None:
@@ -183,7 +183,7 @@ class Labels(Layer):
 
 
 def next_to(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Iterable[QRectF]:
-    """Places for words next to a point, the best places first; ``far``: also where a line has to lead to them."""
+    """Positions for a label next to a point, best first; ``far``: also positions that need a leader line."""
     width, height = size.width(), size.height()
     middle = place.y() - height / 2
     sides = place.x() + away, place.x() - away - width

@@ -1,2 +1,1 @@
-"""What was made and measured: takes, studies and listening tests, each read once. Nothing else in the window knows that
-these are files."""
+"""Results: takes, studies and listening tests, each read once. The rest of the window knows nothing of the files."""

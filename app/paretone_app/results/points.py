@@ -1,5 +1,5 @@
-"""Points of the trade-off view: takes of the library, settings of studies, published results, each with its figures.
-Free of Qt and of torch."""
+"""Points of the trade-off view, with their figures: takes of the library, settings of studies, published results. No
+Qt, no torch."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from paretone_app.state.differences import label_of, technique_text
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
-"""The source of all takes of the library."""
+"""Source of all takes of the library."""
 LISTENING = "listening:"
-"""Prefix of listening scores among the figures; the method follows."""
+"""Prefix of the names of listening scores; the method follows."""
 _NO_FIGURES: Mapping[str, Estimate] = {}
 
 
 @dataclass(frozen=True)
 class Sound:
-    """One take of a point, by what distinguishes it from the others."""
+    """One take of a point, with the properties that distinguish it from the others."""
 
     take: str
     text: str
@@ -43,14 +43,14 @@ class Sound:
 
     @property
     def spoken(self) -> tuple[str, str, int]:
-        """Equal for takes of all points that say the same."""
+        """Equal for takes of any point with the same text, voice and seed."""
         return self.text, self.voice, self.seed
 
 
 @dataclass(frozen=True)
 class Point:
     key: str
-    """Identifier: the id of a take, or folder and setting of a study's point."""
+    """Id of a take, or folder and setting of a study's point."""
     kind: str
     """``TAKE``, ``STUDY`` or ``PUBLISHED``."""
     title: str
@@ -58,26 +58,25 @@ class Point:
     """``TAKES``, the study's title, or the paper."""
     model: str
     techniques: tuple[str, ...]
-    """By name; that which it is drawn as comes first."""
+    """By name; the first determines the symbol."""
     figures: Mapping[str, Estimate] = field(repr=False, compare=False)
-    """By the name of the metric, or of the listening score."""
+    """By name of the metric or listening score."""
     baseline: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
-    """The figures of its baseline; empty if there is none."""
+    """The baseline's figures; empty without one."""
     setting: Setting | None = None
-    """As it was made: a study's is without seed and artefacts. ``None`` for published results."""
+    """The setting used; for studies without seed and artefacts. ``None`` for published results."""
     sounds: tuple[Sound, ...] = field(default=(), repr=False)
     folder: Path | None = None
-    """The study's, for points of one."""
+    """The study's folder."""
     machines: tuple[str, ...] = ()
     finished: int = 0
-    """Takes that it is from, all rounds."""
+    """Number of its takes, all rounds."""
     busy: int = 0
-    """Those of them during which the machine was busy with other things."""
+    """Number of its takes made while other programs kept the machine busy."""
     remarks: tuple[str, ...] = ()
-    """Further information, as lines."""
+    """Further information, in lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
-    """By the name of the metric: the same judge's score of the reference speech, below which settings cannot be told
-    apart."""
+    """By metric: the same judge's score of the reference speech, below which settings cannot be distinguished."""
 
     @property
     def published(self) -> bool:
@@ -94,31 +93,31 @@ class Point:
 
     @property
     def haystack(self) -> str:
-        """Text that is searched for words."""
+        """Text for the search."""
         texts = dict.fromkeys(one.text for one in self.sounds)
         return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
 
 
 @lru_cache(maxsize=65_536)
 def candidate_key(setting: Setting) -> str:
-    """The key of ``setting`` in a study."""
+    """Key of ``setting`` in a study."""
     return setting.bare.fingerprint
 
 
 def brief(title: str) -> str:
-    """A title without its part in brackets."""
+    """A title without its bracketed part."""
     return re.sub(r" \([^)]*\)", "", title)
 
 
 def technique_title(name: str) -> str:
-    """A technique's short title; its name if there is none such any more."""
+    """A technique's short title; its name if it no longer exists."""
     found = find(name)
     return brief(found.title) if found is not None else name
 
 
 # --- Listening scores -------------------------------------------------------------------------------------------------
 class Scores:
-    """Listening scores by the setting that they are of; of several in one method the one from most answers counts."""
+    """Listening scores by setting; of several with one method, the score with most answers counts."""
 
     def __init__(self, scores: Sequence[ListeningScore] = ()) -> None:
         self._by_setting: dict[str, dict[str, Estimate]] = {}
@@ -138,11 +137,11 @@ class Scores:
 
 # --- Takes ------------------------------------------------------------------------------------------------------------
 def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
-    """One point for each take of the library. The baseline of one is the take that its fidelity was measured to, else
-    the newest without techniques of the same text, voice, options, seed and weights."""
+    """One point per take of the library. Its baseline is the take its fidelity was measured against, else the newest
+    take without techniques and with the same text, voice, options, seed and weights."""
     figures = {one.id: figures_of(one, scores) for one in takes}
     spoken: dict[tuple[str, str, str, Setting], TakeSummary] = {}
-    for one in takes:  # The newest first.
+    for one in takes:  # Newest first.
         if not one.setting.techniques:
             spoken.setdefault((one.text, one.voice, one.checkpoint, one.setting), one)
     known = {one.id: one for one in takes}
@@ -178,16 +177,16 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Map
 
 
 def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
-    """What was measured of a take, by the names of metrics, and its setting's listening scores."""
+    """Measurements of a take by metric, and listening scores of its setting."""
     found: dict[str, Estimate] = {}
     for metric in METRICS:
         if metric.of is not None and metric.relative and not one.setting.techniques:
-            # A baseline is no distance from itself, as in studies.
+            # A baseline has distance 0 to itself, as in studies.
             found[metric.name] = Estimate(0.0, 0.0, 0.0, 1, 1)
         elif (figure := figure_of(metric, one)) is not None:
             found[metric.name] = figure
     if not one.measurements.seconds:
-        # A take that came from elsewhere without its times.
+        # An imported take without its times.
         for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
             found.pop(name, None)
     return {**found, **scores.of_take(one.setting)}
@@ -202,7 +201,7 @@ def _model_title(model: str) -> str:
 
 # --- Studies ----------------------------------------------------------------------------------------------------------
 def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
-    """One point for each setting of a study; ``machines`` are those of its takes, by its key."""
+    """One point per setting of a study; ``machines`` are those of its takes, by setting key."""
     figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}
     model = _model_title(found.model)
     return tuple(
@@ -241,7 +240,7 @@ def _study_title(one: SettingResult) -> str:
 
 # --- Published results ------------------------------------------------------------------------------------------------
 def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
-    """Points of the papers' results, as ratios without intervals, because the papers give none."""
+    """Points of published results, as ratios without intervals, because the papers give none."""
     found = []
     for place, one in enumerate(results):
         figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}

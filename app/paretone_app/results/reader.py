@@ -1,7 +1,6 @@
-"""The one reader of what was made and measured: takes of the library, open studies, and listening tests.
+"""The only reader of results: takes of the library, open studies, and listening tests.
 
-What reads studies is imported on use: the window is to be there before it.
-"""
+Code for reading studies is imported on use, so that the window appears earlier."""
 
 from __future__ import annotations
 
@@ -31,55 +30,54 @@ if TYPE_CHECKING:
     from paretone_app.results.study import OpenStudy, Pace
 
 _MARKED = 8
-"""Maximum number of marked points with the setting in Setup: those of studies first, then the newest takes."""
+"""Most marked points with the setting in Setup: those of studies first, then the newest takes."""
 _TAKES, _LISTENED = "takes", "listened"
-"""Sources to read, next to the folders of studies."""
+"""Sources besides the folders of studies."""
 _Found = TypeVar("_Found")
 _Load = Callable[[str], tuple[np.ndarray, int]]
-"""Gives samples and rate of a take by its id, in any thread. Raises :class:`PlainError` when it cannot be read."""
+"""Returns samples and rate of a take by id, in any thread. Raises :class:`PlainError` if it cannot be read."""
 
 
 class Results(QObject):
-    """Reads in one thread, each source again after it has changed. Points are worked out only while somebody sees
-    them."""
+    """Reads in one thread, each source again after a change. Points are computed only while a view shows them."""
 
     study_changed = Signal(object)
-    """The study in this folder, a :class:`~pathlib.Path`, was opened, read again, or closed: see :attr:`studies`."""
+    """The study in this folder (a :class:`~pathlib.Path`) was opened, read again, or closed: see :attr:`studies`."""
     points_changed = Signal()
-    """There are other points, or staircases have found something else."""
+    """Points or staircase results changed."""
     problem = Signal(str)
-    """What could not be read, as a sentence."""
+    """Failure to read something, as a sentence."""
 
     def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
-        """``folder`` is that of the user's data."""
+        """``folder``: the user's data."""
         super().__init__(parent)
         self._state = state
         self.takes = KeptTakes(open_library(folder / "takes"), self)
         self._trials = folder / trials.FOLDER
         self._background = Background("results", self)
         self._under_way: dict[object, Callable[[], None] | None] = {}
-        """What is being read, and how to read it again if that was asked for meanwhile."""
+        """Reads under way, each with the repeat requested meanwhile."""
         self._watching: list[QWidget] = []
         self._stale: set[str | Path] = {_LISTENED, _TAKES}
-        """Sources of points that have changed."""
+        """Sources of points that changed."""
         self.studies: dict[Path, OpenStudy] = {}
-        """The open ones, by the folders of their results, in the order of opening."""
+        """Open studies by results folder, in the order of opening."""
         self.points: tuple[Point, ...] = ()
-        """All that are known, those of studies first."""
+        """All known points, those of studies first."""
         self.heard: tuple[HeardFrom, ...] = ()
-        """What staircases have found."""
+        """Results of staircases."""
         self.of_take: dict[str, list[str]] = {}
-        """The keys of the points that each take belongs to, by its id."""
+        """Keys of the points of each take, by take id."""
         self._of_setting: dict[tuple[str, str], list[str]] = {}
-        """The keys of the points of each setting: by what studies know it as, and the fingerprint of its strategy
-        table; those of studies first."""
+        """Keys of the points of each setting (key in studies, fingerprint of its strategy table); those of studies
+        first."""
         self._of_takes: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()
         """Ids of the library's takes that are points."""
         self._said: dict[tuple[str, tuple[str, str, int]], Sound] | None = None
-        """What the library's takes say, by setting; ``None`` until it is asked for."""
+        """The library's takes by setting and content; ``None`` until needed."""
         self._scores: Scores | None = None
-        """Known to the thread only."""
+        """Used by the worker thread only."""
         self.takes.changed.connect(self._takes_changed)
 
     def shut_down(self) -> None:
@@ -90,13 +88,13 @@ class Results(QObject):
     def library(self) -> Library:
         return self.takes.library
 
-    # --- When something is read ---------------------------------------------------------------------------------------
+    # --- Reading ------------------------------------------------------------------------------------------------------
     @property
     def busy(self) -> bool:
         return bool(self._under_way)
 
     def watch(self, panel: QWidget, shown: Any) -> None:
-        """Keep points up to date while ``panel`` is seen, which the signal ``shown`` says."""
+        """Keep points up to date while ``panel`` is visible; ``shown`` is its signal."""
         self._watching.append(panel)
         shown.connect(self.read)
 
@@ -106,11 +104,11 @@ class Results(QObject):
 
     @Slot()
     def read(self) -> None:
-        """Work out the points of what has changed, if anybody sees them."""
+        """Compute the points of changed sources, if a view shows them."""
         if not self._is_seen:
             return
         stale, self._stale = self._stale, set()
-        for what in sorted(stale, key=lambda one: one != _LISTENED):  # Points have scores.
+        for what in sorted(stale, key=lambda one: one != _LISTENED):  # Points need scores.
             if what == _LISTENED:
                 self._run(what, self._listened, self._take_heard)
             elif what == _TAKES:
@@ -120,7 +118,7 @@ class Results(QObject):
 
     @Slot()
     def read_listened(self) -> None:
-        """A listening test has ended: read its results, on which points depend."""
+        """Read the results of listening tests after one has ended; points depend on them."""
         self._stale |= {_LISTENED, _TAKES, *self.studies}
         self.read()
 
@@ -130,7 +128,7 @@ class Results(QObject):
         self.read()
 
     def _run(self, what: object, work: Callable[[], Any], take: Callable[[Any], object]) -> None:
-        """What is asked for again while it is read is read once more afterwards, however often it was."""
+        """Run ``work`` in the worker. Requests during a read of the same source cause one repeat."""
         if what in self._under_way:
             self._under_way[what] = partial(self._run, what, work, take)
             return
@@ -150,8 +148,7 @@ class Results(QObject):
 
     # --- Studies ------------------------------------------------------------------------------------------------------
     def open(self, place: Path, then: Callable[[OpenStudy], object] = lambda study: None) -> None:
-        """Open the study that the file ``place`` describes, or whose results are in the folder ``place``, and do
-        ``then`` with it."""
+        """Open the study with the file ``place`` or the results folder ``place``, then call ``then`` with it."""
         from paretone_app.results.study import read_study_at
 
         place = Path(place).expanduser().resolve()
@@ -170,7 +167,7 @@ class Results(QObject):
         then(study)
 
     def read_study(self, folder: Path) -> None:
-        """Read a study again; nothing happens if it is not open."""
+        """Read a study again; ignored if it is not open."""
         from paretone_app.results.study import read_study
 
         study = self.studies.get(folder)
@@ -187,7 +184,7 @@ class Results(QObject):
                 self._arrange()
 
     def set_aside(self, folder: Path) -> Path:
-        """Move the damaged results of a study away, so that it can be run again; gives their place. Raises
+        """Move the damaged results of a study away, so that it can run again; returns the backup. Raises
         :class:`PlainError`."""
         from paretone.studies.running import set_aside
 
@@ -196,13 +193,13 @@ class Results(QObject):
         return backup
 
     def write_report(self, folder: Path, written: Callable[[Path | BaseException], object]) -> None:
-        """Write the report of the study in ``folder``; ``written`` is given its page."""
+        """Write the report of the study in ``folder``; ``written`` receives its page."""
         from paretone_app.results.study import report
 
         self.run(lambda: report(folder, self._trials), written)
 
     def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Do ``work`` in the thread, after what is being read; ``done`` gets the result."""
+        """Run ``work`` in the worker thread, after pending reads; ``done`` receives the result."""
         self._background.run(work, done)
 
     @property
@@ -211,7 +208,7 @@ class Results(QObject):
         return {folder: one.results for folder, one in self.studies.items() if one.results is not None}
 
     def pace(self) -> Pace:
-        """Speed of models in stored takes and in those of open studies."""
+        """Speed of models, from stored takes and open studies."""
         from paretone.studies.results import pace as seconds_per_character
 
         takes, studies = self.takes.finished, tuple(self.studies.values())
@@ -231,7 +228,7 @@ class Results(QObject):
         if study.results is not None and study.parts is None:
             self._stale.add(study.folder)
         if study.parts is None and (study.results is not None or study.folder_problem):
-            # Its points stay as they were until somebody sees them, and they can be read.
+            # Keep its former points until a view shows them and they can be read.
             study = replace(study, takes=study.takes or before.takes, parts=before.parts)
         self.studies[study.folder] = study
         self.study_changed.emit(study.folder)
@@ -250,8 +247,8 @@ class Results(QObject):
         return trials.read(self._trials)
 
     def _listened(self) -> tuple[HeardFrom, ...]:
-        """In the thread: read what listening tests found. The lab says what is wrong with its records; what was
-        measured is there without them."""
+        """In the worker: read the results of listening tests. Damaged records are reported by the lab; points do
+        without them."""
         from paretone.listening import results
         from paretone_app.results.points import Scores
 
@@ -263,7 +260,7 @@ class Results(QObject):
             return ()
 
     def _known_scores(self, whole: bool) -> Scores | None:
-        """In the thread: the scores of points; ``None`` if points are not wanted, see ``whole``."""
+        """In the worker: the scores for points; ``None`` unless ``whole``."""
         if whole and self._scores is None:
             self._listened()
         return self._scores if whole else None
@@ -275,7 +272,7 @@ class Results(QObject):
 
     # --- Points -------------------------------------------------------------------------------------------------------
     def _points_of(self, takes: tuple[TakeSummary, ...]) -> tuple[Point, ...]:
-        """In the thread: the points of the library's takes."""
+        """In the worker: the points of the library's takes."""
         from paretone_app.results.points import Scores, take_points
 
         return take_points(takes, self._known_scores(True) or Scores())
@@ -285,7 +282,7 @@ class Results(QObject):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Find all points by take and by setting from now on."""
+        """Rebuild the indices of points by take and by setting."""
         parts = [one.parts for one in self.studies.values() if one.parts is not None]
         self.points = (*(point for one in parts for point in one.points), *self._of_takes)
         self.of_take, self._of_setting = {}, {}
@@ -305,57 +302,56 @@ class Results(QObject):
         return setting.bare.fingerprint, used.artefact if used is not None else ""
 
     def of_setup(self) -> list[str]:
-        """The keys of the points of the setting that is in Setup, its strategy table included: of studies, and the
-        newest takes."""
+        """Keys of the points with the setting in Setup, strategy table included: those of studies, then the newest
+        takes."""
         return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.selection.info is not None else []
 
     def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
-        """The keys of the points of these takes: their own if they are among ``shown``; of those that have none
-        there, those of studies with the same settings."""
+        """Keys of the points of these takes: their own if among ``shown``, otherwise those of studies with the same
+        settings."""
         own = {take for take in takes if take in shown}
         settings = {one.candidate for one in self._of_takes if one.key in takes and one.key not in own}
         known = {key for (setting, _), keys in self._of_setting.items() if setting in settings for key in keys}
         return own | (known - self.taken)
 
     def takes_of(self, points: Iterable[Point]) -> set[str]:
-        """Ids of the library's takes that these points are, and of those made with the settings of studies' points."""
+        """Ids of the library's takes behind these points, and of takes with the settings of study points."""
         points = [one for one in points if not one.published]
         settings = {one.candidate for one in points if one.folder is not None}
         own = {one.key for one in points if one.folder is None}
         return own | {one.key for one in self._of_takes if one.candidate in settings} if settings else own
 
     def sound_of(self, point: Point, spoken: tuple[str, str, int]) -> Sound | None:
-        """The take in which ``point``, or else a take of the library with its setting, says this in this voice with
-        this seed."""
+        """The take of ``point``, or else a library take with its setting, with this text, voice and seed."""
         own = next((one for one in point.sounds if one.spoken == spoken), None)
         if own is not None or point.setting is None:
             return own
         if self._said is None:
             every = ((one.candidate, sound) for one in reversed(self._of_takes) for sound in one.sounds)
-            self._said = {(candidate, sound.spoken): sound for candidate, sound in every}  # The newest counts.
+            self._said = {(candidate, sound.spoken): sound for candidate, sound in every}  # Newest wins.
         return self._said.get((point.candidate, spoken))
 
     # --- Takes --------------------------------------------------------------------------------------------------------
     @property
     def all_takes(self) -> tuple[TakeSummary, ...]:
-        """Finished takes, the library's first, the newest first, then those of open studies whose points are seen."""
+        """Finished takes: the library's, newest first, then those of open studies with visible points."""
         parts = (one.parts for one in self.studies.values() if one.parts is not None)
         return (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
 
     def take_reader(self, take: str) -> Callable[[], Take]:
-        """What reads the take with this id, whole, in any thread. It raises :class:`PlainError` when it cannot be
-        read."""
+        """A function that reads the whole take with this id, in any thread. It raises :class:`PlainError` if that
+        fails."""
         studied = (one for one in self.studies.values() if one.parts is not None and take in one.parts.summaries)
         study = next(studied, None)
         return partial(self.library.load if study is None else study.load, take)
 
     def take_of(self, point: Point, sound: Sound) -> Take:
-        """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
+        """Read one of a point's takes. Raises :class:`PlainError` if that fails."""
         return self.library.load(sound.take) if point.folder is None else self.studies[point.folder].load(sound.take)
 
     def load_audio(self) -> _Load:
-        """What gives samples and rate of the takes that are known now, by their ids, in any thread. It raises
-        :class:`PlainError` when they cannot be read."""
+        """A function for samples and rate of currently known takes by id, in any thread. It raises
+        :class:`PlainError` if a take cannot be read."""
         studies, library = tuple(self.studies.values()), self.library
 
         def load(take: str) -> tuple[np.ndarray, int]:
@@ -368,7 +364,7 @@ class Results(QObject):
 
     # --- Artefacts ----------------------------------------------------------------------------------------------------
     def table_of(self, point: Point) -> Artefact | None:
-        """The strategy table that a point's takes were made with, if it is known."""
+        """The strategy table of a point's takes, if known."""
         if point.setting is None:
             return None
         if point.folder is not None:
@@ -377,7 +373,7 @@ class Results(QObject):
         return self._artefact_of(point.setting)
 
     def _artefact_of(self, setting: Setting) -> Artefact | None:
-        """The artefact that ``setting`` names: one at hand, or one of a study."""
+        """The artefact named by ``setting``: one at hand, or one of a study."""
         found, used = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
         if found is not None or used is None:
             return found
@@ -387,7 +383,7 @@ class Results(QObject):
         return made or next((one for one in tables if one.fingerprint == used.artefact), None)
 
     def _artefact(self, point: Point) -> str:
-        """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
+        """Fingerprint of the strategy table of a point's takes, or ``""``."""
         if point.folder is not None:
             table = self.table_of(point)
             return "" if table is None else table.fingerprint
@@ -395,8 +391,8 @@ class Results(QObject):
         return "" if used is None else used.artefact
 
     def prepared(self, setting: Setting, table: Artefact | None = None) -> tuple[Setting, tuple[Artefact, ...]]:
-        """``setting`` with ``table``, or with the artefact that it names, and that artefact; one that is not at hand
-        any more is not named, so that it is prepared again."""
+        """``setting`` with ``table``, or with the artefact it names, and that artefact. An unavailable artefact is
+        removed from the setting, to be prepared again."""
         entry, found = self._state.artefacts.entry(setting), table or self._artefact_of(setting)
         if entry is None:
             return setting, ()

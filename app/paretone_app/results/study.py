@@ -1,7 +1,6 @@
-"""An open study: the plan in its file, the results in its folder, and problems of both.
+"""An open study: the plan in its file, the results in its folder, and the problems of both.
 
-Reading is too slow for the window's thread: call :func:`read_study` in another one.
-"""
+Reading is too slow for the window's thread: call :func:`read_study` in a worker."""
 
 from __future__ import annotations
 
@@ -48,22 +47,22 @@ class Row:
     key: str
     title: str
     setting: Setting | None
-    """``None`` for reference speech, which is no setting."""
+    """``None`` for reference speech."""
     baseline: bool
     finished: int
     total: int | None
-    """``None`` for a setting that the study's file no longer asks for."""
+    """``None`` for a setting no longer in the study's file."""
     figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     problem: str = ""
     answer: bool = False
     """Whether the search chose it."""
     busy: int = 0
-    """Finished takes during which the machine was busy with other things."""
+    """Finished takes made while other programs kept the machine busy."""
 
 
 @dataclass(frozen=True)
 class FailedTake:
-    """One take that could not be made, or all of a setting's."""
+    """A failed take, or all takes of a setting."""
 
     setting: str
     text: str
@@ -74,38 +73,38 @@ class FailedTake:
 
 @dataclass(frozen=True)
 class OpenStudy:
-    """A study as it was when it was last read."""
+    """A study as last read."""
 
     folder: Path
     file: Path
-    """File that describes it; may be missing."""
+    """Its definition; may be missing."""
     study: Study | None = field(default=None, repr=False)
-    """As its file says now."""
+    """From the current file."""
     results: Results | None = field(default=None, repr=False)
-    """As far as it has been run."""
+    """Results so far."""
     file_problem: str = ""
-    """Why it cannot be run, as a sentence, or ``""``."""
+    """Why it cannot run, as a sentence, or ``""``."""
     folder_problem: str = ""
-    """Why its results cannot be read or added to, as a sentence, or ``""``."""
+    """Why its results cannot be read or extended, as a sentence, or ``""``."""
     damaged: bool = False
-    """Whether its results are damaged, and can be set aside."""
+    """Whether its results are damaged and can be set aside."""
     rows: tuple[Row, ...] = field(default=(), repr=False)
-    """All settings: those in the folder, then those that the file adds."""
+    """All settings: those in the folder, then new ones in the file."""
     failures: tuple[FailedTake, ...] = field(default=(), repr=False)
     findings: tuple[str, ...] = ()
     """Findings of search and judges, in sentences."""
     left: int = 0
-    """Takes to be made, those of a search included."""
+    """Remaining takes, including those of a search."""
     seconds: float | None = None
-    """Estimated time of the remaining takes; ``None`` if unknown."""
+    """Estimated seconds for the remaining takes; ``None`` if unknown."""
     lost_folder: str = ""
-    """The model's folder that the study names, if it is gone."""
+    """The model folder named by the study, if it no longer exists."""
     takes: Mapping[str, StoredTake] = field(default_factory=dict, repr=False)
-    """Those that can be heard, by their ids."""
+    """Playable takes by id."""
     parts: StudyParts | None = field(default=None, repr=False)
-    """Its points and takes one by one; ``None`` while nobody shows them."""
+    """Its points and takes; ``None`` while no view shows them."""
 
-    # --- What it is ---------------------------------------------------------------------------------------------------
+    # --- Properties ---------------------------------------------------------------------------------------------------
     @property
     def title(self) -> str:
         known = self.study or self.results
@@ -122,31 +121,30 @@ class OpenStudy:
 
     @property
     def reference(self) -> Row | None:
-        """The judges' scores of the reference speech, shown with the settings; ``None`` without any."""
+        """Judges' scores of the reference speech, shown with the settings; ``None`` if there are none."""
         references = self.results.references if self.results is not None else {}
         return Row("", REFERENCE, None, False, 0, None, references) if references else None
 
     @property
     def definition(self) -> str:
-        """The study's file as text, or what the folder remembers of it."""
+        """The study's file as text, or its copy in the results."""
         known = self.study.definition if self.study else self.results.definition if self.results else {}
         return written(known, self.file.name) if known else ""
 
     @property
     def measured(self) -> Iterator[tuple[Setting, str, Measurements]]:
-        """Its takes, as :func:`paretone.studies.results.pace` has them."""
+        """Its takes in the form for :func:`paretone.studies.results.pace`."""
         settings = {one.key: one.setting for one in self.rows if one.setting is not None}
         return ((settings[one.cell.setting], one.text, one.measurements) for one in self.takes.values())
 
-    # --- Its takes ----------------------------------------------------------------------------------------------------
+    # --- Takes --------------------------------------------------------------------------------------------------------
     def load_audio(self, take: str) -> tuple[np.ndarray, int]:
-        """Samples, float32, (n,), and rate of the take ``take``. Raises :class:`paretone.errors.StudyError`."""
+        """Samples float32 (n,) and rate of the take ``take``. Raises :class:`paretone.errors.StudyError`."""
         with Store(self.folder, read_only=True) as store:
             return store.audio(take), self.takes[take].sample_rate
 
     def load(self, take: str) -> Take:
-        """The take with the id ``take``, whole, as the library keeps takes. Raises
-        :class:`paretone.errors.StudyError`."""
+        """The whole take with the id ``take``, in the library's form. Raises :class:`paretone.errors.StudyError`."""
         assert self.parts is not None, "it is heard by its points"
         summary = self.parts.summaries[take]
         values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
@@ -154,8 +152,7 @@ class OpenStudy:
             return Take(**values, samples=store.audio(take), trace=Trace(decoding=store.decoding(take)))
 
     def load_table(self, key: str) -> Artefact | None:
-        """The artefact that was prepared for the setting with this key. Raises
-        :class:`paretone.errors.StudyError`."""
+        """The artefact prepared for the setting with this key. Raises :class:`paretone.errors.StudyError`."""
         if self.parts is not None:
             return self.parts.tables.get(key)
         with Store(self.folder, read_only=True) as store:
@@ -166,18 +163,18 @@ class OpenStudy:
 class StudyParts:
     points: tuple[Point, ...]
     summaries: Mapping[str, TakeSummary]
-    """Its takes as the library knows its own, by their ids."""
+    """Summaries of its takes in the library's form, by id."""
     tables: Mapping[str, Artefact]
-    """Artefacts, by the keys of the settings that they were prepared for."""
+    """Artefacts by key of their setting."""
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 Pace = Callable[[str], float | None]
-"""Gives a model's seconds per character of text; see :mod:`paretone.studies.results`."""
+"""Seconds per character of text for a model; see :mod:`paretone.studies.results`."""
 
 
 def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores: Scores | None = None) -> OpenStudy:
-    """The study that ``file`` describes, with results in ``folder``; with ``scores``, its parts as well."""
+    """The study in ``file``, with results in ``folder``; ``scores`` adds its parts."""
     study, file_problem = None, ""
     try:
         study = definition.read(file)
@@ -223,8 +220,7 @@ def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores
 
 
 def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> OpenStudy:
-    """The study at ``place``, its file or the folder of its results. Raises :class:`StudyError` for a folder without
-    any."""
+    """The study at ``place``, a file or a results folder. Raises :class:`StudyError` for a folder without results."""
     if not place.is_dir():
         return read_study(results_folder(place), place, pace, scores)
     if not (place / DATABASE).exists():
@@ -234,12 +230,12 @@ def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> Open
         with Store(place, read_only=True) as store:
             file = Path(store.about().get("file") or file)
     except PlainError:
-        pass  # The view that shows it names the fault.
+        pass  # The view reports the fault.
     return read_study(place, file, pace, scores)
 
 
 def report(study: Path, trials: Path) -> Path:
-    """The page of a report on the study in this folder, with what listeners in ``trials`` said of its takes. Raises
+    """Write a report on the study in this folder, with listeners' answers from ``trials``; returns its page. Raises
     :class:`StudyError`."""
     place = study / "report"
     try:
@@ -249,7 +245,7 @@ def report(study: Path, trials: Path) -> Path:
     return write_report(read(study), place, listened(trials))[0]
 
 
-# --- Its parts --------------------------------------------------------------------------------------------------------
+# --- Parts ------------------------------------------------------------------------------------------------------------
 def _parts(
     found: Results,
     stored: tuple[StoredTake, ...],
@@ -293,14 +289,14 @@ def _parts(
 
 
 def _as_made(setting: Setting, table: Artefact | None) -> Setting:
-    """``setting`` with the artefact that its takes were made with."""
+    """``setting`` with the artefact of its takes."""
     used = prepared_entry(setting)
     if used is None or table is None or used.artefact:
         return setting
     return setting.with_technique(replace(used, artefact=table.fingerprint))
 
 
-# --- Its summary ------------------------------------------------------------------------------------------------------
+# --- Summary ----------------------------------------------------------------------------------------------------------
 def _lost_folder(file: Path, results: Results | None) -> str:
     try:
         values = definition.values(file)

@@ -1,5 +1,4 @@
-"""The take library as the window has it: there is always one, what is known of its takes is in memory, and one that is
-damaged can be replaced."""
+"""The take library in the window: always available, with its summaries in memory; a damaged one can be replaced."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from paretone.setting.take import Measurements, Take
 
 
 class KeptTakes(QObject):
-    """The takes of the library. All that changes them goes through here, so the library is not read again for that."""
+    """The takes of the library. All changes go through here, so the library need not be read again."""
 
     changed = Signal()
-    """Takes have come or gone, or something else is known of one: see :attr:`all`."""
+    """Takes were added, removed or changed: see :attr:`all`."""
     problem = Signal(str)
 
     def __init__(self, opened: OpenedLibrary, parent: QObject | None = None) -> None:
@@ -30,8 +29,8 @@ class KeptTakes(QObject):
         """Newest first, unfinished ones included."""
         self.opened = opened
         self._audio = KeptAudio(opened.library.folder)
-        """Of takes that were deleted."""
-        with suppress(PlainError):  # The window says what is wrong with its library.
+        """Audio of deleted takes."""
+        with suppress(PlainError):  # The window reports the library's problem.
             self.all = opened.library.summaries()
 
     @property
@@ -40,7 +39,7 @@ class KeptTakes(QObject):
 
     @property
     def finished(self) -> tuple[TakeSummary, ...]:
-        """Those that no passage is missing of."""
+        """Takes with all passages."""
         return tuple(one for one in self.all if not one.unfinished)
 
     def read(self) -> None:
@@ -56,20 +55,20 @@ class KeptTakes(QObject):
     def _replace(self, take: TakeSummary) -> None:
         self._put(take if one.id == take.id else one for one in self.all)
 
-    # --- Changing it --------------------------------------------------------------------------------------------------
-    # These raise :class:`PlainError` if the library cannot be written.
+    # --- Changes ------------------------------------------------------------------------------------------------------
+    # These raise :class:`PlainError` if the library is not writable.
     def add(self, take: Take) -> TakeSummary:
         kept = self.library.add(take)
         self._put((kept, *self.all))
         return kept
 
     def measure(self, take: str, figures: Mapping[str, float]) -> None:
-        """Keep further ``figures`` of a take, by its id; nothing is kept of one that was deleted."""
+        """Store further ``figures`` of a take; ignored if it was deleted."""
         if take in self.library:
             self._replace(self.library.measure(take, figures))
 
     def repeat(self, take: str, runs: Sequence[Measurements]) -> None:
-        """Keep the measurements of a take that was timed again; nothing is kept of one that was deleted."""
+        """Store the measurements of a take timed again; ignored if it was deleted."""
         if take in self.library:
             self._replace(self.library.repeat(take, runs))
 
@@ -84,8 +83,8 @@ class KeptTakes(QObject):
             self._put(replace(one, starred=on) if one.id in done else one for one in self.all)
 
     def delete(self, takes: Collection[str]) -> DeletedTakes:
-        """Delete these takes, audio included; gives those that can come back, as long as somebody holds them. One whose
-        audio cannot be read cannot."""
+        """Delete takes with their audio. The returned object can restore them while it lives, except those with
+        unreadable audio."""
         deleted = DeletedTakes(self._audio)
         try:
             for one in takes:
@@ -117,13 +116,13 @@ class KeptTakes(QObject):
         if len(left) < len(self.all):
             self._put(left)
 
-    # --- Another library ----------------------------------------------------------------------------------------------
+    # --- Other libraries ----------------------------------------------------------------------------------------------
     def move(self, folder: Path) -> None:
-        """Keep takes in ``folder`` from now on. Raises :class:`PlainError` if that cannot be used."""
+        """Keep takes in ``folder`` from now on. Raises :class:`PlainError` if it is not usable."""
         self._use(moved(self.opened, folder))
 
     def replace_damaged(self) -> None:
-        """Set the damaged library aside and have an empty one; see :func:`replace_damaged`."""
+        """Set the damaged library aside and use an empty one; see :func:`replace_damaged`."""
         self._use(replace_damaged(self.opened))
 
     def _use(self, opened: OpenedLibrary) -> None:
@@ -133,18 +132,18 @@ class KeptTakes(QObject):
 
 @dataclass(frozen=True)
 class OpenedLibrary:
-    """The library to use, what is wrong with it, and what could be set aside to mend that."""
+    """The library in use, its problem, and the damaged library it replaces."""
 
     library: Library
     problem: str = ""
     damaged: Path | None = None
-    """The folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
+    """Folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
     temporary: bool = False
-    """Whether takes are kept for this session only."""
+    """Whether takes are kept only for this session."""
 
 
 def open_library(folder: Path) -> OpenedLibrary:
-    """The take library in ``folder``, or one for this session only if that cannot be opened."""
+    """The take library in ``folder``, or a temporary one if that cannot be opened."""
     try:
         library = Library(folder)
     except (PlainError, OSError) as error:
@@ -161,8 +160,8 @@ def open_library(folder: Path) -> OpenedLibrary:
 
 
 def moved(opened: OpenedLibrary, folder: Path) -> OpenedLibrary:
-    """The take library in ``folder``, with the takes that were kept for this session only. Raises
-    :class:`PlainError` if it cannot be used, and leaves ``opened`` as it is."""
+    """The take library in ``folder``, with the takes of a temporary one added. Raises :class:`PlainError` if it is
+    not usable, leaving ``opened`` unchanged."""
     library = Library(folder)
     if library.damage:
         library.close()
@@ -183,10 +182,9 @@ def _add_all(library: Library, others: Library) -> None:
 
 
 def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
-    """Set the damaged library aside and open an empty one, with the takes that were kept elsewhere meanwhile.
+    """Set the damaged library aside and open an empty one, with the takes of a temporary library added.
 
-    ``problem`` of what comes back says where the damaged one is, or why it could not be set aside.
-    """
+    The result's ``problem`` gives the place of the damaged library, or why it could not be set aside."""
     folder, meanwhile = opened.damaged, opened.library
     assert folder is not None
     elsewhere = meanwhile.folder != folder

@@ -1,7 +1,7 @@
-"""The window's actions: what each says, does, and why it cannot be done now.
+"""The window's actions: text, function, and the reason why each is disabled.
 
-Those that menus and the palette have are declared here or by features (:mod:`paretone_app.shell.entries`), and
-presenters bind what they do; :meth:`Actions.add` makes those of a panel. Menus, the guide, the tour, *Find* and the
+Actions in the menus and the palette are declared here or by features (:mod:`paretone_app.shell.entries`); presenters
+bind their functions. :meth:`Actions.add` makes the actions of a panel. Menus, the guide, the tour, *Find* and the
 buttons of panels refer to the same objects."""
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paretone_app.widgets.action import Action
 
 
 class Actions(QObject):
-    """The window's actions, as attributes; those that features declare are found by their names."""
+    """The window's actions as attributes; actions of features by name, ``actions[name]``."""
 
     about_to_run = Signal()
-    """An action is about to run: text that is still being typed must be committed first."""
+    """About to run an action: commit text that is still being typed."""
     failed = Signal(str)
-    """The sentence that says why an action could not be done."""
+    """Why an action failed, as a sentence."""
     model_wanted = Signal(str)
     device_wanted = Signal(str)
 
@@ -72,15 +72,15 @@ class Actions(QObject):
         return found
 
     def why_not(self, keys: QKeySequence) -> str:
-        """Why the action with the shortcut ``keys`` cannot be done now, as a sentence; ``""`` if it can, or if there is
-        none."""
+        """Why the action with the shortcut ``keys`` is disabled, as a sentence; ``""`` if it is enabled or does not
+        exist."""
         for action in self._window.actions():
             if isinstance(action, Action) and action.reason and keys in action.shortcuts() and not keys.isEmpty():
                 return action.reason
         return ""
 
     def make(self, text: str, tip: str, shortcut: str = "", checkable: bool = False) -> Action:
-        """An action of the window, which is reached by ``shortcut`` from every panel."""
+        """An action of the window; ``shortcut`` works in every panel."""
         action = Action(text, tip, shortcut, self._window, checkable=checkable, in_menu=True)
         self._window.addAction(action)
         self._made.append(action)
@@ -102,19 +102,19 @@ class Actions(QObject):
         return action
 
     def bind(self, action: Action, do: Callable[[], object], why_not: Callable[[], str] | None = None) -> None:
-        """Connect ``action`` to a function that may raise :class:`PlainError`, which is shown; ``why_not`` says why it
-        cannot be done now, or ``""``."""
+        """Connect ``action`` to ``do``, whose :class:`PlainError` is shown; ``why_not`` gives the reason to disable
+        it, or ``""``."""
         action.triggered.connect(lambda: self.attempt(do))
         if why_not is not None:
             action.explain(why_not)
 
     def refresh(self) -> None:
-        """Enable what can be done; explain why the rest cannot."""
+        """Enable or disable every action, with the reason."""
         for action in self._made:
             action.refresh()
 
     def attempt(self, do: Callable[[], object]) -> None:
-        """Do what the user asked for; a problem that the user can act on is reported by :attr:`failed`."""
+        """Call ``do``; emit its :class:`PlainError` with :attr:`failed`."""
         self.about_to_run.emit()
         try:
             do()
@@ -123,8 +123,8 @@ class Actions(QObject):
 
 
 def undo_action(stack: QUndoStack, title: str, owner: QObject, first: Callable[[], object] = lambda: None) -> Action:
-    """Undoes the last command of ``stack``, whose name follows ``title``; of ``owner``. ``first`` takes over what is
-    still being typed, which is the last command then."""
+    """Undo the last command of ``stack`` and name it after ``title``. ``first`` runs before: it commits text that is
+    still being typed, which is then the last command."""
 
     def run() -> None:
         first()
@@ -144,12 +144,11 @@ def redo_action(stack: QUndoStack, title: str, owner: QObject) -> Action:
 
 
 class _StackAction(Action):
-    """Follows a stack by its own methods alone: Qt drops those connections with the action, and a stack that outlives
-    its window says goodbye to nobody.
+    """Action that follows a stack through its own methods only: Qt drops such connections with the action, even if the
+    stack outlives the window.
 
-    Qt can make such actions (``QUndoStack.createUndoAction``), but Python's wrappers of actions that Qt made were seen
-    to end in long sessions while the actions lived on, and every use of them raised. Those of actions that Python made
-    stay."""
+    ``QUndoStack.createUndoAction`` is not used: in long sessions Python's wrappers of actions made by Qt ended
+    before the actions, and every use raised. Wrappers of actions made by Python last."""
 
     def __init__(
         self, title: str, verb: str, owner: QObject, slot: Callable[[], object], enabled: bool, command: str
@@ -163,7 +162,7 @@ class _StackAction(Action):
         self.triggered.connect(self._run)
 
     def name(self, command: str) -> None:
-        """Says which command it is about; an empty name says none."""
+        """Show the name of the command; ``""`` if the stack is empty."""
         self.setText(f"{self._title}: {command}" if command else self._title)
         self.setToolTip(f"{self._verb.capitalize()}: {command}" if command else f"Nothing to {self._verb}.")
 

@@ -1,5 +1,4 @@
-"""The messages that are shown: cards in the lower right corner, laid over the panels. They never block, never steal the
-focus and move nothing."""
+"""The messages: cards in the lower right corner, over the panels. They never block, take the focus or move anything."""
 
 from __future__ import annotations
 
@@ -17,19 +16,19 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 INFO, WARNING, ERROR = "info", "warning", "error"
 MOST = 3
-"""Messages that are shown at a time; those that must be seen wait for room, the others go."""
+"""Messages shown at a time. More push the passing ones out; lasting ones wait for room."""
 _WIDTH, _LEAST_WIDTH = 34, 18
-"""Width of a card in heights of the font: usually, and in a narrow window."""
+"""Width of a card in font heights: usual, and least."""
 LASTING = {INFO: 8.0, WARNING: 20.0}
-"""Seconds for which a message is shown in addition to the time that reading it takes; errors stay."""
+"""Seconds that a message is shown in addition to its reading time; errors stay."""
 _TICK_MILLISECONDS = 250
 _LETTERS_A_SECOND = 15
-"""Speed of a reader in no hurry."""
+"""Characters per second of a slow reader."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence, or a question with its choices."""
+    """A sentence, or a question with choices."""
 
     sentence: str
     level: str
@@ -40,17 +39,17 @@ class Message:
 
     @property
     def stays(self) -> bool:
-        """Whether it stays until the user dismisses or answers it."""
+        """Until the user dismisses or answers it."""
         return self.at_risk or bool(self.choices) or self.level == ERROR
 
     @property
     def seconds(self) -> float:
-        """How long it is shown, if it does not stay."""
+        """How long it is shown unless it stays."""
         return LASTING[self.level] + len(self.sentence) / _LETTERS_A_SECOND
 
 
 class Card(QFrame):
-    """One message. Escape dismisses the one with the focus."""
+    """One message; Escape dismisses it."""
 
     dismissed = Signal()
     chosen = Signal(str)
@@ -100,7 +99,7 @@ class Card(QFrame):
         return self._text
 
     def fit(self, width: int, most: int) -> int:
-        """Be as high as the wrapped sentence needs, and at most ``most``; the height."""
+        """Fit the height to the wrapped sentence, up to ``most``; returns the height."""
         self.ensurePolished()
         self.setFixedWidth(width)
         inside, margins = self.contentsRect(), self._column.contentsMargins()
@@ -120,7 +119,7 @@ class Card(QFrame):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Escape is the card's before it cancels a job."""
+        """Take Escape before it cancels a job."""
         is_asked = event.type() is QEvent.Type.ShortcutOverride
         if is_asked and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
             event.accept()
@@ -129,21 +128,21 @@ class Card(QFrame):
 
 
 class Banner(QWidget):
-    """The cards, the newest of them nearest the corner. Hidden while there is none."""
+    """The cards, the newest at the bottom; hidden while empty."""
 
     dismissed = Signal(object)
     expired = Signal(object)
     chosen = Signal(object, str)
-    """A :class:`Message` and the answer to it; its card is gone by then."""
+    """The :class:`Message` and the answer; its card is already removed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._room = QRect()
         self._cards: list[Card] = []
         self._before: QWidget | None = None
-        """What had the focus before a card."""
+        """Widget with the focus before a card took it."""
         self._left: dict[Card, float] = {}
-        """Seconds that cards are still shown, if they do not stay."""
+        """Remaining seconds of passing cards."""
         self._clock = QTimer(self, interval=_TICK_MILLISECONDS)
         self._clock.timeout.connect(self._pass_time)
         application = QApplication.instance()
@@ -151,7 +150,7 @@ class Banner(QWidget):
             application.focusChanged.connect(self._note_focus)
         self.hide()
 
-    # --- What is shown -----------------------------------------------------------------------------------------------
+    # --- Content ------------------------------------------------------------------------------------------------------
     @property
     def cards(self) -> tuple[Card, ...]:
         return tuple(one for one in self._cards if not one.isHidden())
@@ -171,12 +170,12 @@ class Banner(QWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether a message is there that stays until the user has seen to it."""
+        """Whether a message needs the user's action."""
         return any(one.message.stays for one in self._cards)
 
-    # --- Coming and going --------------------------------------------------------------------------------------------
+    # --- Showing and removing -----------------------------------------------------------------------------------------
     def show_message(self, message: Message) -> None:
-        """Show ``message`` in front of all others; one with the same sentence goes."""
+        """Show ``message`` on top and remove an earlier one with the same sentence."""
         for one in [one for one in self._cards if one.message.sentence == message.sentence]:
             self._remove(one)
         card = Card(message, self)
@@ -194,22 +193,22 @@ class Banner(QWidget):
 
     @Slot()
     def dismiss(self, card: Card | None = None) -> None:
-        """Take a card away, by default the newest."""
+        """Remove a card, by default the newest."""
         card = card or (self._cards[-1] if self._cards else None)
         if card is not None and card in self._cards:
             self._take_away(card)
             self.dismissed.emit(card.message)
 
     def dismiss_newest(self) -> bool:
-        """Take the newest card away that neither asks something nor says that data are at risk; whether there was
-        one."""
+        """Remove the newest card that neither asks a question nor reports data at risk; returns whether one was
+        removed."""
         told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]
         if told:
             self.dismiss(told[-1])
         return bool(told)
 
     def pass_by(self) -> None:
-        """Take away everything that does not stay."""
+        """Remove all passing messages."""
         for one in [one for one in self._cards if not one.message.stays]:
             self._expire(one)
         self._arrange()
@@ -234,7 +233,7 @@ class Banner(QWidget):
         self._before = before
         if self._cards:
             self._cards[-1].setFocus(Qt.FocusReason.OtherFocusReason)
-            self._before = before  # Not where Qt put it meanwhile.
+            self._before = before  # Qt may have changed it.
         elif self._before is not None and isValid(self._before) and self._before.isVisible():
             self._before.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -249,7 +248,7 @@ class Banner(QWidget):
         card.deleteLater()
 
     def _pass_time(self) -> None:
-        """Time stands still while the user is at a card."""
+        """Count down; pause while the pointer or the focus is on a card."""
         focus = QApplication.focusWidget()
         if not self._left:
             self._clock.stop()
@@ -261,7 +260,7 @@ class Banner(QWidget):
                 self._expire(card)
                 self._arrange()
 
-    # --- Where they are ----------------------------------------------------------------------------------------------
+    # --- Geometry -----------------------------------------------------------------------------------------------------
     def place(self, room: QRect) -> None:
         self._room = room
         self._arrange()

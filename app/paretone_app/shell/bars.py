@@ -29,7 +29,7 @@ _RTF = "Real-time factor: seconds of computing per second of speech; below 1 is 
 
 
 class _Part(build.Yielding):
-    """Of what speaks: as wide as its text where there is room."""
+    """Part of the header: elided if it lacks room."""
 
     def __init__(self, look: str) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _Part(build.Yielding):
 
 
 class Header(QWidget):
-    """Follows the selection and the last synthesis."""
+    """Model, voice, setting, device and real-time factor, from the selection and the last synthesis."""
 
     screen_role = GROUP
 
@@ -49,7 +49,7 @@ class Header(QWidget):
         super().__init__(parent)
         self._state = state
         self._measured: tuple[float, Setting, str] | None = None
-        """The last take's real-time factor, what it was made with, and what it is called."""
+        """Real-time factor, setting and name of the last take."""
         self._estimate: tuple[float, Setting] | None = None
         self.setAccessibleName("What speaks")
         self.model, self.voice, self.setting = _Part("title"), _Part("muted"), _Part("muted")
@@ -96,7 +96,7 @@ class Header(QWidget):
         self._show_factor()
 
     def show_figures(self, on: bool) -> None:
-        """Show the real-time factor, or nothing that could sway a listener."""
+        """Show or hide the real-time factor, which could bias a listener."""
         self.factor.setVisible(on)
 
     def show_telemetry(self, event: Telemetry) -> None:
@@ -108,7 +108,7 @@ class Header(QWidget):
     @Slot(object)
     def _show_take(self, take: Take) -> None:
         if take.unfinished:
-            return  # Its time is that of a part.
+            return  # Partial take, partial time.
         self._measured = take.measurements.real_time_factor, take.setting, label_of(take) or "last take"
         self._estimate = None
         self._show_factor()
@@ -120,7 +120,7 @@ class Header(QWidget):
             self._show_factor()
 
     def _show_factor(self) -> None:
-        """Show the last real-time factor if it is the shown model's; of which setting, if not of the shown one."""
+        """Show the last real-time factor if it belongs to the shown model, and say if it belongs to another setting."""
         chosen = self._state.selection
         shown = (*self._estimate, "running estimate") if self._estimate is not None else self._measured
         if shown is None or chosen.candidate or shown[1].model != chosen.model_id:
@@ -141,7 +141,7 @@ class Header(QWidget):
 
 
 class Rail(QWidget):
-    """A button for each workspace, which does its action; that of the workspace that is shown is checked."""
+    """One button per workspace; the current one is checked."""
 
     screen_role = GROUP
 
@@ -154,7 +154,7 @@ class Rail(QWidget):
         layout.setSpacing(TIGHT)
         em = self.fontMetrics().height()
         for workspace, action in actions.items():
-            # Not its default action, whose tip and icon are the menu's.
+            # Not the button's default action: tip and icon of the action are for the menu.
             button = QToolButton()
             button.setText(workspace.title)
             button.setCheckable(True)
@@ -183,7 +183,7 @@ class Rail(QWidget):
 
 
 class StatusLine(QObject):
-    """Fills the status bar of ``window`` and follows ``jobs``."""
+    """Fills the status bar of ``window`` from ``jobs``."""
 
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
@@ -195,7 +195,7 @@ class StatusLine(QObject):
         self._progress.setFixedWidth(window.fontMetrics().height() * 14)
         self._time_left = QLabel()
         self._at_something = False
-        """Whether what is shown is what a job is at, and no longer holds once there is progress."""
+        """Whether the text is a status of a job, to be replaced at the next progress."""
         self._bar = bar = window.statusBar()
         bar.addWidget(self._status, 1)
         for widget in (self._time_left, self._progress):
@@ -208,7 +208,7 @@ class StatusLine(QObject):
         return self._status.text()
 
     def add(self, widget: QWidget) -> None:
-        """Show ``widget`` at the end of the bar, always."""
+        """Add ``widget`` permanently at the end of the bar."""
         self._bar.addPermanentWidget(widget)
 
     def say(self, text: str) -> None:
@@ -216,7 +216,7 @@ class StatusLine(QObject):
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show how far a running job is; that of one that has ended is passed over."""
+        """Show the progress of a running job; ignore jobs that have ended."""
         job = self._jobs.find(event.job)
         if job is None:
             return
@@ -229,7 +229,7 @@ class StatusLine(QObject):
             self.say(event.text or f"{job.kind.value}…")
 
     def follow(self, event: Event) -> None:
-        """Show what a running job is at before there is any progress, such as compiling for minutes."""
+        """Show the status of a job before its first progress, such as minutes of compiling."""
         job = self._jobs.find(event.job)
         if isinstance(event, EngineStatus) and job is not None:
             self._at_something = True

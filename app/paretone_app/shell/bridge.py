@@ -1,10 +1,8 @@
 """From the engine's thread to Qt's: events become signals.
 
-What begins, ends or cannot be repeated crosses as a queued signal, one by one. Figures that come faster than eyes can
-follow wait in a deque that is drained twelve times a second: the latest figure of each kind wins, reports of
-preparations are all kept. Draining costs 0.6 µs a message against 11 µs for a signal, so a fast engine never floods
-the window.
-"""
+Lifecycle events cross one by one as queued signals. Progress, telemetry and reports wait in a deque that is drained
+twelve times a second: the latest progress and telemetry win, all reports are kept. Draining costs 0.6 µs a message
+against 11 µs for a signal, so a fast engine never floods the window."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ class Bridge(QObject):
     """``post`` may be called from any thread; the signals are emitted on the thread that owns the bridge."""
 
     happened = Signal(object)
-    """A lifecycle :class:`Event`; everything that was posted before it has been emitted by then."""
+    """A lifecycle :class:`Event`, after everything posted before it."""
     telemetry = Signal(object)
     progress = Signal(object)
     reports = Signal(object)
-    """A tuple of every :class:`PreparationReport` since the last emission."""
+    """Tuple of all :class:`PreparationReport` since the last emission."""
 
     _arrived = Signal(object)
     _figures_wait = Signal()
@@ -53,7 +51,7 @@ class Bridge(QObject):
 
     @Slot()
     def drain(self) -> None:
-        """Emit what waits in the deque."""
+        """Emit the waiting events."""
         latest: dict[type[Event], Event] = {}
         reports: list[Event] = []
         while self._figures:
@@ -83,31 +81,30 @@ _Found = TypeVar("_Found")
 
 
 class Background(QObject):
-    """A separate thread. What it does comes back on the thread that owns this object."""
+    """A worker thread whose results arrive on the thread that owns this object."""
 
     _came_back = Signal(object, object)
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
-        """``name`` is the thread's."""
         super().__init__(parent)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         self._ended = False
-        # Queued always: what is done at once shall not come back within :meth:`run`, before what was asked for earlier.
+        # Always queued: a result must not arrive within :meth:`run`, before earlier ones.
         self._came_back.connect(self._hand_over, Qt.ConnectionType.QueuedConnection)
 
     def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Do ``work`` in the thread; ``done`` is given, here, what it returns or the exception that it raises."""
+        """Call ``work`` in the worker, then ``done`` here, with the result or the exception."""
 
         def back(future: Future) -> None:
             if not future.cancelled():
-                with suppress(RuntimeError):  # Its receiver was deleted meanwhile.
+                with suppress(RuntimeError):  # The receiver was deleted.
                     self._came_back.emit(done, future.exception() or future.result())
 
-        with suppress(RuntimeError):  # Nothing begins any more while the window closes.
+        with suppress(RuntimeError):  # The window closes: start nothing.
             self._worker.submit(work).add_done_callback(back)
 
     def shut_down(self, wait: bool = True) -> None:
-        """End the thread; ``wait`` for what it does now. Nothing comes back any more."""
+        """End the thread and drop its results; ``wait`` for the running call."""
         self._ended = True
         self._worker.shutdown(wait=wait, cancel_futures=True)
 

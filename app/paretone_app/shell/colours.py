@@ -62,11 +62,11 @@ DARK = Colours(
 ON_GROUND = "#ffffff"
 """Text on :func:`ground`, in both schemes."""
 _GROUND = 0.16
-"""Luminance: white has a contrast of 5 to it, and each scheme's text, which marks the focus around it, of 3."""
+"""Luminance: contrast 5 to white, and 3 to each scheme's text, which marks the focus around it."""
 
 
 def ground(colour: str) -> str:
-    """The shade of ``colour`` that fills a pressed or leading button."""
+    """The shade of ``colour`` for pressed and primary buttons."""
     channels = [_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5)]
     factor = _GROUND / sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
     return "#" + "".join(f"{round(255 * _encoded(min(1.0, factor * one))):02x}" for one in channels)

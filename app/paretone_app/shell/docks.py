@@ -1,7 +1,6 @@
-"""The docks of one workspace: its default layout, moving and maximising panels, and the layout kept between sessions.
+"""The docks of one workspace: default layout, moving and maximising panels, saved layouts.
 
-A new panel is one more :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there.
-"""
+To add a panel, declare a :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there."""
 
 from __future__ import annotations
 
@@ -16,15 +15,14 @@ from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
 from paretone_app.widgets.layouts import Shrinkable
 
 _NARROW = 70
-"""Heights of the font: in a narrower workspace, what is to the right of the centre is a tab below it."""
+"""Font heights: in a narrower workspace, the panels to the right of the centre become tabs below it."""
 
 
 class Docks(QObject):
-    """The docks of one workspace, in a window of their own inside the application's, each with its panel once that is
-    built."""
+    """The docks of one workspace, in an inner main window; each holds its panel once built."""
 
     front_changed = Signal()
-    """Another panel of the centre may be in front, or panels were shown or hidden."""
+    """The front panel of the centre may have changed, or panels were shown or hidden."""
 
     def __init__(self, host: QMainWindow, workspace: Workspace, places: Sequence[Place]) -> None:
         super().__init__(host)
@@ -34,23 +32,23 @@ class Docks(QObject):
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
         self.family = ""
-        """Family of the models that the shown panels suit; ``""`` before any was used."""
+        """Model family that the shown panels suit; ``""`` before a model is used."""
         self._next_family = ""
-        """Family of the model that was chosen while one panel alone is shown."""
+        """Family of a model chosen while a panel is maximised."""
         self._front = ""
-        """The panel of the centre that was in front last."""
+        """The last front panel of the centre."""
         self._wanted: dict[Region, QDockWidget] = {}
-        """The docks to be in front of their regions, until they were seen there."""
+        """Docks to raise in their regions, until they are in front."""
         host.setDockNestingEnabled(True)
         host.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         host.installEventFilter(self)
         self._looking = QTimer(self, singleShot=True, interval=0)
         self._looking.timeout.connect(self._look)
-        # Plots that come or go within an event that resizes others crash pyqtgraph.
+        # Delayed: plots that appear or vanish during a resize event crash pyqtgraph.
         self._fitting = QTimer(self, singleShot=True, interval=0)
         self._fitting.timeout.connect(self._fit)
         self._wide: tuple[QByteArray, dict[QDockWidget, int]] | None = None
-        """The layout and the widths of the sides before the workspace became narrow."""
+        """Layout and side widths before the workspace became narrow."""
         for place in self.places:
             dock = QDockWidget(place.title, host)
             dock.setObjectName(place.name)
@@ -64,13 +62,13 @@ class Docks(QObject):
             dock.toggleViewAction().triggered.connect(lambda on, one=dock: self._give_room(one) if on else None)
             self._docks[place.name] = dock
         self._kept: dict[QDockWidget, int] = {}
-        """Widths of the sides, as they were laid out or dragged last."""
+        """Widths of the sides, as last laid out or dragged."""
         self.unlock(False)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
         if kind is QEvent.Type.MouseButtonRelease:
-            # Separators between docks are the host's own: where it was clicked, one may have been dragged.
+            # The host handles the separators between docks: one may have been dragged.
             QTimer.singleShot(0, self, self._note_widths)
         elif kind is QEvent.Type.Resize:
             self.keep_sides()
@@ -85,7 +83,7 @@ class Docks(QObject):
         return False
 
     def _leave_out_tab_bars(self) -> None:
-        """Cards stand for the tabs of a gallery, which nobody sees: nor does the focus stop there."""
+        """Keep the focus off the tabs of a gallery, which are hidden."""
         if self.workspace.gallery:
             for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
                 bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -116,11 +114,11 @@ class Docks(QObject):
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
-        """Let the sides be as wide as they were laid out or dragged last, and the centre have the rest: for a window
-        that became wider or narrower, or got new panels."""
+        """Keep the widths of the sides, as last laid out or dragged, and give the centre the rest: after a resize of
+        the window, or after new panels."""
         if not self._kept and self.host.isVisible():
             self._note_widths()
-        # What is in a side may have grown meanwhile: Qt would lay the centre over it.
+        # The contents of a side may have grown: Qt would lay the centre over it.
         sides = {
             dock: max(width, dock.minimumSizeHint().width())
             for dock, width in self._kept.items()
@@ -138,14 +136,14 @@ class Docks(QObject):
 
     @property
     def _folded(self) -> bool:
-        """Whether what belongs to the right of the centre is tabs below it."""
+        """Whether the panels to the right of the centre are tabs below it."""
         right, below = next(self._in(Region.RIGHT), None), next(self._in(Region.BELOW), None)
         return right is not None and below is not None and right in self.host.tabifiedDockWidgets(below)
 
     @Slot()
     def _fit(self) -> None:
-        """Follow a workspace that became narrow, or wide again: what is to the right of the centre becomes tabs below
-        it, and goes back. What is shown, and what the user moved elsewhere, stays so."""
+        """Follow a change of width: in a narrow workspace the panels to the right of the centre become tabs below
+        it, in a wide one they return. Visibility and panels that the user moved stay."""
         right, below = list(self._in(Region.RIGHT)), list(self._in(Region.BELOW))
         moved = any(dock.isFloating() for dock in (*right, *below[:1]))
         if not right or not below or moved or self.alone or self._folded is self._is_narrow:
@@ -155,11 +153,11 @@ class Docks(QObject):
         seen = [dock for dock in self._docks.values() if self.is_seen(dock)]
         if folded:
             self._wide = self.host.saveState(self.version), dict(self._kept)
-            # To one that is shown: Qt forgets the place of a group whose first tab is hidden.
+            # Onto a visible one: Qt forgets the place of a group whose first tab is hidden.
             there = next((dock for dock in below if shown[dock]), below[0])
             for dock in right:
                 self.host.tabifyDockWidget(there, dock)
-            # Narrower, but never wider than the user wants it.
+            # Narrower if needed, but never wider than the user's width.
             share = self._shares[Region.LEFT]
             self._kept = {dock: min(self._kept[dock], share) for dock in self._in(Region.LEFT) if dock in self._kept}
             self._share_height()
@@ -174,14 +172,14 @@ class Docks(QObject):
             self._share_out(self._fronts)
         for dock in sorted(seen, key=lambda one: one not in right):
             self.bring_forward(dock.objectName())
-        # Widths are those before otherwise.
+        # Activate first, or the widths are the old ones.
         layout_now = self.host.layout()
         if layout_now is not None:
             layout_now.activate()
         self.keep_sides()
 
     def _give_room(self, dock: QDockWidget) -> None:
-        """Let ``dock``, which was hidden, have the room of its region: Qt gives none to one that was never shown."""
+        """Give ``dock`` the size of its region: Qt gives none to a dock that was never shown."""
         region = self._region(dock.objectName())
         self._wanted[region] = dock
         _raise(dock)
@@ -209,7 +207,7 @@ class Docks(QObject):
 
     @property
     def _fronts(self) -> dict[Region, QDockWidget]:
-        """The docks that are in front of their regions at first, by region."""
+        """The default front dock of each region."""
         found = {}
         for region in DOCKED:
             first = sorted(self._in(region), key=lambda one: one.objectName() in self._guests)
@@ -222,14 +220,14 @@ class Docks(QObject):
         return {place.name for place in self.places if place.home is not self.workspace}
 
     def put(self, name: str, panel: QWidget) -> None:
-        """Put ``panel`` where nothing, its placeholder or another panel was, which is deleted."""
+        """Put ``panel`` into the dock and delete the widget it replaces."""
         before = self._docks[name].widget()
         self._docks[name].setWidget(panel)
         if before is not None and before is not panel:
             before.deleteLater()
 
     def framed(self, name: str, panel: QWidget) -> QWidget:
-        """``panel`` in what scrolls where there is too little room; the sides scroll by themselves."""
+        """``panel`` in a scroll area, except in the sides, whose panels scroll themselves."""
         region = next(place.region for place in self.places if place.name == name)
         return panel if region in SIDES else Shrinkable(panel)
 
@@ -238,16 +236,15 @@ class Docks(QObject):
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
     def is_seen(self, dock: QDockWidget) -> bool:
-        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region says nothing where
+        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region proves nothing if
         the panel is opaque.)"""
         return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
 
     def is_at_the_right(self, name: str) -> bool:
-        """Whether the panel is to the right of the centre."""
         return self._region(name) is Region.RIGHT
 
     def bring_forward(self, name: str) -> None:
-        """Show the panel in front of the tabs next to it, unless it is closed."""
+        """Show the panel in front of its neighbours' tabs, unless it is closed."""
         region, dock = self._region(name), self._docks[name]
         if region is Region.CENTRE:
             self._front = name
@@ -263,23 +260,22 @@ class Docks(QObject):
         self.bring_forward(name)
 
     def unlock(self, on: bool) -> None:
-        """Show the panels' title bars and tabs, by which they can be moved, floated and closed; or hide them again."""
+        """Show or hide the title bars and tabs, with which panels are moved, floated and closed."""
         for dock in self._docks.values():
-            # None gives the usual title bar back; PySide's declaration leaves that out.
+            # None restores the usual title bar; PySide's declaration omits it.
             dock.setTitleBarWidget(None if on else QWidget(dock))  # type: ignore[arg-type]
-        # The style sheet takes the tabs of a gallery away.
+        # The style sheet hides the tabs of a gallery.
         self.host.setProperty("tabs", "no" if self.workspace.gallery and not on else "yes")
         for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.style().unpolish(bar)
             bar.style().polish(bar)
-            QApplication.sendEvent(bar, QEvent(QEvent.Type.StyleChange))  # It keeps its size otherwise.
+            QApplication.sendEvent(bar, QEvent(QEvent.Type.StyleChange))  # Update its size.
             bar.updateGeometry()
 
     def suit(self, family: str) -> None:
-        """Once models of another ``family`` are used, show the panels that have something to say about them and hide
-        those that have not, though the user can show them all the same. If one was in front, one of theirs is now.
-        Panels that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
-        :meth:`show_as_before`."""
+        """When the ``family`` changes, show the panels for it and hide those for others; the user can still show
+        them. If the front panel is hidden, raise one for the family. Panels that the user closed stay closed until
+        the family changes. While a panel is maximised, :meth:`show_as_before` does this."""
         if self._before is not None:
             self._next_family = family
             return
@@ -305,13 +301,13 @@ class Docks(QObject):
         return self._before is not None
 
     def show_only(self, name: str) -> None:
-        """Hide all panels but one, until :meth:`show_as_before`."""
+        """Maximise one panel, until :meth:`show_as_before`."""
         self._before = self.saved()
         for place, dock in self:
             dock.setVisible(place.name == name)
 
     def show_as_before(self) -> None:
-        """Show what :meth:`show_only` hid, where it was."""
+        """Restore the panels hidden by :meth:`show_only`."""
         if self._before is not None:
             self.host.restoreState(self._before, self.version)
             self._before = None
@@ -320,18 +316,18 @@ class Docks(QObject):
             self._fitting.start()
             self._look_soon()
 
-    # --- Between sessions -------------------------------------------------------------------------------------------
+    # --- Saved layouts ------------------------------------------------------------------------------------------------
     @property
     def version(self) -> int:
         return zlib.crc32(" ".join(("workspaces", *(place.name for place in self.places))).encode()) & 0x7FFFFFFF
 
     def saved(self) -> QByteArray:
-        """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
+        """The layout, for :meth:`restore`; while a panel is maximised, the layout before."""
         return self._before if self._before is not None else self.host.saveState(self.version)
 
     def restore(self, layout: object) -> None:
-        """Take up a saved layout; the default one where ``layout`` is none that fits. Only this before the window is
-        shown: of a layout that another one replaces before then, Qt leaves a tab bar over the menu bar."""
+        """Apply a saved layout, or the default one if it does not fit. Before the window is shown, call this only
+        once: from a replaced layout Qt leaves a tab bar over the menu bar."""
         if not (isinstance(layout, QByteArray) and self.host.restoreState(layout, self.version)):
             self.default_layout()
 
@@ -350,7 +346,7 @@ class Docks(QObject):
         self._look_soon()
 
     def _arrange(self) -> dict[Region, QDockWidget]:
-        """Put the docks where they are at first, hidden; returns the docks in front of their regions."""
+        """Put the docks at their default places, hidden; returns the front dock of each region."""
         host = self.host
         for dock in self._docks.values():
             dock.setFloating(False)
@@ -358,7 +354,7 @@ class Docks(QObject):
         fronts = self._fronts
         if self._is_narrow and {Region.RIGHT, Region.BELOW} <= set(fronts):
             del fronts[Region.RIGHT]
-        # All in one area: between two areas, Qt shares out extra room as it likes.
+        # All in one area: between two areas, Qt distributes extra room arbitrarily.
         row = [fronts[region] for region in (Region.LEFT, Region.CENTRE, Region.RIGHT) if region in fronts]
         for before, dock in itertools.zip_longest((None, *row[:-1]), row):
             if before is None:
@@ -407,8 +403,8 @@ class Docks(QObject):
 
 
 def _raise(dock: QDockWidget) -> None:
-    """Put ``dock`` in front of the tabs next to it. Qt passes over a dock that was raised last, though its tab may have
-    come only since then: tabs of a window that is not shown do."""
+    """Put ``dock`` in front of its neighbours' tabs. Qt ignores a dock that was raised last, although its tab may be
+    newer (as in a hidden window)."""
     if not dock.isFloating():
         dock.lower()
     dock.raise_()

@@ -1,5 +1,4 @@
-"""What features bring to the window's menus, its main job, tour and glossary: actions, entries, steps, stops,
-terms. No Qt."""
+"""What features add to the window: actions, menu entries, steps of the main job, tour stops, glossary terms. No Qt."""
 
 from __future__ import annotations
 
@@ -9,19 +8,19 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Workspace:
-    """One of the window's activities, with panels and a layout for it alone."""
+    """An activity of the window, with its own panels and layout."""
 
     name: str
-    """By which its layout is saved."""
+    """Key of the saved layout."""
     title: str
     tip: str
     icon: str
     below: float = 0.4
-    """Share of the height that panels below the centre have at first."""
+    """Default share of the height for panels below the centre."""
     gallery: bool = False
-    """Whether the centre shows one panel at a time, with pictures of the others next to it instead of tabs."""
+    """Whether the centre shows one panel at a time, with cards for the others instead of tabs."""
     figures: bool = True
-    """Whether measurements may be shown around its panels: not where ears are to judge."""
+    """Whether measurements may be shown around the panels; off for blind tests."""
 
 
 LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.45)
@@ -33,8 +32,8 @@ WORKSPACES = (LISTEN, INSPECT, EXPLORE, TEST, TRAIN)
 
 
 class Region(Enum):
-    """A part of a workspace. Panels that share one are tabs, the first of them in front; head and foot are a fixed bar
-    each, the head of its panel's home and the foot of the window."""
+    """A part of a workspace. Panels in the same region are tabs, the first in front. HEAD is a fixed bar above the
+    panels of one workspace, FOOT one at the bottom of the window."""
 
     LEFT = "left"
     CENTRE = "centre"
@@ -45,25 +44,25 @@ class Region(Enum):
 
 
 DOCKED = (Region.LEFT, Region.CENTRE, Region.RIGHT, Region.BELOW)
-"""The regions whose panels can be moved and closed."""
+"""Regions with movable panels."""
 SIDES = (Region.LEFT, Region.RIGHT)
-"""The regions that keep their width when the window gets wider or narrower."""
+"""Regions that keep their width when the window is resized."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One panel's place: the name it is saved and found by, its title, and where it is at first."""
+    """A panel's name (also the key of its saved place), title and default place."""
 
     name: str
     title: str
     region: Region
     families: tuple[str, ...] = ()
-    """The model families it is shown for; empty for all. Hidden for other families."""
+    """Model families it is shown for; empty for all. Hidden for other families."""
     workspaces: tuple[Workspace, ...] = (INSPECT,)
-    """Where it lives: shown at first in the first of these, its home, and in the others once the user asks for it."""
+    """Workspaces that have it: shown in the first, its home; in the others on request."""
 
     uncovered: bool = False
-    """Whether messages keep clear of it: its figures are what an action has just found."""
+    """Whether messages keep clear of it: it shows fresh measurements."""
 
     @property
     def home(self) -> Workspace:
@@ -71,19 +70,19 @@ class Place:
 
 
 TERM = "term"
-"""Property of widgets: the title or key of the term that they are about."""
+"""Widget property: title or key of the term that it shows."""
 
 
 SEARCH = "search"
-"""Property of the field that *Find* goes to in its panel."""
+"""Widget property: marks the field that *Find* focuses."""
 
 
 @dataclass(frozen=True)
 class FeatureAction:
-    """An action of one feature; its presenter binds it and says when it can be done."""
+    """An action of a feature; its presenter binds and enables it."""
 
     name: str
-    """By which it is found; see :class:`paretone_app.shell.actions.Actions`."""
+    """Key in :class:`paretone_app.shell.actions.Actions`."""
     text: str
     tip: str
     shortcut: str = ""
@@ -95,46 +94,46 @@ class MenuPart:
     """Entries of one menu."""
 
     menu: str
-    """Title of the menu, with its mnemonic. A title that no menu has yet makes a new one, before *View*."""
+    """Title of the menu, with its mnemonic. A new title makes a new menu, before *View*."""
     actions: tuple[str | None, ...]
-    """Names of actions, of features or of the window; a separator for each ``None``."""
+    """Names of actions, of features or of the window; ``None`` for a separator."""
     after: str = ""
-    """The action that they follow; the end of the menu by default."""
+    """Insert after this action; by default at the end of the menu."""
     before: str = ""
-    """The action that they precede, instead."""
+    """Insert before this action instead."""
     inside: str = ""
-    """Title of the menu that a new one is in; the menu bar by default."""
+    """Title of the parent of a new menu; the menu bar by default."""
 
 
 @dataclass(frozen=True)
 class MainStep:
-    """A step of the main job, from a sentence to a profile. The feature's presenter says whether it is done."""
+    """A step of the main job, from a sentence to a profile. The feature's presenter knows whether it is done."""
 
     action: str
     title: str
     hint: str
-    """What to press and why, for the guide."""
+    """For the guide: what to press and why."""
     meaning: str
-    """What it does, for *First steps*."""
+    """For *First steps*: what it does."""
     after: str = ""
-    """Action of the step that it follows; the last step of the features before by default."""
+    """Action of the step before it; by default the last step of the features before."""
 
 
 @dataclass(frozen=True)
 class TourStop:
-    """A stop of the tour: one thing that the user does with the real window. What there is to do, and where, says the
-    feature's presenter."""
+    """A stop of the tour: one thing for the user to do in the real window. The feature's presenter gives the
+    instruction and the widget."""
 
     name: str
     title: str
     text: str
-    """One or two sentences: what this is, and what to notice."""
+    """One or two sentences: what this is and what to notice."""
     place: str = ""
-    """Name of the panel that is brought into view."""
+    """Panel to bring into view."""
     after: str = ""
-    """Name of the stop that it follows; the stops of the features before by default."""
+    """Name of the stop before it; by default after the stops of the features before."""
     families: tuple[str, ...] = ()
-    """The model families that have it; empty for all."""
+    """Model families it applies to; empty for all."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +141,14 @@ class Term:
     title: str
     text: str
     symbol: str = ""
-    """What the papers write."""
+    """As in the papers."""
     unit: str = ""
     source: str = ""
-    """The paper that it comes from."""
+    """Paper that introduced it."""
     owner: str = ""
-    """Of what it is a knob."""
+    """Technique whose parameter this is."""
 
     @property
     def key(self) -> str:
-        """By which it is found where several have its title."""
+        """Unique key, if several terms share a title."""
         return f"{self.owner}: {self.title}" if self.owner else self.title

@@ -1,8 +1,7 @@
-"""Asking for a file or a folder without blocking: the dialog opens, and what is chosen is handed over later.
+"""File and folder dialogs that do not block: the choice is passed to a callback.
 
-A dialog opens where the user saved or opened something of the kind last, in this session or an earlier one, or else in
-the folder for documents; never in the process's working directory.
-"""
+A dialog starts in the folder last used for the kind of file, in this session or an earlier one, or else in the
+folder for documents; never in the process's working directory."""
 
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ from paretone.audio.recording import readable_kinds, writable_kinds
 
 JSON = "JSON (*.json)"
 PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
-"""The forms in which plots are saved, by the endings of files."""
+"""Formats for saved plots, by file suffix."""
 _FOLDERS = "last folders"
-"""Group of settings: by kind, the folder that was used last."""
+"""Settings group: last folder by kind."""
 
 
 def sound() -> str:
-    """The forms in which sound can be written here."""
+    """Filter of the writable sound formats."""
     return _filter("Sound", writable_kinds())
 
 
 def recordings() -> str:
-    """The forms in which sound can be read here."""
+    """Filter of the readable sound formats."""
     return _filter("Audio", readable_kinds())
 
 
@@ -36,14 +35,15 @@ def _filter(name: str, endings: Iterable[str]) -> str:
 
 
 def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:
-    """Ask for an existing file of ``kinds``, in Qt's form of a filter."""
+    """Ask for an existing file of ``kinds`` (a Qt filter)."""
     dialog = _dialog(parent, title, kinds, chosen)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.open()
 
 
 def ask_for_folder(parent: QWidget, title: str, chosen: Callable[[Path], object], start: str = "") -> None:
-    """Ask for a folder; from ``start`` on, if that is the full path of one. Folders of one ``title`` are one kind."""
+    """Ask for a folder, starting at ``start`` if that is the full path of a folder. Dialogs with the same ``title``
+    share the last folder."""
     dialog = _dialog(parent, title, "", chosen, Path(start))
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.open()
@@ -52,7 +52,7 @@ def ask_for_folder(parent: QWidget, title: str, chosen: Callable[[Path], object]
 def ask_where_to_write(
     parent: QWidget, title: str, kinds: str, proposal: str | Path, chosen: Callable[[Path], object]
 ) -> None:
-    """Ask for a file to write, by the name or the full path ``proposal`` unless the user gives another."""
+    """Ask for a file to write; ``proposal`` is the default name or full path."""
     typed = isinstance(proposal, Path)
     dialog = _dialog(parent, title, kinds, chosen, Path(proposal).parent if typed else Path())
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -62,8 +62,7 @@ def ask_where_to_write(
 
 
 def last_folder(parent: QWidget, kind: str) -> Path:
-    """The folder where the user of ``parent``'s window saved or opened something of this kind last, or that of
-    documents."""
+    """The folder last used for this kind in ``parent``'s window, or the folder for documents."""
     settings = _settings(parent)
     last = Path(str(settings.value(f"{_FOLDERS}/{kind}", ""))) if settings is not None else Path()
     if last.is_absolute() and last.is_dir():
@@ -73,14 +72,14 @@ def last_folder(parent: QWidget, kind: str) -> Path:
 
 
 def note_folder(parent: QWidget, kind: str, folder: Path) -> None:
-    """Begin in ``folder`` when something of this kind is asked for again."""
+    """Use ``folder`` as the next default for this kind."""
     settings = _settings(parent)
     if settings is not None and folder.is_absolute():
         settings.setValue(f"{_FOLDERS}/{kind}", str(folder))
 
 
 def _settings(parent: QWidget) -> QSettings | None:
-    """Those of the main window that ``parent`` belongs to."""
+    """The settings of ``parent``'s main window."""
     above: QWidget | None = parent
     while above is not None:
         settings = getattr(above, "settings", None)
@@ -91,7 +90,7 @@ def _settings(parent: QWidget) -> QSettings | None:
 
 
 def _kind(title: str, kinds: str) -> str:
-    """What is remembered together: files of one form, all plots, and folders that are asked for by one title."""
+    """What shares a last folder: files of one format, all plots, folder dialogs with one title."""
     if kinds in PLOTS.values():
         return "plot"
     return kinds.partition(" (")[0].casefold().removesuffix("s") or title

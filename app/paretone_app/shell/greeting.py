@@ -1,4 +1,4 @@
-"""The very first start speaks: a newcomer hears a voice before anything has been read or pressed."""
+"""The first start speaks: a newcomer hears a voice before reading or pressing anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = (
 
 
 class Greeting(QObject):
-    """Speaks once, as soon as the first model is loaded and everything is there; not where the user was quicker."""
+    """Speaks once, when the first model is loaded and the window is built, unless the user acts first."""
 
     def __init__(self, window: MainWindow, settings: QSettings) -> None:
         super().__init__(window)
@@ -34,19 +34,19 @@ class Greeting(QObject):
 
     @staticmethod
     def is_first(settings: QSettings) -> bool:
-        """Whether no window has been closed with these settings, nor has one spoken."""
+        """Whether no window was closed, and no greeting spoken, with these settings."""
         return not settings.contains(_KEY) and not settings.contains("geometry")
 
     @Slot(object)
     def _look(self, job: object) -> None:
-        """Whatever else the user begins comes first."""
+        """Give way to any job but a load."""
         if self._window.jobs.running[-1].kind is not Kind.LOAD:
             self._waits = False
 
     @Slot()
     @Slot(object, object, str)
     def _later(self, *ended: object) -> None:
-        # Once this event is over: the window enables actions only after it.
+        # After this event: the window enables actions at its end.
         if self._waits:
             QTimer.singleShot(0, self._speak)
 

@@ -1,4 +1,4 @@
-"""The headless tour: the main job, done through the window's own actions, for machines without a display."""
+"""The headless tour: the main job through the window's own actions, for machines without a display."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from paretone_app.widgets.action import Action
 
 PICTURE_SIZE = 1440, 900
 PATIENCE_SECONDS = 1800
-"""No single job of the tour may take longer."""
+"""Time limit of one job."""
 
 
 async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
-    """Do the steps of the main job that make A and B, compare them, and export; leave everything in ``folder``.
+    """Make A and B, compare them and export everything to ``folder``.
 
-    ``steps`` overrides the model's number of solver steps when it is not 0. Raises :class:`PlainError` with the reason
-    when a job fails.
-    """
+    ``steps`` overrides the model's number of solver steps unless it is 0. Raises :class:`PlainError` with the reason
+    if a job fails."""
     folder.mkdir(parents=True, exist_ok=True)
     window.resize(*PICTURE_SIZE)
     window.workspaces.default_layout()
@@ -59,7 +58,7 @@ async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Calla
 
 
 async def started(window: MainWindow) -> None:
-    """Wait until all panels are there and a model is loaded. Raises :class:`PlainError` when that fails."""
+    """Wait until the panels are built and a model is loaded. Raises :class:`PlainError` on failure."""
     await until(lambda: window.is_built, window)
     await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
     if not window.state.selection.ready:
@@ -67,7 +66,7 @@ async def started(window: MainWindow) -> None:
 
 
 async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None]) -> None:
-    """Do the steps of the main job that make A and B. Raises :class:`PlainError` with the reason when a job fails."""
+    """Do the steps of the main job that make A and B. Raises :class:`PlainError` with the reason if a job fails."""
     await started(window)
     say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
     if steps:
@@ -79,15 +78,14 @@ async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None])
 
 
 async def listen(window: MainWindow) -> None:
-    """Play A, switch to B in the middle, pause; nothing if no device can play.
+    """Play A, switch to B in the middle, pause; no-op without an audio device.
 
-    Raises :class:`PlainError` when the device fails or the switch is not heard.
-    """
+    Raises :class:`PlainError` if the device fails or the switch is not heard."""
     deck = window.features.find(PlayerPresenter).deck
     player = deck.player
     if not player.usable:
         return
-    # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
+    # Until the takes are loaded, the position is that of the streamed synthesis.
     await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
     heard = deck.heard
     window.action.compare.trigger()
@@ -100,7 +98,7 @@ async def listen(window: MainWindow) -> None:
 
 
 async def perform(window: MainWindow, action: Action) -> None:
-    """Trigger ``action`` and wait until its job has ended. Raises :class:`PlainError` when it did not finish."""
+    """Trigger ``action`` and wait for its job. Raises :class:`PlainError` if it did not finish."""
     await until(lambda: not window.jobs.busy, window)
     if action.reason:
         raise PlainError(action.reason)
@@ -108,8 +106,7 @@ async def perform(window: MainWindow, action: Action) -> None:
 
 
 async def finished(window: MainWindow, begin: Callable[[], object]) -> None:
-    """Call ``begin``, and wait until the job that it starts has ended. Raises :class:`PlainError` when it did not
-    finish."""
+    """Call ``begin`` and wait for the job it starts. Raises :class:`PlainError` if it did not finish."""
     await until(lambda: not window.jobs.busy, window)
     ended: list[tuple[Outcome, str]] = []
     connection = window.jobs.ended.connect(lambda job, outcome, sentence: ended.append((outcome, sentence)))

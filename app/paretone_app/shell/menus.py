@@ -1,5 +1,5 @@
-"""The menu bar: which action is in which menu, and the choices of model, device and theme. Entries of actions that
-features declare are declared there, too. The pages of the Help menu."""
+"""The menu bar, with the choices of model, device and theme, and the pages of the Help menu. Features declare the
+menu entries of their actions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Menus:
         theme: Theme,
         parts: Iterable[MenuPart] = (),
     ) -> None:
-        """``parts`` are the entries that features declare, in their order."""
+        """``parts`` are the entries declared by features, in order."""
         self._theme = theme
         self._actions = actions
         self._devices: dict[str, QAction] = {}
@@ -113,7 +113,7 @@ class Menus:
         for action in (actions.next_region, actions.previous_region, actions.message):
             menu.addAction(action)
         menu.addSeparator()
-        # Made here: wrappers of menus that Qt makes do not last (see :mod:`paretone_app.shell.actions`).
+        # Created in Python: wrappers of menus created by Qt do not last (see :mod:`paretone_app.shell.actions`).
         self._shown = QMenu("Shown &panels", menu)
         menu.addMenu(self._shown)
         self._workspaces = workspaces
@@ -137,7 +137,7 @@ class Menus:
             self._shown.addAction(dock.toggleViewAction())
 
     def refresh(self, model: str, may_choose: bool) -> None:
-        """Tick the chosen model and theme; ``may_choose`` says whether another model can be loaded now."""
+        """Tick the chosen model and theme; ``may_choose``: another model can be loaded now."""
         for action in self._models.actions():
             action.setChecked(action.data() == model)
             action.setEnabled(may_choose)
@@ -145,8 +145,8 @@ class Menus:
             action.setChecked(action.data() == self._theme.scheme.value)
 
     def show_devices(self, devices: Sequence[str], wanted: str) -> None:
-        """Offer ``devices``, of which ``wanted`` is chosen. What was offered before is hidden, not deleted: wrappers of
-        deleted actions end others when they are collected."""
+        """Offer ``devices`` and tick ``wanted``. Earlier entries are hidden, not deleted: collecting wrappers of
+        deleted actions ends others."""
         offered = ("auto", *devices)
         for name in offered:
             if name not in self._devices:
@@ -169,7 +169,7 @@ def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
 
 
 def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
-    """Put the entries of ``part`` into ``menu``, at their place."""
+    """Insert the entries of ``part`` into ``menu``."""
     there = menu.actions()
     place = there.index(actions[part.after]) + 1 if part.after else len(there)
     if part.before:
@@ -186,13 +186,12 @@ _ENDS = (QEvent.Type.WindowDeactivate, QEvent.Type.Close)
 
 
 class VisibleMnemonics(QObject):
-    """Alt keys go to what is seen, and first to the panel that has the focus.
+    """Keeps Alt keys unique among visible panels, with priority for the focused one.
 
-    Qt takes a panel under other tabs for visible, so that its Alt keys would clash with those of the panel in front,
-    and a press would only move the focus from one to the other. While Alt is held, panels under other tabs hence have
-    none, and visible panels other than the one with the focus have none of its keys; of the others the first in the
-    window has what several want, and fixed bars have what panels leave. No panel has a letter of the menu bar, whose
-    letters hence always open menus."""
+    Qt counts panels under other tabs as visible, so that their Alt keys clash with those of the front panel, and a
+    press only moves the focus between the two. While Alt is held, covered panels have no keys, and a key that
+    several visible panels use belongs to the focused one, else to the first in the window; fixed bars get the
+    remaining keys. No panel uses a letter of the menu bar, so those always open menus."""
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
@@ -229,7 +228,7 @@ class VisibleMnemonics(QObject):
         for one in widgets:
             if isinstance(one, QLabel):
                 self._labels.append((one, one.buddy()))
-                one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration leaves it out.
+                one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration omits it.
             elif one.shortcut() == _key(one):
                 self._buttons.append(one)
                 one.setShortcut(QKeySequence())
@@ -244,7 +243,7 @@ class VisibleMnemonics(QObject):
 
 
 def _labelled(dock: QWidget) -> list[QAbstractButton | QLabel]:
-    """Widgets of a dock or a bar with an Alt key."""
+    """Widgets with an Alt key in a dock or bar."""
     labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
     labelled: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
     return [one for one in labelled if not _key(one).isEmpty()]
@@ -268,7 +267,7 @@ skipped, and Paretone lets you hear what that costs.</p>
 
 
 def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
-    """Show what Paretone does, and what its panels are for."""
+    """Show what Paretone and its panels are for."""
     features = tuple(features)
     steps = "".join(f"<li>{step.meaning}</li>" for step in main_job(features))
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)
@@ -276,10 +275,9 @@ def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
 
 
 def show_keys(window: QMainWindow, features: Iterable[Feature]) -> None:
-    """Every action of ``window`` that has a shortcut everywhere in it, in the order of the menus, and the keys of the
-    panels."""
+    """Show the window-wide shortcuts, in the order of the menus, and the keys of the panels."""
     everywhere = []
-    # Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action.
+    # Not QAction.menu(): its wrapper is valid only as long as the action's.
     menus = {one.menuAction(): one for one in window.menuBar().findChildren(QMenu)}
     for action in dict.fromkeys((*_entries(window.menuBar(), menus), *window.findChildren(QAction))):
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
@@ -299,7 +297,7 @@ def show_keys(window: QMainWindow, features: Iterable[Feature]) -> None:
 
 
 def _entries(menu: QWidget, menus: Mapping[QAction, QMenu]) -> Iterator[QAction]:
-    """The actions in a menu and in the menus that it opens, of which ``menus`` are all, by what opens them."""
+    """The actions in a menu and its submenus; ``menus`` gives every menu by its action."""
     for action in menu.actions():
         if action in menus:
             yield from _entries(menus[action], menus)
@@ -335,6 +333,6 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     unit = window.fontMetrics().height()
     width, most = unit * _PAGE_WIDTH, unit * _PAGE_HEIGHT
     page.document().setTextWidth(width - 4 * unit)
-    # As high as the text, if that is short; long pages scroll.
+    # Short pages fit their text; long ones scroll.
     dialog.resize(width, min(round(page.document().size().height()) + 6 * unit, most))
     dialog.open()

@@ -1,4 +1,4 @@
-"""Messages to the user: those that are shown, those that were, and the log of everything that happened."""
+"""Messages to the user, their history, and the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.widgets.screen_readers import announce
 
 _MARGIN = 10
-"""Pixels between the messages and the edges of what they lie over."""
+"""Pixels between the messages and the edges of the panels below."""
 _REMEMBERED = 500
 
 
@@ -38,11 +38,11 @@ class Said:
 
 
 class Notices(QObject):
-    """The messages that the window shows, their history, and what is logged."""
+    """Shown messages, message history and log."""
 
     noted = Signal(Level, str)
     history_changed = Signal()
-    """A message came, or went unseen, or the history was looked at."""
+    """A message was added or missed, or the history was viewed."""
 
     def __init__(self, window: QMainWindow, jobs: Jobs, workspaces: Workspaces) -> None:
         super().__init__(window)
@@ -50,9 +50,9 @@ class Notices(QObject):
         self.banner = Banner(window)
         self.history: deque[Said] = deque(maxlen=_REMEMBERED)
         self.missed = 0
-        """How many messages went by themselves since the history was looked at."""
+        """Messages that expired since the history was last viewed."""
         self.cautioned: set[str] = set()
-        """What was said of voices before anything was spoken."""
+        """Warnings about voices already shown."""
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
@@ -63,7 +63,7 @@ class Notices(QObject):
 
     @Slot()
     def place(self) -> None:
-        """Put the messages into the lower right corner of the panels, clear of figures that were just measured."""
+        """Put the messages into the lower right corner of the panels, clear of fresh measurements."""
         room = self._workspaces.room_for_messages()
         self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
 
@@ -79,9 +79,8 @@ class Notices(QObject):
         self.say(sentence)
 
     def say(self, sentence: str, level: str = WARNING, at_risk: bool = False) -> None:
-        """Show ``sentence``; if it is empty, take away what the user need not see. ``level`` is ``info`` or
-        ``warning``, which go by themselves, or ``error``, which stays until it is dismissed; ``at_risk``: data may be
-        lost, so that the sentence stays as well."""
+        """Show ``sentence``; an empty one removes the passing messages. ``level``: ``info`` and ``warning`` expire,
+        ``error`` stays until dismissed; ``at_risk``: data may be lost, so the message stays too."""
         if sentence:
             self._put(Message(sentence, level, at_risk=at_risk))
         else:
@@ -89,7 +88,7 @@ class Notices(QObject):
 
     @property
     def waits(self) -> bool:
-        """Whether a message is shown that stays until the user has seen to it."""
+        """Whether a message needs the user's action."""
         return self.banner.waits
 
     def clear(self) -> None:
@@ -98,15 +97,16 @@ class Notices(QObject):
     def ask(
         self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = WARNING
     ) -> None:
-        """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
+        """Show ``question``; ``answered`` receives the choice that the user presses."""
         self._put(Message(question, level, tuple(choices), answered))
 
     def dismiss(self) -> bool:
-        """Take the newest message away, unless it asks something or data are at risk; whether there was one."""
+        """Remove the newest message, unless it is a question or reports data at risk; returns whether one was
+        removed."""
         return self.banner.dismiss_newest()
 
     def go_to_message(self) -> None:
-        """Put the focus into the newest message, if there is one."""
+        """Focus the newest message, if any."""
         self.banner.focus()
 
     def look_back(self) -> None:
@@ -141,7 +141,7 @@ class Notices(QObject):
 
     @Slot(str, str)
     def unexpected(self, summary: str, details: str) -> None:
-        """Tell of an exception that nothing caught. The application continues."""
+        """Report an exception that nothing caught. The application continues."""
         self.note(details, Level.ERROR)
         self.say(
             f"Unexpected error ({summary}). You can continue; copy the log for a bug report.",
@@ -164,7 +164,7 @@ class Notices(QObject):
                     self.note(event.details, Level.DETAIL)
 
     def _caution(self, sentence: str) -> None:
-        """Show what is to be known of a voice, once: every take in that voice says it."""
+        """Show a warning about a voice once, although every take in it repeats the warning."""
         if sentence in self.cautioned:
             self.note(sentence, Level.WARNING)
             return
@@ -179,10 +179,10 @@ class Notices(QObject):
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        # Why a model could not be loaded is reported by the code that knows which one stays.
+        # Failed loads are reported by the code that knows which model stays.
         if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:
             self.say(sentence, "error")
         elif not self._jobs.held:
-            # During a listening test nothing is said of what else happens.
+            # During a listening test, announce no other events.
             announce(self._window, f"{job.kind.value}: {outcome.value}")
         self.note(f"{job.kind.value}: {outcome.value}")

@@ -1,8 +1,7 @@
-"""One window per data folder: a second one hands on what it was asked for to the first, and ends.
+"""One window per data folder: a second one passes its arguments to the first and ends.
 
-A lock in the folder says who is first, and goes with its process, however that ends. A local socket, which only this
-user can reach, is where the first is called. The user can choose the folder; models stay where they are.
-"""
+A lock in the folder decides who is first; it ends with its process. The first window listens on a local socket that
+only this user can reach. The user can choose the folder; models stay where they are."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ from paretone.paths import data_folder
 
 
 def chosen_folder() -> Path:
-    """The folder that was chosen last, or the usual one. A choice that is gone or that cannot be read is passed
-    over."""
+    """The folder chosen last, or the default one if the choice is missing or unreadable."""
     try:
         folder = Path(_file().read_text("utf-8").strip())
         return folder if folder.is_absolute() and folder.is_dir() else data_folder()
@@ -37,8 +35,8 @@ def chosen_folder() -> Path:
 
 
 def choose_folder(folder: Path) -> str:
-    """Use ``folder`` from the next start on. What the user should know about that, as a sentence, or ``""``. Raises
-    :class:`SettingError` if nothing can be written there."""
+    """Use ``folder`` from the next start on. Returns a note for the user, or ``""``. Raises :class:`SettingError` if
+    it is not writable."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -59,39 +57,39 @@ def _file() -> Path:
 
 LOCK = "window.lock"
 _PATIENCE_SECONDS = 15.0
-"""How long a second window tries to reach the first, which may be starting or closing."""
+"""How long a second window tries to reach a first that may be starting or closing."""
 _ANSWER_MILLISECONDS = 5000
 _AGAIN_SECONDS = 0.2
 _LONGEST = 65_536
 _LONGEST_PATH = 104
-"""Bytes that the system takes of a socket's path, or more."""
+"""Longest socket path in bytes that every system accepts."""
 _YES, _NO = b"yes\n", b"no\n"
 
 
 class OpenAlready(PlainError):
-    """Another window has the data folder, and comes to the front."""
+    """Another window uses the data folder and comes to the front."""
 
     exit_code = 0
 
 
 class Calls(QObject):
-    """What later windows ask of this one, the first on its folder."""
+    """Requests from later windows to this one, the first on its folder."""
 
     def __init__(self) -> None:
         super().__init__()
         self.answer: Callable[[str], bool] = lambda path: False
-        """Come to the front, and open the file or folder, if one is named; whether that is done."""
+        """Come to the front and open the path, unless it is empty; returns whether that is done."""
         self._servers: list[QLocalServer] = []
         self._locks = contextlib.ExitStack()
 
     def take(self, folder: Path) -> None:
-        """Be the first on ``folder``, too. Raises :class:`paretone.database.LockedError` if another one is, and
-        :class:`OSError` if nothing can be written there."""
+        """Become the first on ``folder``. Raises :class:`paretone.database.LockedError` if another window is, and
+        :class:`OSError` if the folder is not writable."""
         folder.mkdir(parents=True, exist_ok=True)
         self._locks.enter_context(held(folder / LOCK))
         server, name = QLocalServer(self), _name(folder)
         server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        QLocalServer.removeServer(name)  # Left by a process that was killed: who holds the lock has no rival.
+        QLocalServer.removeServer(name)  # Left by a killed process: the lock's holder has no rival.
         server.newConnection.connect(lambda: self._listen(server))
         if server.listen(name):
             self._servers.append(server)
@@ -118,7 +116,7 @@ class Calls(QObject):
                 socket.abort()
                 return
             if token:
-                os.environ["XDG_ACTIVATION_TOKEN"] = token  # What Wayland asks of a window that wants the focus.
+                os.environ["XDG_ACTIVATION_TOKEN"] = token  # Wayland requires it to give the focus.
             socket.write(_YES if self.answer(path) else _NO)
             socket.flush()
             socket.disconnectFromServer()
@@ -126,9 +124,9 @@ class Calls(QObject):
 
 @contextlib.contextmanager
 def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
-    """Be the first window on ``folder``; ``None`` where nothing can be written, so that nobody can tell. Where there is
-    one already, have it come to the front and open ``path``, if any. Raises :class:`OpenAlready` then, and
-    :class:`PlainError` if it does not answer."""
+    """Be the first window on ``folder``; yields ``None`` if the folder is not writable, which leaves it undecided.
+    If another window is first, have it come to the front and open ``path``, if any: raises :class:`OpenAlready`
+    then, and :class:`PlainError` if it does not answer."""
     folder, calls = folder.absolute(), Calls()
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -184,7 +182,7 @@ def _called(folder: Path, path: str) -> bool:
 
 
 def _name(folder: Path) -> str:
-    """Name of the socket of a folder; outside Windows a file that only this user reaches."""
+    """Socket name for a folder; outside Windows a file that only this user can reach."""
     name = f"paretone-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
     private = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.RuntimeLocation)
     path = str(Path(private) / name)

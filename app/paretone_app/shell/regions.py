@@ -1,4 +1,4 @@
-"""Where the keys go: regions by F6, and the order of Tab."""
+"""Keyboard navigation: regions by F6, and the Tab order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from paretone_app.widgets.invitation import EmptyState
 
 
 def enter(panel: QWidget) -> bool:
-    """Put the focus on what ``panel`` is entered by: its focus proxy, else what fills it while it is empty, else the
-    first that Tab reaches in it; whether there is anything."""
+    """Focus the entry widget of ``panel``: its focus proxy, else the button of its empty state, else the first Tab
+    stop; returns whether there is one."""
     main = panel.focusProxy()
     if main is not None and main.isEnabled() and main.isVisibleTo(panel):
         main.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -32,8 +32,8 @@ def enter(panel: QWidget) -> bool:
 
 
 def _inside(widget: QWidget) -> Iterator[QWidget]:
-    """What is in ``widget``, level by level: PySide keeps a shell of each widget asked for that Qt made by itself, so
-    the window's whole Tab order is never walked."""
+    """Visible widgets inside ``widget``, level by level. PySide keeps a shell of each widget created by Qt that is
+    requested, so the window's whole Tab order is never walked."""
     for one in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if one.isVisibleTo(widget) and not one.isWindow():
             yield one
@@ -53,15 +53,15 @@ def _comes_from_outside(field: QWidget, panel: QWidget, fields: list[QWidget]) -
 
 
 class Regions(QObject):
-    """Goes from part to part of a window, and remembers where the focus was in each."""
+    """Moves the focus between the parts of a window and remembers it in each."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._last: dict[QWidget, QWidget] = {}
 
     def go_on(self, parts: Sequence[QWidget], first: QWidget | None = None, backwards: bool = False) -> None:
-        """Put the focus into the part after (or before) the one with the focus, where something in it can have it;
-        into ``first``, if that is shown and has not the focus yet."""
+        """Focus the next (or previous) part that accepts the focus; ``first`` instead, if it is shown and not
+        focused."""
         parts = [one for one in parts if one.isVisible() and not one.visibleRegion().isEmpty()]
         focus = QApplication.focusWidget()
         at = next((index for index, one in enumerate(parts) if _is_in(focus, one)), -1)
@@ -86,7 +86,7 @@ def _is_in(widget: QWidget | None, part: QWidget) -> bool:
 
 
 def follow(parts: Sequence[QWidget]) -> None:
-    """Have Tab go through ``parts`` in their order, and within each in the order in which it goes through it now."""
+    """Make Tab visit ``parts`` in order, and keep the order within each."""
     owners = {part: place for place, part in enumerate(parts)}
     found: list[list[QWidget]] = [[] for _ in parts]
     first = parts[0].window()
@@ -103,9 +103,9 @@ def follow(parts: Sequence[QWidget]) -> None:
 
 
 def insert_before(widget: QWidget, added: Sequence[QWidget]) -> None:
-    """Have Tab reach ``added``, in their order, just before ``widget``; Qt puts what is made later at the end."""
+    """Put ``added`` just before ``widget`` in the Tab order; Qt appends new widgets at the end."""
     before = widget.previousInFocusChain()
-    # Qt passes over a request about a widget that never has the focus, without a word.
+    # Qt silently ignores requests about widgets that never have the focus.
     while before is not None and before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
         before = before.previousInFocusChain()
     if before is not None:
@@ -113,6 +113,6 @@ def insert_before(widget: QWidget, added: Sequence[QWidget]) -> None:
 
 
 def insert_after(widget: QWidget, added: Sequence[QWidget]) -> None:
-    """Have Tab reach ``added``, in their order, just after ``widget``, which can have the focus."""
+    """Put ``added`` just after ``widget``, which accepts the focus, in the Tab order."""
     for one, other in pairwise((widget, *added)):
         QWidget.setTabOrder(one, other)

@@ -1,10 +1,9 @@
 """Colours, type and gaps of the window, its style sheet and its icons.
 
-The sizes and weights of text here are the only ones, and so are the gaps between controls. Sizes are shares of the
-desktop's own font, so that people who enlarge that enlarge everything. Text painted into cells of a plot is fitted to
-the cells instead. Icons are drawings, in ``resources/icons/``, because fonts lack half of the transport symbols; they
-use ``currentColor`` only, so one set serves light and dark.
-"""
+Only the text sizes, weights and gaps defined here are used. Sizes scale the desktop's own font, so they follow its
+enlargement. Text painted into cells of a plot is fitted to the cells instead. Icons are drawings, in
+``resources/icons/``, because fonts lack half of the transport symbols; they use ``currentColor`` only, so one set
+serves light and dark."""
 
 from __future__ import annotations
 
@@ -22,17 +21,18 @@ from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND, Colours, ground
 
 SMALL, BODY, HEADING, FIGURE = 0.85, 1.0, 1.4, 2.4
 TYPE_SCALE = (SMALL, BODY, HEADING, FIGURE)
-"""Scales and names in plots; text; headings and large buttons; the figure that a panel is about."""
+"""SMALL: scales and names in plots; BODY: text; HEADING: headings and large buttons; FIGURE: a panel's main figure."""
 REGULAR, STRONG = 400, 600
 WEIGHTS = (REGULAR, STRONG)
 
 TIGHT, NEAR, GAP, WIDE, BROAD = 2, 4, 8, 12, 16
 GRID = (0, TIGHT, NEAR, GAP, WIDE, BROAD)
-"""Pixels between what belongs together, lines of one thing, controls, parts of a panel, and columns."""
+"""Pixels: TIGHT within a group, NEAR between lines of one item, GAP between controls, WIDE between parts of a panel,
+BROAD between columns."""
 
 
 def text_font(base: QFont, size: float = BODY, strong: bool = False) -> QFont:
-    """``base``, the desktop's font, in one of the sizes of :data:`TYPE_SCALE`."""
+    """``base``, the desktop's font, in a size of :data:`TYPE_SCALE`."""
     made = QFont(base)
     if size != BODY:
         made.setPointSizeF(base.pointSizeF() * size)
@@ -42,15 +42,15 @@ def text_font(base: QFont, size: float = BODY, strong: bool = False) -> QFont:
 
 
 def bold_font(base: QFont) -> QFont:
-    """``base`` as rich text shows it in bold, to measure such text by."""
+    """``base`` in the bold of rich text, to measure such text."""
     made = QFont(base)
     made.setBold(True)
     return made
 
 
 def done_ground(colours: Colours) -> str:
-    """The ground of the done part of a progress bar: halfway to the accent, so that the figures that run over both
-    parts can be read on either."""
+    """Colour of the done part of a progress bar: halfway to the accent, so that figures across both parts stay
+    readable."""
     one, other = QColor(colours.accent), QColor(colours.base)
     return QColor(
         (one.red() + other.red()) // 2, (one.green() + other.green()) // 2, (one.blue() + other.blue()) // 2
@@ -58,11 +58,11 @@ def done_ground(colours: Colours) -> str:
 
 
 def style_sheet(colours: Colours) -> str:
-    """Style beyond the palette: spacing, corners, and the few widgets with their own meaning.
+    """Style beyond the palette: spacing, corners, and a few special widgets.
 
-    Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
-    ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached`` marks the focus of what is only read.
-    """
+    Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``,
+    ``figure``, ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached`` marks the focus of read-only
+    text."""
     scheme = "dark" if colours is DARK else "light"
     size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
 
@@ -263,9 +263,8 @@ _SIZES = (16, 20, 24, 32, 48, 64)
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
     """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``.
 
-    Normal and disabled icons take the button text's colours, checked ones that of text on their ground. Icons do not
-    follow a later change of the palette: ask again. Raises ``FileNotFoundError`` for a name that does not exist.
-    """
+    Normal and disabled icons take the colours of button text, checked ones white. Icons do not follow later changes
+    of the palette: call again. Raises ``FileNotFoundError`` for an unknown name."""
     colours = QGuiApplication.palette() if palette is None else palette
     group, role = QPalette.ColorGroup, QPalette.ColorRole
     return _coloured(
@@ -288,7 +287,7 @@ def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QP
 
 
 def icon_names() -> tuple[str, ...]:
-    """All icons there are; the application's emblem, which has its own colours, is none of them."""
+    """Names of all icons, without the application's emblem, which has fixed colours."""
     return tuple(sorted(path.stem for path in Path(resource("icons")).glob("*.svg") if path.stem != EMBLEM))
 
 
@@ -309,7 +308,7 @@ def _drawing(name: str) -> str:
 
 
 class Scheme(Enum):
-    """Which colours to use; ``SYSTEM`` follows the platform where it says, and is light elsewhere."""
+    """Choice of colours; ``SYSTEM`` follows the platform if it declares a scheme, else light."""
 
     SYSTEM = "system"
     LIGHT = "light"
@@ -352,7 +351,7 @@ def palette(colours: Colours) -> QPalette:
 
 
 class Theme(QObject):
-    """The scheme in use; ``changed`` is emitted after a scheme was applied."""
+    """The scheme in use; ``changed`` follows every :meth:`apply`."""
 
     changed = Signal()
 
@@ -379,7 +378,7 @@ class Theme(QObject):
         return DARK if self.dark else LIGHT
 
     def apply(self, scheme: Scheme) -> None:
-        """Use ``scheme`` from now on. Widgets are restyled only when colours change: that takes a tenth of a second."""
+        """Use ``scheme``. Restyle only if the colours change: that takes a tenth of a second."""
         self._scheme = scheme
         if self.colours is not self._applied:
             self._applied = self.colours
@@ -393,7 +392,7 @@ class Theme(QObject):
 
 
 def set_look(widget: QWidget, look: str) -> None:
-    """Give ``widget`` one of the looks of :func:`paretone_app.shell.theme.style_sheet`, also after it was shown."""
+    """Give ``widget`` a look of :func:`paretone_app.shell.theme.style_sheet`, even after it was shown."""
     if widget.property("look") != look:
         widget.setProperty("look", look)
         widget.style().unpolish(widget)

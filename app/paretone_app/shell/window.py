@@ -1,8 +1,7 @@
-"""The main window: puts presenters, workspaces and bars together, builds itself in turns, and closes in two phases.
+"""The main window: assembles presenters, workspaces and bars, builds panels in turns, and closes in two phases.
 
-Whatever needs pyqtgraph is built after the first paint, one panel a turn of the event loop, so that the window is
-there within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes.
-"""
+Panels that need pyqtgraph are built after the first paint, one per turn of the event loop, so that the window
+appears within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes."""
 
 from __future__ import annotations
 
@@ -37,9 +36,9 @@ from paretone_app.widgets.screen_readers import announce, tell_roles
 
 _JOIN_POLL_MILLISECONDS = 20
 _LOADING = "loading"
-"""Settings key of the model that a start loads, until it is loaded."""
+"""Settings key of the model being loaded at the start; removed once loaded."""
 _FRAME = 12
-"""Pixels that a window's frame has on each side at most; three times as many with the title above."""
+"""Most pixels of a window's frame on each side; three times as many at the top with the title."""
 
 
 class EngineHandle(Protocol):
@@ -47,22 +46,20 @@ class EngineHandle(Protocol):
         """Start the thread."""
 
     def submit(self, command: Command) -> None:
-        """Queue a command; may be called before :meth:`start`."""
+        """Queue a command, even before :meth:`start`."""
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
+        """Wait up to ``timeout`` seconds for the thread; returns whether it ended."""
 
 
 class MainWindow(QMainWindow):
-    """The application's one window."""
-
     painted = Signal()
     built = Signal()
     closed = Signal()
     unexpected_happened = Signal(str, str)
-    """An exception that nothing caught, on any thread: its summary and its traceback."""
+    """An exception that nothing caught, on any thread: summary and traceback."""
     qt_said = Signal(str)
-    """A message of Qt itself, from any thread."""
+    """A message from Qt, on any thread."""
 
     def __init__(
         self,
@@ -108,14 +105,14 @@ class MainWindow(QMainWindow):
         self._restore()
         self._refresh()
         later = {name: build for presenter in self.features for name, build in presenter.later.items()}
-        # Those in front first: Qt loses the place of one whose neighbours' hidden tabs were filled before it.
+        # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
         self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.workspaces.fronts))
 
     @property
     def panels(self) -> dict[str, QWidget]:
         return self.workspaces.panels
 
-    # --- Putting together -------------------------------------------------------------------------------------------
+    # --- Assembly -----------------------------------------------------------------------------------------------------
     def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
         made = Presenters()
         services = Services(
@@ -165,7 +162,7 @@ class MainWindow(QMainWindow):
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)
         self.unexpected_happened.connect(notices.unexpected, Qt.ConnectionType.QueuedConnection)
         self.theme.changed.connect(self._follow_theme)
-        # Last, so that all other listeners have handled the change.
+        # Last, after all other listeners.
         for signal in (
             state.machine.changed,
             state.selection.model_changed,
@@ -174,19 +171,19 @@ class MainWindow(QMainWindow):
             self.jobs.began,
             self.jobs.ended,
             *(presenter.changed for presenter in self.features),
-            # A model that cannot be loaded yet leaves the present one chosen, and ticked.
+            # If the wanted model cannot be loaded yet, tick the present one again.
             action.model_wanted,
         ):
             signal.connect(self._refresh)
 
-    # --- Between sessions -------------------------------------------------------------------------------------------
+    # --- Saved state --------------------------------------------------------------------------------------------------
     def _restore(self) -> None:
         settings = self.settings
         scheme = str(settings.value("theme", Scheme.SYSTEM.value))
         self.theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
         geometry = settings.value("geometry")
         if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
-            # With room for its frame, whose size is not known before it is shown.
+            # Leave room for the frame, whose size is unknown before it is shown.
             available = self.screen().availableSize() - QSize(2 * _FRAME, 4 * _FRAME)
             self.resize(QSize(1440, 900).boundedTo(available))
         layout = self.layout()
@@ -207,7 +204,7 @@ class MainWindow(QMainWindow):
         self.settings.sync()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A key whose action cannot be done says why. Escape, while there is nothing to cancel, dismisses a message."""
+        """Say why the key's action is disabled. Escape, with nothing to cancel, dismisses a message."""
         if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.dismiss():
             return
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
@@ -216,7 +213,7 @@ class MainWindow(QMainWindow):
         else:
             super().keyPressEvent(event)
 
-    # --- Around the workspaces --------------------------------------------------------------------------------------
+    # --- Around the workspaces ----------------------------------------------------------------------------------------
     @Slot()
     def _show_workspace(self) -> None:
         current = self.workspaces.current
@@ -229,7 +226,7 @@ class MainWindow(QMainWindow):
         return bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
 
     def _go_on(self, backwards: bool = False) -> None:
-        """Go to the message that waits, or to the next part of the window."""
+        """Go to a waiting message, or to the next part of the window."""
         heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
         banner = self.notices.banner
         self.regions.go_on([banner, *heads, self.rail, *self.workspaces.parts, *self._feet], banner, backwards)
@@ -249,7 +246,7 @@ class MainWindow(QMainWindow):
         self._build_next()
 
     def start_engine(self) -> None:
-        """Start the engine's thread and have it load the chosen model."""
+        """Start the engine's thread and load the chosen model."""
         if self._engine is not None or self._closing:
             return
         self.status.say("Starting the engine…")
@@ -257,7 +254,7 @@ class MainWindow(QMainWindow):
         self._engine.start()
         for presenter in self.features:
             presenter.engine_starts()
-        # Should the process end before it is loaded, for lack of memory for one, another model is next.
+        # If the process dies while loading, for lack of memory, the next start chooses another model.
         self.settings.setValue(_LOADING, self.state.selection.model_id)
         self.settings.sync()
         self.state.loading.reload()
@@ -267,7 +264,7 @@ class MainWindow(QMainWindow):
         if self._closing:
             return
         if self._to_build:
-            # Asked for first, so that a panel that cannot be built does not take the others with it.
+            # Schedule first, so that a panel that fails to build does not stop the others.
             QTimer.singleShot(0, self._build_next)
             name, build = self._to_build.popleft()
             self.workspaces.put(name, build())
@@ -280,14 +277,14 @@ class MainWindow(QMainWindow):
                 presenter.panels_built()
             self.built.emit()
 
-    # --- What happens -----------------------------------------------------------------------------------------------
+    # --- Events -------------------------------------------------------------------------------------------------------
     def _submit(self, command: Command) -> None:
         if self._engine is not None:
             self._engine.submit(command)
 
     @Slot(object)
     def _handle(self, event: Event) -> None:
-        """First the state, then who shows it, then its end."""
+        """Update the state first, then the presenters, then the job."""
         if isinstance(event, ModelLoaded | JobFailed | JobCancelled):
             self.settings.remove(_LOADING)
         self.notices.record(event)
@@ -299,7 +296,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _refresh(self) -> None:
-        """Enable what can be done; say why the rest cannot, and what to press next."""
+        """Update enabled actions, reasons and hints."""
         self.action.refresh()
         for presenter in self.features:
             presenter.refresh()
@@ -336,7 +333,7 @@ class MainWindow(QMainWindow):
         self.setEnabled(False)
         if self._engine is not None:
             self._engine.submit(ShutDown(0))
-        # Not from within: Qt ignores a window that asks to be closed while it is being asked whether it may.
+        # Later: Qt ignores close() from within closeEvent().
         QTimer.singleShot(0, self._wait_for_engine)
 
     @Slot()

@@ -1,7 +1,7 @@
-"""The workspaces: which one is shown, what is where in them, and their layouts between sessions.
+"""The workspaces: the current one, the places of panels, and saved layouts.
 
 Each has its docks in a separate window inside the application's (:mod:`paretone_app.shell.docks`), so that switching
-moves no panel of the others. A panel that lives in several moves to the one that is shown."""
+leaves the panels of the others alone. A panel of several workspaces moves to the current one."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from paretone_app.widgets.screen_readers import GROUP
 
 _WIDTH, _HEIGHT = 96, 60
 _SOON = 400
-"""Milliseconds after which pictures are taken again; what changes in between is in them."""
+"""Delay in milliseconds before pictures are renewed; changes meanwhile are included."""
 _TURN = 30
-"""Milliseconds between two of them, for what the user does meanwhile."""
+"""Milliseconds between two pictures, to stay responsive."""
 
 
 class Gallery(QWidget):
-    """The cards at the right of ``docks``."""
+    """The cards at the right of ``docks``: a picture of each panel in the centre."""
 
     screen_role = GROUP
 
@@ -81,7 +81,7 @@ class Gallery(QWidget):
         self._bar.toggleViewAction().setVisible(False)
         self._bar.setProperty("look", "gallery")
         area = Scrolled(self)
-        # The bar's ground is theirs.
+        # Show the bar's background.
         area.viewport().setAutoFillBackground(False)
         self.setAutoFillBackground(False)
         area.setFixedWidth(_WIDTH + 2 * self.fontMetrics().height())
@@ -129,13 +129,13 @@ class Gallery(QWidget):
         if panel is not None:
             front = self._docks[self._docks.front].widget()
             if front is not None and self._docks[name].visibleRegion().isEmpty():
-                panel.resize(front.size())  # As it will be once it is in front.
+                panel.resize(front.size())  # Its size in front.
             self.cards[name].setIcon(QIcon(self._picture(panel)))
         if self._waiting:
             self._turn.start()
 
     def _picture(self, panel: QWidget) -> QPixmap:
-        """``panel`` made small, with round corners."""
+        """Small picture of ``panel`` with round corners."""
         ratio = self.devicePixelRatioF()
         seen = panel.grab().scaled(
             QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio)),
@@ -162,35 +162,35 @@ class Coloured(Protocol):
 
 
 class Workspaces(QObject):
-    """The workspaces of ``window`` with the places of panels; of all docks, those at home come first."""
+    """The workspaces of ``window`` and the places of panels; iterating gives each panel's dock at home."""
 
     changed = Signal()
     moved = Signal()
-    """Other panels are visible, or panels have moved."""
+    """Other panels are visible, or panels moved."""
 
     def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
         super().__init__(window)
         self._window = window
         self._docked = tuple(one for one in places if one.region in DOCKED)
         self.bars = tuple(one for one in places if one.region not in DOCKED)
-        """The places that are bars of the window."""
+        """Places of fixed bars."""
         self.panels: dict[str, QWidget] = {}
         self._framed: dict[str, QWidget] = {}
-        """What is in the docks: the panels, or what scrolls them."""
+        """The widgets in the docks: panels, or their scroll areas."""
         self._heads: dict[str, QToolBar] = {}
-        """The bars above the panels of a workspace, by name."""
+        """Bars above the panels of a workspace, by name."""
         self._stack = QStackedWidget()
         self.overlays: list[QWidget] = []
-        """What features lay over the panels; F6 goes there, too."""
+        """Widgets that features lay over the panels; F6 visits them."""
         self._last: dict[Workspace, QWidget] = {}
-        """What had the focus when another workspace was shown instead."""
+        """Focused widget when the workspace was left."""
         self.galleries: dict[Workspace, Gallery] = {}
-        """The cards of workspaces that show one panel at a time."""
+        """Galleries of workspaces that show one panel at a time."""
         self._docks: dict[Workspace, Docks] = {}
         for workspace in WORKSPACES:
             theirs = [one for one in self._docked if workspace in one.workspaces]
             if not any(one.region is Region.CENTRE and one.home is workspace for one in theirs):
-                continue  # Of a window with fewer features.
+                continue  # A window with fewer features.
             host = QMainWindow(flags=Qt.WindowType.Widget)
             host.setObjectName(f"workspace {workspace.name}")
             host.setAccessibleName(f"Workspace {workspace.title}")
@@ -206,7 +206,7 @@ class Workspaces(QObject):
         self.current = next(iter(self._docks))
         window.setCentralWidget(self._stack)
 
-    # --- Which one is shown -----------------------------------------------------------------------------------------
+    # --- Current workspace --------------------------------------------------------------------------------------------
     @property
     def there(self) -> tuple[Workspace, ...]:
         return tuple(self._docks)
@@ -219,7 +219,7 @@ class Workspaces(QObject):
         return self._docks[workspace]
 
     def switch(self, workspace: Workspace) -> None:
-        """Show ``workspace``, with the focus where it was in it last, or in its first panel."""
+        """Show ``workspace`` and restore its focus, or focus its front panel."""
         if not self._show(workspace):
             return
         last = self._last.get(workspace)
@@ -229,7 +229,7 @@ class Workspaces(QObject):
             self.enter()
 
     def enter(self) -> None:
-        """Put the focus into the first panel of the workspace that is shown."""
+        """Focus the front panel of the current workspace."""
         self._enter(self.shown.front)
 
     def _show(self, workspace: Workspace) -> bool:
@@ -238,7 +238,7 @@ class Workspaces(QObject):
         focus = self._window.focusWidget()
         if focus is not None and self.shown.host.isAncestorOf(focus):
             self._last[self.current] = focus
-            # Else it would go to a button of the rail first, which screen readers would read out.
+            # Otherwise the focus passes over a button of the rail, and screen readers announce it.
             self._stack.setAccessibleName(workspace.title)
             self._stack.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.current = workspace
@@ -249,13 +249,13 @@ class Workspaces(QObject):
         return True
 
     def _show_heads(self) -> None:
-        """What is above the panels of a workspace leaves its room to a panel that is shown alone."""
+        """Hide the bars above the panels while a panel is maximised."""
         for place in self.bars:
             if place.name in self._heads:
                 self._heads[place.name].setVisible(not self._docks[place.home].alone)
 
     def _move_panels(self) -> None:
-        """Panels that live in several workspaces go where the shown one has room for them, or home."""
+        """Move panels of several workspaces to the current one if shown there, else home."""
         for place in self._docked:
             if len(place.workspaces) > 1 and place.name in self._framed:
                 here = place.name in self.shown and not self.shown[place.name].isHidden()
@@ -278,17 +278,17 @@ class Workspaces(QObject):
         return next(one.home for one in self._docked if one.name == name)
 
     def _docks_of(self, name: str) -> Docks:
-        """The docks of the shown workspace if the panel is shown in it, else those of its home."""
+        """The docks of the current workspace if the panel is shown there, else those of its home."""
         here = name in self.shown and not self.shown[name].isHidden()
         return self.shown if here else self._docks[self._home(name)]
 
     @property
     def fronts(self) -> tuple[str, ...]:
-        """The names of the panels that are seen first: those of the workspace that is shown."""
+        """Names of the panels to build first: those of the current workspace."""
         return tuple(place.name for place in self.shown.places)
 
     def put(self, name: str, panel: QWidget) -> None:
-        """Put ``panel`` where nothing or its placeholder was."""
+        """Put ``panel`` into its dock or bar."""
         self.panels[name] = panel
         bar = next((one for one in self.bars if one.name == name), None)
         if bar is not None:
@@ -302,11 +302,11 @@ class Workspaces(QObject):
         docks.put(name, self._framed[name])
 
     def bring_forward(self, name: str) -> None:
-        """Show the panel in front of the tabs next to it, without leaving the workspace that is shown."""
+        """Show the panel in front of its neighbours' tabs, without leaving the current workspace."""
         self._docks_of(name).bring_forward(name)
 
     def go_to(self, name: str) -> None:
-        """Show the panel, in the workspace that is shown or at its home, and put the focus into it."""
+        """Show and focus the panel, in the current workspace or at its home."""
         if any(one.name == name for one in self._docked):
             docks = self._docks_of(name)
             self._show(docks.workspace)
@@ -318,7 +318,7 @@ class Workspaces(QObject):
             enter(self.panels[name])
 
     def maximise(self) -> None:
-        """Show the panel with the focus, or the one in front, alone; or all again."""
+        """Maximise the focused panel, or the front one; or restore all."""
         docks = self.shown
         if docks.alone:
             docks.show_as_before()
@@ -335,19 +335,19 @@ class Workspaces(QObject):
             docks.unlock(on)
 
     def suit(self, family: str) -> None:
-        """Show the panels that have something to say about models of ``family``, see :meth:`Docks.suit`."""
+        """Show the panels for models of ``family``, see :meth:`Docks.suit`."""
         for docks in self._docks.values():
             docks.suit(family)
         self._move_panels()
 
     @property
     def parts(self) -> tuple[QWidget, ...]:
-        """The parts of the workspace that is shown, for going from one to the next."""
+        """Parts of the current workspace, for F6."""
         return (*self.overlays, *self._parts_of(self.current))
 
     @property
     def reading_order(self) -> tuple[QWidget, ...]:
-        """The parts of all workspaces as the eye goes through them, each with what is between its parts last."""
+        """Parts of all workspaces in reading order, each workspace's host last."""
         return tuple(part for one, docks in self._docks.items() for part in (*self._parts_of(one), docks.host))
 
     def _parts_of(self, workspace: Workspace) -> tuple[QWidget, ...]:
@@ -362,8 +362,7 @@ class Workspaces(QObject):
         return self._stack.size()
 
     def room_for_messages(self) -> QRect:
-        """Where messages cover no panel that keeps clear of them, in the window's coordinates: to the left of what is
-        at the right of the centre, above what is below it."""
+        """Rectangle for messages, in window coordinates: left of and above the panels that messages must not cover."""
         room = QRect(self._stack.mapTo(self._window, QPoint()), self._stack.size())
         for place, dock in self.shown:
             if place.uncovered and not dock.isFloating() and self.shown.is_seen(dock):
@@ -377,17 +376,17 @@ class Workspaces(QObject):
         return room
 
     def look_again(self) -> None:
-        """The panels may show something else: so do the pictures of them."""
+        """Renew the pictures of panels in the gallery."""
         if self.current in self.galleries:
             self.galleries[self.current].look_again()
 
     def keep_sides(self) -> None:
-        """Let the sides keep their widths, see :meth:`Docks.keep_sides`."""
+        """Keep the widths of the sides, see :meth:`Docks.keep_sides`."""
         self.shown.keep_sides()
 
-    # --- Between sessions -------------------------------------------------------------------------------------------
+    # --- Saved layouts ------------------------------------------------------------------------------------------------
     def restore(self, settings: QSettings, size: QSize) -> None:
-        """Take up what :meth:`save` kept, before the window is shown, in workspaces of about ``size``."""
+        """Restore what :meth:`save` kept, before the window is shown, for workspaces of about ``size``."""
         for workspace, docks in self._docks.items():
             docks.host.resize(size)
             docks.family = str(settings.value("family", ""))
@@ -398,7 +397,7 @@ class Workspaces(QObject):
         self._show_heads()
 
     def save(self, settings: QSettings) -> None:
-        settings.remove("layout")  # Of the time when there were no workspaces.
+        settings.remove("layout")  # From versions without workspaces.
         for workspace, docks in self._docks.items():
             settings.setValue(f"layouts/{workspace.name}", docks.saved())
         settings.setValue("family", self.shown.family)
@@ -427,11 +426,11 @@ def add_bar(
     content: QWidget,
     area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
 ) -> QToolBar:
-    """A fixed bar in ``area`` that holds ``content`` alone."""
+    """A fixed bar in ``area`` with ``content`` only."""
     bar = QToolBar(title, movable=False)
     bar.setObjectName(name)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.editing`).
+    # Created in Python: wrappers of actions created by Qt do not last (see :mod:`paretone_app.shell.actions`).
     shown = QWidgetAction(bar)
     shown.setDefaultWidget(content)
     bar.addAction(shown)

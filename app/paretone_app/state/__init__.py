@@ -1,1 +1,1 @@
-"""The selection, the comparison and running jobs; without widgets."""
+"""State without widgets: the selection, the comparison and running jobs."""

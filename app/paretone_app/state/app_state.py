@@ -1,9 +1,8 @@
-"""The application's state: what is selected, compared, available and running. With signals and without widgets.
+"""The application's state, with signals and without widgets: what is selected, compared, available and running.
 
-It has a part for each of these, each with its own signals; features use the parts that they need. The engine's events
-reach the parts by :meth:`AppState.follow`. Nothing here knows how anything looks, so the whole main job can be driven,
-and tested, through this class.
-"""
+Each part has its own signals; features use the parts they need. The engine's events reach the parts through
+:meth:`AppState.follow`. Nothing here depends on the view, so the whole main job can be driven and tested through
+this class."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from paretone_app.state.selection import Selection
 from paretone_app.state.synthesis import Coming, Making, Synthesis
 
 UNDO_LIMIT = 200
-"""Entries of the undo stack; the oldest go first. What they hold stays in memory, except the audio of deleted takes."""
+"""Entries of the undo stack; the oldest are dropped. They stay in memory, except the audio of deleted takes."""
 
 
 class AppState(QObject):
@@ -50,7 +49,7 @@ class AppState(QObject):
         self.installing = Installing(jobs, self)
 
     def follow(self, event: Event) -> None:
-        """Take in what an event of the engine brought. Those that end jobs go to
+        """Pass an event of the engine to the parts. Events that end jobs go to
         :class:`paretone_app.state.jobs.Jobs`."""
         for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis, self.making):
             part.follow(event)

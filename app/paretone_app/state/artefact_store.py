@@ -1,4 +1,4 @@
-"""The artefacts of one technique: the one in use, and those that are kept."""
+"""The artefacts of one technique: the one in use and the stored ones."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from paretone_app.state.editing import Edit
 
 
 class ArtefactStore(ArtefactSource):
-    """The artefact of one technique that is in use, and those that are kept in a folder, one file each.
+    """The artefact of one technique in use, and the others stored in a folder, one file each.
 
-    A feature of the technique makes a subclass, which says how files are read and which artefact serves what is
-    selected. ``kind`` is the artefacts' class, which offers ``fingerprint``, ``compatibility`` and ``to_json()``.
-    """
+    A subclass in the technique's feature defines how to read files and which artefact fits the selection. ``kind``
+    is the artefacts' class, with ``fingerprint``, ``compatibility`` and ``to_json()``."""
 
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""
-    """Said of one whose file could not be written, with ``{path}`` and ``{reason}``."""
+    """Message about a file that could not be written, with ``{path}`` and ``{reason}``."""
 
     def __init__(
         self, state: AppState, technique: Technique, folder: Path | None = None, parent: QObject | None = None
@@ -38,7 +37,7 @@ class ArtefactStore(ArtefactSource):
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
         self.kept: list[Any] = []
-        """The artefacts in the folder, the newest last."""
+        """The artefacts in the folder, oldest first."""
         files = folder.glob("*.json") if folder is not None else ()
         for path in sorted(files, key=lambda one: one.stat().st_mtime):
             try:
@@ -48,29 +47,29 @@ class ArtefactStore(ArtefactSource):
         state.artefacts.add(technique.name, self)
         state.selection.conditions_changed.connect(self._find)
 
-    # --- What subclasses say ------------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def read(self, path: Path) -> Artefact:
-        """The artefact in a file. Raises :class:`PlainError`."""
+        """Read the artefact in a file. Raises :class:`PlainError`."""
         raise NotImplementedError
 
     def file_name(self, artefact: Any) -> str:
         raise NotImplementedError
 
     def serves(self, artefact: Any, wanted: Compatibility) -> bool:
-        """Whether ``artefact`` was made for what is selected, ``wanted``."""
+        """Whether ``artefact`` was made for the current selection, ``wanted``."""
         return bool(artefact.compatibility == wanted)
 
     def chosen(self, wanted: Compatibility | None) -> Artefact | None:
-        """Of those that are kept, the one to use for what is selected."""
+        """The stored artefact to use for the current selection."""
         return None
 
     def knobs_of(self, artefact: Any) -> Mapping[str, object]:
-        """Values of the technique's knobs that the artefact has decided."""
+        """Values of the technique's knobs that the artefact determines."""
         return {}
 
-    # --- The one in use -----------------------------------------------------------------------------------------------
+    # --- In use -------------------------------------------------------------------------------------------------------
     def compatibility(self) -> Compatibility | None:
-        """What an artefact must fit; ``None`` without a loaded model that takes one."""
+        """Compatibility required of an artefact; ``None`` without a loaded model of the technique's families."""
         chosen = self._selection
         if not chosen.ready or chosen.loaded.family not in self._technique.families:
             return None
@@ -107,7 +106,7 @@ class ArtefactStore(ArtefactSource):
             self.problems.append(self.unwritten.format(path=path, reason=reason(error)))
 
     def write(self, path: Path) -> bool:
-        """Write the artefact in use to ``path``; whether there is one. Raises :class:`PlainError`."""
+        """Write the artefact in use to ``path``; returns whether there is one. Raises :class:`PlainError`."""
         if self.artefact is not None:
             write(path, json.dumps(self.artefact.to_json()).encode())
         return self.artefact is not None
@@ -120,7 +119,7 @@ class ArtefactStore(ArtefactSource):
 
     @Slot()
     def _find(self) -> None:
-        """Take up what serves what is selected."""
+        """Use the stored artefact that fits the selection."""
         found = self.chosen(self.compatibility())
         if found != self.artefact:
             self.artefact = found

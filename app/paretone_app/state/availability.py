@@ -1,4 +1,4 @@
-"""Availability of actions for the selection, with sentences that say why not and what to do."""
+"""Availability of actions for the selection, with sentences that give the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ from paretone_app.state.selection import Selection
 
 
 def require(problem: str) -> None:
-    """Raise :class:`SettingError` with ``problem``, unless that is empty."""
+    """Raise :class:`SettingError` with ``problem`` unless it is empty."""
     if problem:
         raise SettingError(problem)
 
 
 class Fit(Enum):
-    """Whether a technique applies to what is selected."""
+    """Whether a technique applies to the selection."""
 
     APPLIES = "applies"
     UNPREPARED = "unprepared"
     EXCLUDED = "excluded"
     REFUSED = "refused"
     IMPOSSIBLE = "impossible"
-    """Not to this model, or not on this device."""
+    """Not to this model or not on this device."""
 
 
 @dataclass(frozen=True)
 class Applicability:
-    """Whether a technique applies, used or not, and why not."""
+    """Whether a technique applies, used or not, with the reason if it does not."""
 
     fit: Fit
     why: str = ""
     others: tuple[str, ...] = ()
-    """Titles of the techniques in use that exclude it."""
+    """Titles of techniques in use that exclude it."""
 
 
 class Availability:
-    """Reads the selection and changes nothing. Features of techniques add what only they know."""
+    """Read-only view of the selection. Features of techniques add their own reasons."""
 
     def __init__(self, selection: Selection, artefacts: Artefacts) -> None:
         self._selection = selection
         self._artefacts = artefacts
         self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
         self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
-        """What the last answer on each technique was about: typing text asks again and again."""
+        """Arguments of the last answer on each technique: typing text repeats the question."""
         self._found: dict[str, Applicability] = {}
 
     def explain(self, option: str, reason: Callable[[], str]) -> None:
-        """``reason`` says why a sampler option has no effect as things are selected, or ``""``."""
+        """Register ``reason``: why a sampler option currently has no effect, or ``""``."""
         self._reasons[option] = reason
 
     def why_no_effect(self, option: str) -> str:
-        """Why a sampler option has no effect as things are selected, as a sentence, or ``""``."""
+        """Why a sampler option currently has no effect, as a sentence, or ``""``."""
         return self._reasons[option]() if option in self._reasons and option in self._selection.options else ""
 
     def training_offer(self, name: str) -> TrainingOffer | None:
-        """The training that would make the technique usable with its knobs."""
+        """The training that would make the technique usable with its current knobs."""
         form, info = training_form(name), self._selection.info
         if form is None or info is None or form.why_not(info) or not self.technique_problem(name):
             return None
@@ -79,7 +79,7 @@ class Availability:
         estimate = f"This takes about {lasting(form.minutes(info))} of one CPU core, far less on a GPU."
         return replace(offer, text=localised(offer.text), estimate=localised(estimate))
 
-    # --- What can be run ----------------------------------------------------------------------------------------------
+    # --- Synthesis ----------------------------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
         """Why no baseline can be synthesised now, as a sentence, or ``""``."""
         if reason := self._selection.why_not_ready():
@@ -118,7 +118,7 @@ class Availability:
         )
 
     def why_not_export(self) -> str:
-        """Why what is selected makes no profile now, as a sentence, or ``""``."""
+        """Why the selection cannot be exported as a profile now, as a sentence, or ``""``."""
         return self.why_not_accelerate() if self._selection.setting.techniques else self.why_not_synthesise()
 
     def _why_not_prepared(self) -> str:
@@ -128,8 +128,7 @@ class Availability:
 
     # --- Techniques ---------------------------------------------------------------------------------------------------
     def technique_problem(self, name: str) -> str:
-        """Why the technique cannot be used with this selection, apart from other techniques, as a sentence, or
-        ``""``."""
+        """Why the technique cannot be used with the selection, other techniques aside, as a sentence, or ``""``."""
         chosen = self._selection
         if not chosen.is_used(name):
             return ""
@@ -140,12 +139,12 @@ class Availability:
         entry = setting.technique(name)
         if chosen.info is None or entry is None:
             return ""
-        # With nothing else in use, so that each technique gives only its own reasons.
+        # Without other techniques, so that each gives only its own reasons.
         return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
     def applicability(self, name: str) -> Applicability:
-        """Whether a technique applies to the chosen model with the selected options and the techniques that are
-        used, whether it is used itself or not."""
+        """Whether a technique, used or not, applies to the chosen model, the selected options and the techniques in
+        use."""
         chosen = self._selection
         info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
         entry = UsedTechnique(
@@ -161,7 +160,7 @@ class Availability:
         return Applicability(Fit.UNPREPARED if reason else Fit.APPLIES, reason)
 
     def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: UsedTechnique) -> Applicability:
-        """Whether a technique applies, but for artefacts that sources keep."""
+        """As :meth:`applicability`, without artefacts from stores."""
         if reason := technique(name).not_offered(info):
             return Applicability(Fit.IMPOSSIBLE, reason)
         alone, together = setting.baseline.with_technique(entry), setting.with_technique(entry)
@@ -187,7 +186,7 @@ class Availability:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that a take would have, other than its techniques' remarks."""
+        """Notes that a take would get, except its techniques' remarks."""
         chosen = self._selection
         if not chosen.ready:
             return ()
@@ -202,7 +201,7 @@ class Availability:
 
     # --- Options ------------------------------------------------------------------------------------------------------
     def _why_no_instruction(self) -> str:
-        """Why an instruction how to speak would not be followed, as a sentence, or ``""``."""
+        """Why a speaking instruction would have no effect, as a sentence, or ``""``."""
         if self._selection.options.get(MODE.name, INSTRUCT) == INSTRUCT:
             return ""
         title = MODE.titles[MODE.values.index(INSTRUCT)]
@@ -210,7 +209,7 @@ class Availability:
 
 
 def _not_calibrated(source: ArtefactSource) -> str:
-    """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
+    """Why an unused technique would lack a fitting artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Switch it on, then calibrate."
     return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

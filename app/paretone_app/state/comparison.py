@@ -1,4 +1,4 @@
-"""Which takes are compared as A and B, and what is to be known about that."""
+"""The takes compared as A and B, with their differences and the speed-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretone_app.state.differences import difference_words, differences, speed_
 
 
 def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
-    """In what two takes may differ so that their speeds cannot be compared, and whether they do."""
+    """Conditions that must agree for a comparison of speeds, and whether they differ."""
     return (
         ("model", one.setting.model != two.setting.model),
         ("weights", are_others(one.checkpoint, two.checkpoint)),
@@ -34,7 +34,7 @@ class Comparison(QObject):
         self.take_a: Take | None = None
         self.take_b: Take | None = None
         self.chosen: Take | None = None
-        """The take of a point that was chosen elsewhere, to be seen inside next to A and B."""
+        """Take of a point chosen in a study, shown in views next to A and B."""
 
     def set_a(self, take: Take | None) -> None:
         self.take_a = take
@@ -45,22 +45,22 @@ class Comparison(QObject):
         self.changed.emit()
 
     def set_chosen(self, take: Take | None) -> None:
-        """See ``take`` inside, which is neither A nor B; ``None`` for none."""
+        """Show ``take``, neither A nor B, in views; ``None`` for none."""
         if take is not self.chosen:
             self.chosen = take
             self.chosen_changed.emit()
 
     def made_with(self, setting: Setting) -> Take | None:
-        """The take, B or A, that was made with exactly this setting; a profile quotes its figures."""
+        """The take, B or A, made with exactly this setting; a profile quotes its figures."""
         takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
         return next((one for one in takes if one.setting == setting), None)
 
     def differences(self) -> tuple[Difference, ...]:
-        """Everything in which A and B differ, text and voice included; empty unless both are set."""
+        """All differences between A and B, text and voice included; empty unless both are set."""
         return differences(self.take_a, self.take_b) if self.take_a is not None and self.take_b is not None else ()
 
     def headline(self) -> str:
-        """How much faster B was than A, or why that cannot be said, as a sentence; ``""`` unless both are set."""
+        """Speed-up of B over A, or why it cannot be given, as a sentence; ``""`` unless both are set."""
         one, two = self.take_a, self.take_b
         if one is None or two is None or not one.measurements.seconds or not two.measurements.seconds:
             return ""
@@ -70,7 +70,7 @@ class Comparison(QObject):
         return f"{speed_of_b(ratio)} ({_runs(one, two)})"
 
     def basis(self) -> str:
-        """What the speed-up of :meth:`headline` compares, in sentences; ``""`` if it gives none."""
+        """What the speed-up of :meth:`headline` compares, in sentences; ``""`` without a speed-up."""
         one, two = self.take_a, self.take_b
         if one is None or two is None or self._why_no_ratio(one, two):
             return ""
@@ -85,7 +85,7 @@ class Comparison(QObject):
         )
 
     def _why_no_ratio(self, one: Take, two: Take) -> str:
-        """Why the speeds of A and B cannot be compared, in words, or ``""``."""
+        """Why the speeds of A and B cannot be compared, as a phrase, or ``""``."""
         apart = [what for what, differs in _conditions(one, two) if differs]
         return self._cut_short() or (f"A and B differ in {listed(apart)}" if apart else "")
 
@@ -94,7 +94,7 @@ class Comparison(QObject):
         return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
 
     def warning(self) -> str:
-        """A sentence when A and B differ in more than the technique, or in no technique, or ``""``."""
+        """Warning if A and B differ in more than techniques, or in no technique, or ``""``."""
         if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
             return f"{cut}: their figures cannot be compared."
         if self.take_a is None or self.take_b is None:
@@ -115,7 +115,7 @@ class Comparison(QObject):
 
 
 def _runs(one: Take, two: Take) -> str:
-    """From how many runs the times of two takes are, and whether they are doubtful."""
+    """Number of runs of both takes, with a warning if the machine was busy."""
     counts = {max(1, len(take.repeats)) for take in (one, two)}
     if len(counts) > 1:
         runs = f"A: {_run_text(one)}, B: {_run_text(two)}"
@@ -135,5 +135,5 @@ def _run_text(take: Take) -> str:
 
 
 def _within_sentence(title: str) -> str:
-    """A title as it stands within a sentence."""
+    """A title in lower case for use within a sentence, except abbreviations."""
     return title if title[:2].isupper() else title[:1].lower() + title[1:]

@@ -1,4 +1,4 @@
-"""Cost and gain: operations and time of a setting on this machine, and the gains of techniques as measured here."""
+"""Cost and gain: operations and time of a setting on this machine, and measured gains of techniques."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 
 LONG_SECONDS = 300.0
-"""A synthesis of which more is expected is asked about before it begins."""
+"""Ask before a synthesis expected to take longer."""
 LETTERS_A_SECOND = 15.0
-"""Letters and spaces of English text per second of speech."""
+"""Characters of English text per second of speech."""
 MOST_SETTINGS = 500
-"""How many settings' last measurements are kept: a day of takes makes thousands."""
+"""Settings whose last measurements are kept: a day of takes makes thousands."""
 
 
 class Cost(QObject):
-    """Cost of the chosen model; unknown before something was synthesised with it."""
+    """Cost of the chosen model; unknown before its first synthesis."""
 
     changed = Signal()
-    """Operations were counted, or forgotten with their model."""
+    """Operations were counted, or discarded with their model."""
 
     def __init__(self, selection: Selection, artefacts: Artefacts, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -47,13 +47,13 @@ class Cost(QObject):
         self._artefacts = artefacts
         self.operations: OperationCounts | None = None
         self._measured: dict[Setting, tuple[Measurements, int]] = {}
-        """The last measurements under each setting, whatever its seed, and the number of letters that were spoken."""
+        """Last measurements per setting (seed ignored), with the number of characters spoken."""
         self._places: dict[str, tuple[str, str]] = {}
-        """By model: the weights and the device of its last measurements."""
+        """By model: weights and device of its last measurements."""
 
     def follow(self, event: Event) -> None:
-        """Take in counted operations, and how long a take took; a model that is loaded with other weights or on another
-        device takes another time."""
+        """Record counted operations and the time of a take. A model loaded with other weights or on another device
+        loses its measurements."""
         if isinstance(event, ModelLoaded):
             info = event.info
             place = info.all_weights, info.device
@@ -65,7 +65,7 @@ class Cost(QObject):
         take = event.take
         if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
-            self._measured.pop(setting, None)  # The newest are last.
+            self._measured.pop(setting, None)  # # Newest last.
             self._measured[setting] = take.measurements, len(take.text.strip())
             while len(self._measured) > MOST_SETTINGS:
                 del self._measured[next(iter(self._measured))]
@@ -78,7 +78,7 @@ class Cost(QObject):
 
     @property
     def plan(self) -> Plan | None:
-        """Plan of the accelerated setting for the loaded model; ``None`` if it cannot be used."""
+        """Plan of the accelerated setting for the loaded model; ``None`` if the setting is not usable."""
         info, setting = self._selection.info, self._selection.setting
         if info is None or any(self._artefacts.problem(one.technique) for one in setting.techniques):
             return None
@@ -88,8 +88,8 @@ class Cost(QObject):
             return None
 
     def expected_seconds(self, setting: Setting) -> float | None:
-        """Seconds that synthesising the whole selected text under ``setting`` will take, from takes of this session;
-        ``None`` before there was one of the model."""
+        """Expected seconds for the whole selected text under ``setting``, from takes of this session; ``None``
+        before the model's first take."""
         letters = len(self._selection.text.strip())
         same = self._measured.get(replace(setting, seed=0))
         if same is not None:
@@ -104,8 +104,8 @@ class Cost(QObject):
         return max((measured.seconds / spoken * letters for measured, spoken in others), default=None)
 
     def why_ask(self, setting: Setting) -> str:
-        """What the user should know before synthesising the selected text under ``setting`` begins, if that takes
-        long, as a sentence, or ``""``."""
+        """What to tell the user before a long synthesis of the selected text under ``setting``, as a sentence, or
+        ``""``."""
         seconds, speech = self.expected_seconds(setting), len(self._selection.text.strip()) / LETTERS_A_SECOND
         if seconds is None and speech > LONG_SECONDS:
             return (
@@ -118,17 +118,17 @@ class Cost(QObject):
 
     @property
     def ops_ratio(self) -> float | None:
-        """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
+        """Share of the baseline's operations needed by the accelerated setting; ``None`` if unknown."""
         plan, operations = self.plan, self.operations
         return plan.ops_ratio(operations) if isinstance(plan, FlowPlan) and operations is not None else None
 
 
 MOST_TAKES = 2000
-"""Takes that are counted, the newest of the library: a window must not wait."""
+"""Takes counted, the newest of the library, to keep the window responsive."""
 
 
 class Gains(QObject):
-    """Counts again when it is asked after a change: the library may change while nobody looks."""
+    """Gains of techniques, counted again on request after a change."""
 
     changed = Signal()
 
@@ -145,14 +145,13 @@ class Gains(QObject):
         self._changed()
 
     def set_studies(self, studies: dict[Path, Results]) -> None:
-        """Count these studies, by their folders, in place of others."""
+        """Count these studies, by folder, instead of the former ones."""
         if studies != self._studies:
             self._studies = studies
             self._changed()
 
     def of(self, name: str) -> Gain | None:
-        """The last known gain of a technique, with the knobs that are selected if they were measured; ``None`` if it
-        was not measured here."""
+        """The gain of a technique, with the selected knobs if they were measured; ``None`` if not measured here."""
         return best_known(self._gains(), UsedTechnique(name, self._selection.knobs(name)))
 
     def _gains(self) -> tuple[Gain, ...]:

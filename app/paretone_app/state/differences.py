@@ -1,4 +1,4 @@
-"""Comparing takes: in what two of them differ, and how far an accelerated one is from its baseline."""
+"""Differences between takes, and their wording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from paretone_app.numbers import fixed, general, localised
 
 
 def weights_title(one: TrainedWeights) -> str:
-    """Label of weights, with their origin: shipped, or the file name."""
+    """Label of weights, with their origin (shipped, or the file name)."""
     path = Path(one.path)
     whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
     if isinstance(one, WeightSet):
@@ -43,21 +43,21 @@ STREAMING_MEANING = (
 
 
 _SAME_SPEED = 1.03
-"""Two takes of one setting differ in time by up to some 3 % on a quiet machine: that is no difference of settings."""
+"""Two takes of one setting differ in time by up to about 3 % on a quiet machine: not a difference of settings."""
 _OF_ALL = "model", "seed"
 
 
 def speed_of_b(ratio: float) -> str:
-    """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
-    A``; ``B is about as fast as A`` within what two takes of one setting differ by."""
+    """Speed of B; ``ratio`` is time of A over time of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than A``,
+    or ``B is about as fast as A`` within the variation of one setting."""
     if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
         return "B is about as fast as A"
     return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
 
 
 def technique_text(setting: Setting) -> str:
-    """The techniques in use with their first knob and what was chosen otherwise than usual, for example ``Step
-    pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
+    """The techniques in use, each with its first knob and unusual choices, such as ``Step pruning: 7 steps +
+    Precision: bfloat16``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
         declared, knob, value = find(one.technique), _first_knob(one), first_value(one)
@@ -68,19 +68,18 @@ def technique_text(setting: Setting) -> str:
 
 
 def label_of(take: Take | TakeSummary) -> str:
-    """The take's label. One that names its techniques was written in the wording and with the signs of its time; it is
-    written anew."""
+    """The take's label; a label that names the techniques is rebuilt in the current wording and number format."""
     made = technique_text(take.setting)
     return made if _spelled(take.label) == _spelled(made) else localised(take.label)
 
 
 def _spelled(label: str) -> str:
-    """A label without what differs between languages and versions."""
+    """A label without the signs that differ between languages and versions."""
     return label.replace(" = ", " ").replace(",", ".")
 
 
 def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
-    """Options that differ from their defaults, without bracketed parts of titles."""
+    """Choices that differ from their defaults, without the bracketed parts of titles."""
     declared = find(entry.technique)
     for knob in declared.knobs[1:] if declared else ():
         value = entry.knobs.get(knob.name, knob.default)
@@ -90,20 +89,20 @@ def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
 
 
 def _short_title(knob: Choice, value: object) -> str:
-    """The title of one of a knob's values, without what is in brackets."""
+    """The title of a knob's value, without the bracketed part."""
     if value not in knob.values or not knob.titles:
         return str(value)
     return knob.titles[knob.values.index(str(value))].partition(" (")[0]
 
 
 def _first_knob(entry: UsedTechnique) -> Knob | None:
-    """The first knob of a technique in use; ``None`` if it has none, or there is no such technique any more."""
+    """The first knob of a technique; ``None`` if it has none or the technique no longer exists."""
     declared = find(entry.technique)
     return next(iter(declared.knobs), None) if declared else None
 
 
 def first_value(entry: UsedTechnique) -> str:
-    """The first knob's value with what it is of, for example ``δ = 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
+    """The first knob's value with symbol or unit, such as ``δ = 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
     one."""
     knob = _first_knob(entry)
     if knob is None or knob.name not in entry.knobs:
@@ -118,8 +117,8 @@ def first_value(entry: UsedTechnique) -> str:
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
-    """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known and
-    the model is the same."""
+    """Intended differences of two takes: text, voice and setting; and weights, if both are known and the model is
+    the same."""
     spoken = (
         Difference(what, shown(getattr(left, what)), shown(getattr(right, what)), False)
         for what, shown in (("text", str), ("voice", shown_name))
@@ -133,15 +132,15 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
 
 
 def other_weights(made_with: str, loaded: str) -> str:
-    """That something was made with other weights than those loaded, by their fingerprints, in words, or ``""``."""
+    """Phrase saying that something was made with other weights than those loaded (both fingerprints), or ``""``."""
     if not are_others(made_with, loaded):
         return ""
     return f"was made with other weights, {checkpoint_text(made_with)}, than those loaded, {checkpoint_text(loaded)}"
 
 
 def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], loaded: str = "") -> str:
-    """What will be different when ``take`` is made again with the loaded model, which has ``voices`` and the weights
-    ``loaded``: sentences, or ``""``."""
+    """What will differ if ``take`` is made again with the loaded model, its ``voices`` and its weights ``loaded``:
+    sentences, or ``""``."""
     notes = []
     if is_replaced(take.setting.model, take.checkpoint, take.voice):
         notes.append("The take was made with earlier weights of this model: now it will sound different.")
@@ -153,8 +152,8 @@ def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], load
 
 
 def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
-    """Everything in which two settings differ, with what a technique is used with included; of options, what was chosen
-    and does not merely follow from another model."""
+    """Differences of two settings, with the value of each technique; between models, only options chosen by the
+    user."""
     found = left.differences(right)
     if left.model != right.model:
         found = tuple(one for one in found if one.technique or one.what in _OF_ALL or _is_chosen(one.what, left, right))
@@ -162,7 +161,7 @@ def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]
 
 
 def _is_chosen(option: str, left: Setting, right: Setting) -> bool:
-    """Whether both models have ``option``, and one of the settings has it otherwise than its model does."""
+    """Whether both models have ``option`` and one of the settings differs from its model's default."""
     try:
         usual = [(one, catalogue.entry(one.model).options_with()) for one in (left, right)]
     except SettingError:
@@ -172,7 +171,7 @@ def _is_chosen(option: str, left: Setting, right: Setting) -> bool:
 
 
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
-    """Say with what a technique is used, not only that it is."""
+    """Replace ``on`` by the technique's first value."""
     used = left.technique(difference.what) or right.technique(difference.what) if difference.technique else None
     value = first_value(used) if used is not None else ""
     if not value:
@@ -186,7 +185,7 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
 
 
 def difference_words(one: Difference) -> tuple[str, str, str]:
-    """A difference for people: what differs, and both values, by the titles of models and of their options."""
+    """Title of the difference and both values, for display."""
     if one.technique:
         return wording(one), one.left, one.right
     if one.what == "model":
@@ -198,7 +197,7 @@ def difference_words(one: Difference) -> tuple[str, str, str]:
 
 
 def setting_text(setting: Setting) -> str:
-    """A setting in a line: techniques, options that differ from the model's own, and the seed."""
+    """A setting in one line: techniques, changed options, and the seed."""
     techniques = technique_text(setting) if setting.techniques else "Baseline"
     try:
         entry = catalogue.entry(setting.model)
@@ -208,20 +207,20 @@ def setting_text(setting: Setting) -> str:
 
 
 def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
-    """Those of a model's ``options`` that differ from its own, each by its title, for example ``Guidance 1``."""
+    """The ``options`` that differ from the model's defaults, each with its title, such as ``Guidance 1``."""
     usual = entry.options_with()
     return option_words(entry, {name: value for name, value in options.items() if value != usual.get(name)})
 
 
 def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
-    """Those of ``options`` that the model has, each by its title."""
+    """The ``options`` that the model has, each with its title."""
     return tuple(
         f"{knob.title} {value_text(knob, options[knob.name])}" for knob in entry.options if knob.name in options
     )
 
 
 def value_text(knob: Knob, value: object) -> str:
-    """A knob's value for people: a number in the language's signs, a choice by its title, a switch as on or off."""
+    """A knob's value for display: localised number, title of a choice, ``on`` or ``off``."""
     return _option_text([knob], _shown(value))
 
 
@@ -237,7 +236,7 @@ def model_title(model: str) -> str:
 
 
 def _option_text(known: Sequence[Knob], value: str) -> str:
-    """A value of an option that models declare as ``known``."""
+    """The value of an option declared in ``known``, for display."""
     if value == "absent":
         return "not an option of the model"
     for knob in known:
@@ -256,13 +255,12 @@ def family_of(setting: Setting) -> str:
 
 
 def keeps_timing(setting: Setting) -> bool:
-    """Whether takes of ``setting`` keep the same timing under skipping, so that they can be switched in sync."""
+    """Whether takes of ``setting`` keep their timing under skipping, so that switching A/B stays in sync."""
     return family_of(setting) in (FLOW, MASKED)
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its figures against ``baseline``. Unchanged where the two do not speak the same words in the same
-    time from the same noise."""
+    """``take`` with its metrics against ``baseline``; unchanged if text, timing or noise differ."""
     if baseline is None:
         return take
     try:
@@ -272,13 +270,13 @@ def measured_against(take: Take, baseline: Take | None) -> Take:
 
 
 def streaming_text(measured: Measurements) -> str:
-    """Distance of streamed audio from audio decoded at once, in a word."""
+    """Distance of streamed audio from audio decoded at once, for display."""
     if measured.streaming_difference is not None:
         return f"{measured.streaming_difference:.0f} dB"
     return "exact" if measured.tokens else "–"
 
 
 def prepared_entry(setting: Setting) -> UsedTechnique | None:
-    """The technique of ``setting`` that is prepared by a calibration, if there is one."""
+    """The technique of ``setting`` that needs a calibration, if any."""
     declared = ((one, find(one.technique)) for one in setting.techniques)
     return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

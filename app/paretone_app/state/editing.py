@@ -1,4 +1,4 @@
-"""Changes of what is selected, each of which can be undone: options, techniques, knobs, weights, own recordings."""
+"""Undoable changes of the selection: options, techniques, knobs, weights, own recordings."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ALONE = -1
 
 
 class Edit(QUndoCommand):
-    """A change from ``before`` to ``after``, either of which ``put`` puts into place. Successive edits of one kind
-    ``merging`` are one."""
+    """A change from ``before`` to ``after``, applied by ``put``. Successive edits with the same ``merging`` id are
+    merged."""
 
     def __init__(self, text: str, before: Any, after: Any, put: Callable[[Any], object], merging: int = ALONE) -> None:
         super().__init__(text)
@@ -50,11 +50,11 @@ class Edit(QUndoCommand):
 
 
 _FIRST_ID = 100
-"""Ids of merged edits, from here on; artefacts' edits have smaller ones."""
+"""First id of merged edits; artefacts' edits have smaller ones."""
 
 
 class Editing(QObject):
-    """Changes the selection for the user. What is changed repeatedly, as by a spin box's arrow, is one entry."""
+    """Changes the selection for the user, undoably. Repeated changes, such as by a spin box's arrows, are one entry."""
 
     def __init__(
         self, selection: Selection, artefacts: Artefacts, stack: QUndoStack, parent: QObject | None = None
@@ -66,7 +66,7 @@ class Editing(QObject):
         self._depth = 0
         self._model = selection.model_id
         stack.indexChanged.connect(self._count)
-        # Recalling the last session chooses a model as well, and announces no more than this.
+        # Recalling the last session also chooses a model, but emits only this signal.
         selection.changed.connect(self._follow_model)
 
     # --- Changes ------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class Editing(QObject):
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
 
     def set_knob(self, name: str, knob: str, value: object) -> None:
-        """As :meth:`Selection.set_knob`. A change of an artefact that the knob causes is a separate entry."""
+        """As :meth:`Selection.set_knob`. A change of the artefact caused by the knob is a separate entry."""
         declared = next(one for one in technique(name).knobs if one.name == knob)
         self._do(_setting_of(declared, value), lambda: self._selection.set_knob(name, knob, value), "knob", name, knob)
 
@@ -92,7 +92,7 @@ class Editing(QObject):
         self._do(f"choose voice {found}", lambda: self._selection.choose_voice(voice))
 
     def set_text(self, text: str, typed: bool = False) -> None:
-        """As :meth:`Selection.set_text`; what is ``typed`` on end is one entry."""
+        """As :meth:`Selection.set_text`; successive ``typed`` changes are one entry."""
         self._do("edit text" if typed else "choose sentence", lambda: self._selection.set_text(text), *_TYPED[typed])
 
     def set_seed(self, seed: int) -> None:
@@ -110,7 +110,7 @@ class Editing(QObject):
         self._do("use setting of a study", lambda: self._selection.adopt_setting(setting))
 
     def adopt_profile(self, setting: Setting, artefacts: Sequence[Artefact], voice: str, why: str) -> None:
-        """Select everything that ``setting`` says, with its ``artefacts`` and ``voice``, as one entry named ``why``."""
+        """Select ``setting`` with its ``artefacts`` and ``voice``, as one entry named ``why``."""
         with self._changing():
             self._stack.beginMacro(why)
             try:
@@ -119,20 +119,19 @@ class Editing(QObject):
             finally:
                 self._stack.endMacro()
         made = self._stack.command(self._stack.index() - 1)
-        if made.childCount() == 0:  # Everything was selected already.
+        if made.childCount() == 0:  # # Nothing changed.
             made.setObsolete(True)
             self._stack.undo()
 
     def forget(self) -> None:
-        """Discard all entries: they belong to something that is no longer used. Ignored during an edit, an undo or a
-        redo."""
+        """Discard all entries: their subject is no longer in use. Ignored during an edit, undo or redo."""
         if not self._depth:
             self._stack.clear()
 
-    # --- Inside -------------------------------------------------------------------------------------------------------
+    # --- Internals ----------------------------------------------------------------------------------------------------
     def _do(self, text: str, change: Callable[[], object], *kind: str) -> None:
-        """Call ``change``, and make an entry called ``text`` if it changed anything and made none itself. Entries of
-        one ``kind`` are merged."""
+        """Call ``change``; push an entry named ``text`` if it changed anything and pushed none itself. Entries of
+        one ``kind`` merge."""
         before, kept, pushes = self._selection.choices, self._artefacts.in_use, self._pushes
         with self._changing():
             change()
@@ -166,7 +165,7 @@ class Editing(QObject):
 
     @Slot()
     def _follow_model(self) -> None:
-        """Entries belong to the model that they were made for."""
+        """Discard the entries of the former model."""
         if self._model != self._selection.model_id:
             self._model = self._selection.model_id
             self.forget()
@@ -176,7 +175,7 @@ _TYPED: Mapping[bool, tuple[str, ...]] = {True: ("text",), False: ()}
 
 
 class _Change(QUndoCommand):
-    """From some choices to others. It was done already when it is pushed."""
+    """A change of choices, already applied when pushed."""
 
     def __init__(
         self,
@@ -222,7 +221,7 @@ def _setting_of(knob: Knob, value: object) -> str:
 
 
 class OwnVoices(QObject):
-    """Changes the selection's own voices for the user. Every one has a name that no other voice has."""
+    """Changes the list of own voices for the user, undoably. Names are unique."""
 
     def __init__(self, selection: Selection, stack: QUndoStack, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -236,13 +235,13 @@ class OwnVoices(QObject):
         return voice if voice is not None and is_own(voice.id) else None
 
     def add(self, voice: Voice) -> None:
-        """Add a recording, in place of an earlier one with the same id, and choose it."""
+        """Add a recording, or replace one with the same id, and choose it."""
         named = replace(voice, title=self.free_name(voice.title, voice.id))
         others = [one for one in self._selection.own_voices if one.id != voice.id]
         self._put(f"add voice {named.title}", (*others, named), named)
 
     def change(self, voice: Voice, title: str, transcript: str) -> None:
-        """Give the recording ``voice`` another name or transcript."""
+        """Change the name or transcript of the recording ``voice``."""
         changed = replace(voice, title=self.free_name(title, voice.id), transcript=transcript)
         if changed == voice:
             return
@@ -251,13 +250,13 @@ class OwnVoices(QObject):
         self._put(f"{what} {voice.title}", kept, changed if self.chosen == voice else self._selection.voice)
 
     def remove(self, voice: Voice) -> None:
-        """Take a recording out of the list; its file stays. If it was chosen, the model's first voice is."""
+        """Remove a recording from the list; its file stays. If it was chosen, choose the model's first voice."""
         kept = tuple(one for one in self._selection.own_voices if one.id != voice.id)
         chosen = self._selection.voice
         self._put(f"remove voice {voice.title}", kept, None if chosen == voice else chosen)
 
     def free_name(self, wanted: str, voice: str = "") -> str:
-        """``wanted``, with a number if a voice other than ``voice`` is called so."""
+        """``wanted``, numbered if another voice than ``voice`` has the name."""
         base = " ".join(wanted.split()) or "My voice"
         taken = {one.title.casefold() for one in self._selection.voices if one.id != voice}
         name, number = base, 1

@@ -1,5 +1,4 @@
-"""Jobs that the application has handed to the engine, until they end, and work that is done while the engine is
-idle."""
+"""Jobs submitted to the engine, until they end, and work for idle times."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """One job under way. ``command`` is what the engine was given."""
+    """A job under way, with the command submitted to the engine."""
 
     number: int
     kind: Kind
@@ -56,15 +55,15 @@ class Job:
 
 
 class Jobs(QObject):
-    """Numbers jobs, submits their commands and follows them to their end."""
+    """Numbers jobs, submits their commands and tracks them to their end."""
 
     began = Signal(object)
     ended = Signal(object, object, str)
-    """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
+    """A :class:`Job`, its :class:`Outcome`, and the reason for a failure as a sentence, or ``""``."""
     cancelling = Signal()
-    """The user wants everything to end: what is to follow a job that may have ended by now, too."""
+    """The user cancels everything, including planned successors of jobs that may already have ended."""
     paused = Signal()
-    """Background work is paused, after :meth:`hold`."""
+    """Background work is paused, as requested by :meth:`hold`."""
 
     def __init__(self, submit: Callable[[Command], None], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +72,7 @@ class Jobs(QObject):
         self._running: dict[int, Job] = {}
         self._held = False
         self._pausing = False
-        """Whether the study that ends next was paused."""
+        """Whether the study about to end was paused."""
 
     @property
     def running(self) -> tuple[Job, ...]:
@@ -85,7 +84,7 @@ class Jobs(QObject):
 
     @property
     def why_wait(self) -> str:
-        """Why nothing else can begin now, as a sentence, or ``""``."""
+        """Why nothing else can start now, as a sentence, or ``""``."""
         return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
 
     def find(self, number: int) -> Job | None:
@@ -100,19 +99,18 @@ class Jobs(QObject):
         return job
 
     def in_background(self, command: Callable[[int], Command]) -> int:
-        """Submit ``command(number)`` as work that nobody waits for, and that is no job: nothing says that it runs. Its
-        number."""
+        """Submit ``command(number)`` as silent work, not as a job; returns the number."""
         self._last += 1
         self._submit(command(self._last))
         return self._last
 
     def cancel_background(self, number: int) -> None:
-        """Cancel what :meth:`in_background` submitted."""
+        """Cancel work submitted by :meth:`in_background`."""
         self._submit(Cancel(0, number))
 
     def hold(self) -> None:
-        """Let nothing compute until :meth:`release`: running jobs pause, new ones wait. A take that is being made
-        is finished first; then :attr:`paused` is emitted."""
+        """Suspend all computation until :meth:`release`: running jobs pause, new ones wait. A take under way is
+        finished first; then :attr:`paused` is emitted."""
         if not self._held:
             self._held = True
             self._submit(Hold(0))
@@ -127,7 +125,7 @@ class Jobs(QObject):
         return self._held
 
     def cancel_all(self) -> None:
-        """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
+        """Cancel all jobs, the newest first so that no waiting one starts."""
         for job in reversed(self.running):
             self._submit(Cancel(0, job.number))
         self.cancelling.emit()
@@ -136,11 +134,11 @@ class Jobs(QObject):
         self._submit(Cancel(0, job.number))
 
     def pause(self, job: Job) -> None:
-        """Ask the engine to end the study that ``job`` runs once the takes under way are finished."""
+        """Let the study of ``job`` finish the takes under way and then pause."""
         self._submit(PauseStudy(0, job.number))
 
     def handle(self, event: Event) -> None:
-        """Process the end of a job and the pause; ignore other events."""
+        """Process the end of a job, or the pause; ignore other events."""
         if isinstance(event, EngineHeld) and self._held:
             self.paused.emit()
         if isinstance(event, StudyEnded):
@@ -156,32 +154,31 @@ class Jobs(QObject):
 
 
 IDLE_MILLISECONDS = 1000
-"""How long the engine must be idle before a piece begins, so that jobs in quick succession never wait."""
+"""Idle time of the engine before a piece starts, so that jobs in quick succession never wait."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of work: what it is about, and its command, given a number."""
+    """One piece of work: its subject, and its command for a given number."""
 
     what: object
     command: Callable[[int], Command]
 
 
 class IdleWork(QObject):
-    """Keeps what is to be done, and hands it to the engine. A job that begins cancels the piece under way, which is
-    done again later."""
+    """Queue of work for idle times. A new job cancels the current piece, which is repeated later."""
 
     happened = Signal(object, object)
-    """What a piece is about, and an event that it caused."""
+    """Subject of a piece, and an event from it."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._waiting: deque[Piece] = deque()
         self._running: tuple[int, Piece] | None = None
-        """The number that the engine knows it by, and the piece."""
+        """Number of the command, and its piece."""
         self._unwanted = False
-        """Whether the piece under way is not wanted any more."""
+        """Whether the current piece is no longer wanted."""
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MILLISECONDS)
         self._idle.timeout.connect(self._next)
         jobs.began.connect(self._make_way)
@@ -196,7 +193,7 @@ class IdleWork(QObject):
         self._wait()
 
     def replace(self, pieces: Iterable[Piece]) -> None:
-        """Do these, in this order, and nothing else; what is under way ends if it is not one of them."""
+        """Replace the queue; cancel the current piece unless it is among ``pieces``."""
         wanted = {one.what: one for one in pieces}
         if self._running is not None:
             self._unwanted = self._running[1].what not in wanted
@@ -212,7 +209,7 @@ class IdleWork(QObject):
         self._idle.stop()
 
     def follow(self, event: Event) -> None:
-        """Take in an event of the engine, if it is about the piece under way."""
+        """Handle an event of the current piece; ignore others."""
         if self._running is None or event.job != self._running[0]:
             return
         piece = self._running[1]

@@ -1,4 +1,4 @@
-"""Loading models: the chosen one, and the one that stays where another cannot be loaded."""
+"""Loading models, with a fallback to the present one if a load fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paretone_app.state.selection import Selection
 
 @dataclass(frozen=True)
 class _Loaded:
-    """The model that the engine has, and its counted operations: a load that fails leaves both as they were."""
+    """The engine's present model and its counted operations, to restore after a failed load."""
 
     model: str
     folder: str
@@ -30,7 +30,7 @@ class _Loaded:
 
 
 class Loading(QObject):
-    """Loads and downloads models, and keeps the selection in step with what the engine has."""
+    """Loads and downloads models, and keeps the selection in step with the engine."""
 
     def __init__(
         self, selection: Selection, cost: Cost, machine: Machine, jobs: Jobs, parent: QObject | None = None
@@ -45,18 +45,17 @@ class Loading(QObject):
 
     @property
     def device_title(self) -> str:
-        """Name of the device that the model runs, or will run, on."""
+        """Name of the device that runs, or will run, the model."""
         info = self._selection.info
         return info.device if info is not None else self._machine.device.upper() or "starting"
 
     def load_model(
         self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
     ) -> None:
-        """Choose ``model`` and load it; what runs is cancelled first. The present model stays if that fails.
+        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails.
 
-        ``folder`` and ``variant`` override the catalogue's; ``device`` is wanted from now on, when given; without
-        a ``vocoder``, its folder, the model has the one that it was loaded with last.
-        """
+        ``folder`` and ``variant`` override the catalogue's; a given ``device`` is kept for later loads; without
+        ``vocoder`` (a folder) the model's last one is used."""
         self._jobs.cancel_all()
         chosen = self._selection
         if chosen.info is not None:
@@ -68,7 +67,7 @@ class Loading(QObject):
                 chosen.info,
                 self._cost.operations,
             )
-        chosen.loading = True  # Choosing announces it.
+        chosen.loading = True  # # choose_model() announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
         command = (model, folder, variant, chosen.device_wanted, chosen.vocoder(model) if vocoder is None else vocoder)
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
@@ -78,12 +77,12 @@ class Loading(QObject):
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
 
     def download_model(self, model: str, folder: str) -> None:
-        """Download ``model``; the user has seen and accepted its licence."""
+        """Download ``model``; the user has accepted its licence."""
         licence = catalogue.entry(model).licence
         self._jobs.start(Kind.DOWNLOAD, lambda job: DownloadModel(job, model, folder, licence))
 
     def follow(self, event: Event) -> None:
-        """Take in a model that was loaded, and new weights of the loaded one."""
+        """Select a loaded model, or new weights of it."""
         if isinstance(event, ModelLoaded):
             self._model_loaded(event)
         elif isinstance(event, Prepared) and event.info is not None:
@@ -95,7 +94,7 @@ class Loading(QObject):
 
     @Slot(object, object)
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
-        """The engine keeps the model it has when another cannot be loaded, so that one is chosen again."""
+        """After a failed load, select the model that the engine still has."""
         another = any(one.kind is Kind.LOAD for one in self._jobs.running)
         if job.kind is Kind.LOAD and not another:
             self._selection.loading_ended()
@@ -108,7 +107,7 @@ class Loading(QObject):
         chosen, job = self._selection, self._jobs.find(event.job)
         later = any(one.kind is Kind.LOAD and one.number > event.job for one in self._jobs.running)
         if later or event.info.id != chosen.model_id:
-            # Another was chosen before this one could be cancelled; the engine has this one until then.
+            # Another model was chosen before this load could be cancelled; the engine has this one for now.
             if job is not None and isinstance(job.command, LoadModel):
                 one = job.command
                 self._kept = _Loaded(one.model, one.folder, one.variant, one.device, event.info, None)
@@ -119,7 +118,7 @@ class Loading(QObject):
         chosen.set_info(event.info)
 
     def _weights_came(self, info: ModelInfo) -> None:
-        """Know the loaded model's new weights, so that they can be used at once."""
+        """Register new weights of the loaded model for immediate use."""
         loaded = self._selection.info
         if loaded is not None and info.id == loaded.id:
             self._selection.set_info(info)

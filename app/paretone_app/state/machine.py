@@ -1,4 +1,4 @@
-"""The machine: devices of the engine, and optional packages that can be installed."""
+"""The machine: the engine's devices, and optional packages to install."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 
 
 class Machine(QObject):
-    """Known once the engine is ready."""
+    """Empty until the engine is ready."""
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.device = ""
-        """The best one, where models run by default."""
+        """Default device, the best one."""
         self.devices: tuple[str, ...] = ()
         self.title = ""
         self.computing: Computing | None = None
-        """What the engine computes with, and why not on a graphics card."""
+        """The engine's device, and why it is not a GPU."""
 
     def follow(self, event: Event) -> None:
         if isinstance(event, EngineReady):
@@ -36,9 +36,9 @@ class Machine(QObject):
 
 class Installing(QObject):
     changed = Signal()
-    """Something begins to be installed, is at another package, or has ended."""
+    """An installation started, progressed or ended."""
     installed = Signal(object, bool)
-    """An :class:`~paretone.extras.Extra` is there, and whether it can be used without a restart."""
+    """An :class:`~paretone.extras.Extra` was installed, and whether it works without a restart."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,6 @@
-"""What is selected of each model: options, voice, techniques with knobs and weights, and where it was loaded from.
+"""The selection of each model: options, voice, techniques with knobs and weights, and its folder.
 
-Nothing of one model reaches another. Between sessions the selection is kept as JSON, of which what cannot be read is
-passed over."""
+Models share nothing. The selection is saved as JSON between sessions; unreadable parts are skipped."""
 
 from __future__ import annotations
 
@@ -21,19 +20,19 @@ from paretone.techniques import find, techniques
 
 @dataclass
 class ModelSelection:
-    """The selection of one model: by default what ``paretone speak`` uses."""
+    """The selection of one model; defaults as for ``paretone speak``."""
 
     options: Values
     voice: Voice | None = None
     used: dict[str, bool] = field(default_factory=lambda: {one.name: i == 0 for i, one in enumerate(techniques())})
     knobs: dict[str, Values] = field(default_factory=lambda: {one.name: defaults(one.knobs) for one in techniques()})
     weights: dict[str, str] = field(default_factory=dict)
-    """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
+    """By technique: fingerprint of the trained weights chosen among the fitting ones."""
     folder: str = ""
-    """Where it was loaded from last; ``""`` for its usual folder."""
+    """Folder it was last loaded from; ``""`` for the default one."""
     variant: str = ""
     artefacts: Mapping[str, Artefact] = field(default_factory=dict)
-    """Those in use when another model was chosen, until this one is loaded again."""
+    """Artefacts in use when another model was chosen, until this one is loaded again."""
 
     def remembered(self) -> RememberedModel:
         knobs = {name: dict(values) for name, values in self.knobs.items()}
@@ -41,7 +40,7 @@ class ModelSelection:
         return RememberedModel(self.folder, self.variant, voice, dict(self.options), knobs, self.used, self.weights)
 
     def recall(self, saved: RememberedModel, entry: CatalogueEntry, voices: Iterable[Voice]) -> list[str]:
-        """Select what was ``saved`` of the model ``entry``; what no longer exists, in words."""
+        """Restore ``saved`` for the model ``entry``; returns phrases about what no longer exists."""
         gone: list[str] = []
         self.folder, self.variant = saved.folder, saved.variant
         self.options = _permitted(entry.options, self.options, saved.options, entry.title, gone)
@@ -62,21 +61,21 @@ class ModelSelection:
 
 @dataclass(frozen=True)
 class RememberedModel:
-    """What was selected of one model. Nothing in it needs to exist any more."""
+    """Saved selection of one model; its contents may no longer exist."""
 
     folder: str = ""
-    """Folder of its files; ``""`` for its usual one."""
+    """Folder of its files; ``""`` for the default one."""
     variant: str = ""
     voice: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
     knobs: Mapping[str, object] = field(default_factory=dict)
-    """By technique, its values by knob."""
+    """By technique: values by knob."""
     used: Mapping[str, object] = field(default_factory=dict)
     weights: Mapping[str, object] = field(default_factory=dict)
-    """By technique, the fingerprint of its trained weights."""
+    """By technique: fingerprint of its trained weights."""
 
     def to_json(self) -> dict[str, object]:
-        """As values of JSON; :meth:`from_json` reads them back."""
+        """As JSON values, for :meth:`from_json`."""
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
 
     @classmethod
@@ -91,7 +90,7 @@ class RememberedModel:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What was selected. Nothing in it needs to exist any more."""
+    """Saved selection; its contents may no longer exist."""
 
     text: str = ""
     own_voices: tuple[Voice, ...] = ()
@@ -101,14 +100,14 @@ class Remembered:
     device: str = ""
     models: Mapping[str, RememberedModel] = field(default_factory=dict)
     voice: str = ""
-    """Id of the voice in files of earlier versions, which kept one selection for all models."""
+    """Voice id in files of earlier versions, with one selection for all models."""
     has_common_options: bool = False
-    """Whether an earlier version wrote options and techniques without their model."""
+    """Whether an earlier version saved options and techniques without their model."""
     vocoders: Mapping[str, str] = field(default_factory=dict)
-    """By model, the folder of its vocoder, if that is not the usual one."""
+    """By model: folder of its vocoder, unless the default one."""
 
     def to_json(self) -> str:
-        """As text; :meth:`from_json` reads it back."""
+        """As text, for :meth:`from_json`."""
         return json.dumps(
             {
                 "text": self.text,
@@ -124,7 +123,7 @@ class Remembered:
 
     @classmethod
     def from_json(cls, data: str) -> Remembered | None:
-        """What :meth:`to_json` wrote; ``None`` if this is something else."""
+        """Read the output of :meth:`to_json`; ``None`` if ``data`` is anything else."""
         try:
             saved = json.loads(data)
         except ValueError:
@@ -153,7 +152,7 @@ class Remembered:
 def _permitted(
     knobs: Iterable[Knob], usual: Values, saved: Mapping[str, object], owner: str, gone: list[str]
 ) -> Values:
-    """``usual`` with those values of ``saved`` that ``knobs`` permit; others are added to ``gone``, in words."""
+    """``usual`` updated with the valid values in ``saved``; phrases about invalid ones are added to ``gone``."""
     found: dict[str, object] = {**usual}
     for knob in knobs:
         if knob.name not in saved:

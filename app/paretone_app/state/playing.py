@@ -1,5 +1,4 @@
-"""What is in the player, where it comes from, and which part of it is heard now. Who plays it writes this; views
-follow it."""
+"""The sound in the player: origin, title and position. The player writes this; views follow."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from paretone.setting.take import Take
 from paretone_app.state.differences import model_title, technique_text
 
 _LAST_SECONDS = 0.001
-"""A sound at its end is heard this long before it."""
+"""A sound at its end counts as heard this long before it."""
 
 
 class Origin(Enum):
@@ -26,38 +25,38 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Heard:
-    """A sound in the player, and what is done with it."""
+    """A sound in the player, and its playback state."""
 
     origin: Origin = Origin.NOTHING
     title: str = ""
-    """What it is and where it comes from, in a line: ``Take A · F5 mini · δ = 0.3``."""
+    """Description with origin: ``Take A · F5 mini · δ = 0.3``."""
     detail: str = ""
     letter: str = ""
-    """``"A"`` or ``"B"`` if it is that take or a part of it, else ``""``."""
+    """``"A"`` or ``"B"`` for that take or a part of it, else ``""``."""
     start: float = 0.0
-    """Where in that take it begins, in seconds."""
+    """Offset of the sound within that take, in seconds."""
     key: str = ""
-    """What it is known by: the id of its take, for one."""
+    """Identity, such as the id of the take."""
     sounding: bool = False
     seconds: float = 0.0
-    """Length of the player's bar: the longer one of A and B; of a stream, the length so far."""
+    """Length of the player's bar: of the longer of A and B, or of a stream so far."""
     own_seconds: float = 0.0
     loop: tuple[float, float] | None = None
 
 
 class Playing(QObject):
-    """The sound in the player. During a listening test it is :attr:`Origin.TEST` and nothing more."""
+    """The sound in the player; during a listening test only :attr:`Origin.TEST`."""
 
     changed = Signal()
-    """Another sound, or something else is done with it."""
+    """Another sound, or another playback state."""
     moved = Signal(float)
-    """Another part of it is heard: seconds from its beginning."""
+    """New position, in seconds from the beginning."""
     heard_at = Signal(str, float)
-    """Which of the finished takes A and B is heard, or a part of it alone, and how many seconds from its beginning;
-    ``""`` if neither is."""
+    """The finished take heard, ``"A"`` or ``"B"`` (or a part of it), and the position in it in seconds; ``""`` if
+    neither."""
 
     streamed_at = Signal(str, float)
-    """The same of the take that is being made, for ``"A"`` or ``"B"``."""
+    """Likewise for the take being made, ``"A"`` or ``"B"``."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -86,17 +85,17 @@ class Playing(QObject):
             self.heard_at.emit("", 0.0)
             self.streamed_at.emit(now.letter, self.position)
         else:
-            # At its end, a part of a take is still itself, and not what comes after it in the take.
+            # The end of a part belongs to the part, not to the audio after it.
             last = max(0.0, now.seconds - _LAST_SECONDS)
             within = min(self.position, last) if now.origin is Origin.SOUND else self.position
             self.heard_at.emit(now.letter, now.start + within)
 
 
 def take_title(take: Take, what: str = "Take") -> str:
-    """A take in a line; ``what`` it is: ``Take A``, for example."""
+    """One-line title of a take; ``what`` is a prefix such as ``Take A``."""
     return setting_title(take.setting, what)
 
 
 def setting_title(setting: Setting, what: str) -> str:
-    """What was made, or is being made, with ``setting``, in a line."""
+    """One-line title of a sound made with ``setting``."""
     return " · ".join((what, model_title(setting.model), technique_text(setting)))

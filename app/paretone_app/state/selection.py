@@ -1,10 +1,8 @@
 """The selection: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
 
-Text and seed are common. All else is selected per model: nothing of one model reaches another, and a model that is
-chosen again has what it had.
+Text and seed are common to all models. Everything else is per model and restored when the model is chosen again.
 
-:mod:`paretone_app.state.availability` says what can be done with it; :mod:`paretone_app.state.artefacts` keeps the
-techniques' artefacts."""
+See :mod:`paretone_app.state.availability` for possible actions, :mod:`paretone_app.state.artefacts` for artefacts."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def plan_times(plan: Any) -> tuple[float, ...]:
 
 
 def option_times(options: Values) -> tuple[float, ...]:
-    """Those that ``options`` make; none if they make no grid."""
+    """Step times from ``options``; empty if they make no grid."""
     try:
         times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
     except (KeyError, SettingError):
@@ -52,31 +50,31 @@ def option_times(options: Values) -> tuple[float, ...]:
 
 SEED_LIMIT = 2**31 - 1
 Choices = Mapping[tuple[str, ...], object]
-"""What the user chose, by what it is: ``("text",)``, ``("option", name)``, ``("knob", technique, knob)`` …"""
+"""The user's choices by key: ``("text",)``, ``("option", name)``, ``("knob", technique, knob)`` …"""
 
 
 @dataclass(frozen=True)
 class NotRecalled:
-    """A model that was chosen in the last session and is not again."""
+    """A model of the last session that could not be chosen again."""
 
     model: str
     why: str
-    """A sentence without its stop."""
+    """A sentence without its full stop."""
     is_there: bool
 
 
 class Selection(QObject):
-    """The user's choices, whether or not they can be used."""
+    """The user's choices, usable or not."""
 
     model_changed = Signal()
-    """Another model was chosen, or it finished loading."""
+    """Another model was chosen, or its loading finished."""
     conditions_changed = Signal()
-    """Something changed that artefacts depend on: model, sampler options, techniques or knobs. Those who keep artefacts
-    follow; everybody else hears :attr:`changed` after that."""
+    """A condition of artefacts changed: model, sampler options, techniques or knobs. For artefact stores only;
+    :attr:`changed` follows for all others."""
     changed = Signal()
     """Voice, text, sampler options, techniques, knobs, seed or an artefact changed."""
     passed_over = Signal(str)
-    """What was remembered and is not there any more, in sentences."""
+    """Remembered items that no longer exist, in sentences."""
 
     def __init__(self, artefacts: Artefacts, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -88,9 +86,9 @@ class Selection(QObject):
         self.model_variant = ""
         self.device_wanted = "auto"
         self.vocoders: dict[str, str] = {}
-        """By model, the folder of the vocoder that it was loaded with, if that is not the usual one."""
+        """By model: folder of the vocoder it was loaded with, unless the default one."""
         self.candidate = ""
-        """Id of another model that is shown, but was not loaded yet; ``""`` if there is none."""
+        """Id of another model, shown but not loaded yet; ``""`` if none."""
         self.info: ModelInfo | None = None
         self.loading = False
         self.text = next(iter(catalogue.sentences()), "")
@@ -98,14 +96,14 @@ class Selection(QObject):
         self.seed = 0
         self.seed_locked = True
         self.not_recalled: NotRecalled | None = None
-        """The model of the last session, if another one is chosen in its place."""
+        """The model of the last session, if another one is chosen instead."""
         self._remembered: dict[str, RememberedModel] = {}
-        """What was selected in earlier sessions, of models that were not chosen yet in this one."""
+        """Selections of earlier sessions, for models not yet chosen in this one."""
         self._models: dict[str, ModelSelection] = {}
         self._own = self._of(self.model_id)
 
     def announce(self, model: bool = False) -> None:
-        """Say that conditions changed, and the chosen or loaded ``model`` with them."""
+        """Announce changed conditions, with ``model`` also the chosen or loaded model."""
         self._announcing = True
         try:
             self.conditions_changed.emit()
@@ -125,7 +123,7 @@ class Selection(QObject):
 
     # --- Model --------------------------------------------------------------------------------------------------------
     def choose_model(self, model: str, folder: str, variant: str, device: str, info: ModelInfo | None) -> None:
-        """Select a model, loaded (``info``) or not yet, with what was selected of it before."""
+        """Select a model, loaded (``info``) or not, and restore its selection."""
         if self.ready:
             self._own.artefacts = self._artefacts.in_use
         self.model_id, self.model_folder, self.model_variant, self.device_wanted = model, folder, variant, device
@@ -133,31 +131,31 @@ class Selection(QObject):
         self.candidate = ""
         self._own = self._of(model)
         had, voices = self.voice, self.voices
-        # One's own may have another title or transcript by now.
+        # Title or transcript of an own voice may have changed.
         self.voice = next((one for one in voices if had is not None and one.id == had.id), next(iter(voices), None))
         self.announce(model=True)
 
     def consider_model(self, model: str) -> None:
-        """Show ``model``, which is to be loaded once the user confirms that. Nothing can run meanwhile."""
+        """Show ``model``, to be loaded once the user confirms. Nothing can run meanwhile."""
         candidate = "" if model == self.model_id else model
         if candidate != self.candidate:
             self.candidate = candidate
             self.changed.emit()
 
     def loading_ended(self) -> None:
-        """The chosen model is not being loaded any more, whether that went well or not."""
+        """Loading the chosen model ended, successfully or not."""
         if self.loading:
             self.loading = False
             self.changed.emit()
 
     def set_info(self, info: ModelInfo) -> None:
-        """The chosen model was loaded, or has new weights."""
+        """The chosen model was loaded, or got new weights."""
         self.info = info
         self._own.folder, self._own.variant = self.model_folder, self.model_variant
         self.announce(model=True)
 
     def place(self, model: str) -> tuple[str, str]:
-        """Folder and architecture to load ``model`` with: those that served it last, if they are still there."""
+        """Folder and architecture to load ``model`` with: the last ones, if they still exist."""
         own = self._models.get(model) or self._remembered.get(model)
         folder, variant = (own.folder, own.variant) if own is not None else ("", "")
         if model == self.model_id:
@@ -165,12 +163,12 @@ class Selection(QObject):
         return (folder, variant) if not folder or Path(folder).exists() else ("", "")
 
     def vocoder(self, model: str) -> str:
-        """Folder of the vocoder to load ``model`` with, if it is still there; ``""`` for the usual one."""
+        """Folder of the vocoder to load ``model`` with, if it still exists; ``""`` for the default one."""
         folder = self.vocoders.get(model, "")
         return folder if Path(folder).is_dir() else ""
 
     def is_installed(self, model: str) -> bool:
-        """Whether the files of ``model`` are there: in its usual folder, or where the user has them."""
+        """Whether the files of ``model`` exist, in the default folder or the user's."""
         return bool(self.place(model)[0]) or catalogue.entry(model).available
 
     @property
@@ -182,7 +180,7 @@ class Selection(QObject):
         return self.info is not None and self.info.id == self.model_id
 
     def why_not_ready(self) -> str:
-        """Why the model that is shown cannot be used yet, as a sentence, or ``""``."""
+        """Why the shown model cannot be used yet, as a sentence, or ``""``."""
         if not self.candidate and self.loading and not self.ready:
             return f"{self.entry.title} is being loaded, which takes some seconds."
         if not self.candidate:
@@ -193,7 +191,7 @@ class Selection(QObject):
 
     @property
     def loaded(self) -> ModelInfo:
-        """The chosen model, for what needs it loaded. Raises :class:`SettingError` if it is not."""
+        """Info of the chosen model. Raises :class:`SettingError` if it is not loaded."""
         if self.info is None or not self.ready:
             raise SettingError("The model is not loaded yet.")
         return self.info
@@ -204,7 +202,7 @@ class Selection(QObject):
 
     @property
     def sampler_defaults(self) -> Values:
-        """The chosen model's own defaults, which may differ from those of its knobs."""
+        """The chosen model's defaults, which may differ from those of its knobs."""
         return self.entry.options_with()
 
     @property
@@ -212,7 +210,7 @@ class Selection(QObject):
         return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_steps)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
-        """The chosen model's options, with those of ``options`` that it knows."""
+        """The chosen model's options, updated with its own among ``options``."""
         known = {knob.name: options[knob.name] for knob in self.sampler_knobs if knob.name in options}
         return checked(self.sampler_knobs, {**self.sampler_defaults, **known}, self.entry.title)
 
@@ -223,7 +221,7 @@ class Selection(QObject):
 
     @property
     def voice(self) -> Voice | None:
-        """The voice that the chosen model speaks in; ``None`` if it has none."""
+        """The voice of the chosen model; ``None`` if it has none."""
         return self._own.voice
 
     @voice.setter
@@ -231,7 +229,7 @@ class Selection(QObject):
         self._own.voice = voice
 
     def _of(self, model: str) -> ModelSelection:
-        """What is selected of ``model``, which was just chosen."""
+        """The selection of ``model``, created or recalled on first use."""
         if model not in self._models:
             entry, voice = catalogue.entry(model), next(iter(self.voices), None)
             own = self._models[model] = ModelSelection(entry.options_with(), voice)
@@ -247,7 +245,7 @@ class Selection(QObject):
 
     @property
     def speaker(self) -> Voice:
-        """The chosen voice, for what needs one. Raises :class:`SettingError` if there is none."""
+        """The chosen voice. Raises :class:`SettingError` if there is none."""
         if self.voice is None:
             raise SettingError("Choose a voice first.")
         return self.voice
@@ -265,7 +263,7 @@ class Selection(QObject):
         raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
 
     def put_own_voices(self, voices: Iterable[Voice], chosen: Voice | None) -> None:
-        """Have the recordings ``voices``, and choose one of all voices: the first if ``chosen`` is not there."""
+        """Replace the own recordings by ``voices`` and choose a voice: the first of all if ``chosen`` is missing."""
         self.own_voices = list(voices)
         self.voice = chosen if chosen in self.voices else next(iter(self.voices), None)
         self.changed.emit()
@@ -281,12 +279,12 @@ class Selection(QObject):
             self.changed.emit()
 
     def set_seed_locked(self, locked: bool) -> None:
-        """Keep the seed (locked), or draw a new one before each baseline."""
+        """Keep the seed, or draw a new one before each baseline."""
         self.seed_locked = locked
 
     # --- Options and techniques ---------------------------------------------------------------------------------------
     def set_option(self, name: str, value: object) -> None:
-        """Change one of the model's own knobs. A calibration for the new step grid is taken up where one exists."""
+        """Change a sampler option; stores then look for an artefact that fits."""
         if self.options.get(name) == value:
             return
         self._own.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
@@ -304,7 +302,7 @@ class Selection(QObject):
         return self._own.knobs[name]
 
     def set_knob(self, name: str, knob: str, value: object) -> None:
-        """Change one knob of a technique. One that an artefact follows is changed together with that."""
+        """Change a knob of a technique. If an artefact is tied to it, its store changes both."""
         source = self._artefacts.source(name)
         if source is not None and source.set_knob(knob, value):
             return
@@ -314,28 +312,27 @@ class Selection(QObject):
         self.announce()
 
     def fitting_weights(self, name: str) -> tuple[TrainedWeights, ...]:
-        """The trained weights of the loaded model that a technique can be used with, the usual ones first."""
+        """The trained weights of the loaded model that fit a technique, default first."""
         return fitting(self.loaded, name, self._own.knobs[name]) if self.ready else ()
 
     def chosen_weights(self, name: str) -> str:
-        """The fingerprint of those that were chosen; ``""`` for the usual ones, and where what was chosen does not fit
-        any more."""
+        """Fingerprint of the chosen weights; ``""`` for the default ones, also if the chosen ones no longer fit."""
         chosen = self._own.weights.get(name, "")
         return chosen if any(one.fingerprint == chosen for one in self.fitting_weights(name)) else ""
 
     def choose_weights(self, name: str, fingerprint: str) -> None:
-        """Use a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
+        """Choose a technique's weights by fingerprint; ``""`` for the default ones."""
         if self._own.weights.get(name, "") != fingerprint:
             self._own.weights[name] = fingerprint
             self.changed.emit()
 
     def put_knobs(self, name: str, **values: object) -> None:
-        """Change knobs of a technique without a signal, for callers that change its artefact and announce both."""
+        """Change knobs of a technique silently, for callers that announce a change of its artefact."""
         self._own.knobs[name] = checked(technique(name).knobs, self._own.knobs[name].replace(**values), name)
 
     @property
     def setting(self) -> Setting:
-        """The setting with the techniques in use, with the same seed as the baseline."""
+        """The setting with the techniques in use and the baseline's seed."""
         setting = self.baseline_setting
         for one in self.techniques:
             if self.is_used(one.name):
@@ -345,7 +342,7 @@ class Selection(QObject):
 
     @property
     def options_in_force(self) -> Values:
-        """The sampler options of accelerated takes: those selected, as the techniques in use change them."""
+        """The sampler options of accelerated takes, as modified by the techniques in use."""
         try:
             return options_in_force(self.setting)
         except SettingError:
@@ -353,7 +350,7 @@ class Selection(QObject):
 
     @property
     def step_times(self) -> tuple[float, ...]:
-        """The flow time at which each step of an accelerated take begins; empty if the options make no grid."""
+        """Flow time at the start of each step of an accelerated take; empty if the options make no grid."""
         try:
             plan = resolve(self.loaded, self.setting, self._artefacts.of(self.setting))
         except PlainError:
@@ -365,13 +362,13 @@ class Selection(QObject):
         return Setting(self.model_id, self.options, (), self.seed)
 
     def use_setting(self, take: Take | TakeSummary) -> str:
-        """Load everything that made ``take`` into the selection, so that it can be run again with a change. Returns
-        what will be different in any case, in sentences, or ``""``."""
+        """Select everything that made ``take``, to run it again with a change. Returns what will differ in any case,
+        in sentences, or ``""``."""
         self.adopt_setting(take.setting, take.text, take.voice)
         return caution_on_repeating(take, self.voices, self.info.all_weights if self.info is not None else "")
 
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
-        """Select everything that ``setting`` says, and ``text`` and ``voice`` if they are given."""
+        """Select everything in ``setting``, and ``text`` and ``voice`` if given."""
         if setting.model != self.model_id:
             raise SettingError(f"This was made with {setting.model}; load that model first (menu Model).")
         used = {one.name: setting.technique(one.name) for one in self.techniques}
@@ -389,7 +386,7 @@ class Selection(QObject):
 
     @property
     def choices(self) -> Choices:
-        """Everything that is selected but the model, for :meth:`put_choices`."""
+        """The whole selection except the model, for :meth:`put_choices`."""
         return {
             ("text",): self.text,
             ("voice",): self.voice,
@@ -406,7 +403,7 @@ class Selection(QObject):
         }
 
     def put_choices(self, choices: Choices) -> None:
-        """Select again what was chosen of the same model; everything else stays."""
+        """Restore choices made for the same model; keep everything else."""
         every = {**self.choices, **choices}
         self.text, self.seed, voice = str(every["text",]), int(str(every["seed",])), every["voice",]
         self.voice = voice if isinstance(voice, Voice) else None
@@ -423,7 +420,7 @@ class Selection(QObject):
     def remembered(self) -> str:
         """The selection as JSON, for :meth:`recall`."""
         models = {name: one.remembered() for name, one in self._models.items()}
-        # Chosen, whether or not it is loaded by now.
+        # The chosen model, loaded or not.
         models[self.model_id] = replace(models[self.model_id], folder=self.model_folder, variant=self.model_variant)
         return Remembered(
             self.text,
@@ -437,8 +434,8 @@ class Selection(QObject):
         ).to_json()
 
     def recall(self, data: str, unfinished: str = "") -> None:
-        """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over, and so is
-        a model whose loading was ``unfinished`` when the last session ended. Nothing is loaded yet."""
+        """Restore the result of :meth:`remembered`; skip what no longer exists, and a model whose loading was
+        ``unfinished`` at the end of the last session. Loads nothing."""
         saved = Remembered.from_json(data)
         if saved is None:
             return
@@ -450,7 +447,7 @@ class Selection(QObject):
         self.vocoders = dict(saved.vocoders)
         self._models, self._remembered = {}, dict(saved.models)
         if not saved.models and saved.voice:
-            # Earlier versions began with the first model, whichever was chosen at the end.
+            # Earlier versions always started with the first model.
             self._remembered = {self.model_id: RememberedModel(voice=saved.voice)}
         if saved.has_common_options:
             self.passed_over.emit(
@@ -471,7 +468,7 @@ class Selection(QObject):
     def _why_not_recalled(
         self, entry: catalogue.CatalogueEntry, last: RememberedModel, unfinished: str
     ) -> NotRecalled | None:
-        """Why the model ``entry``, selected as ``last``, is not chosen again."""
+        """Why the model ``entry`` with the selection ``last`` is not chosen again; ``None`` if it can be."""
         if not (Path(last.folder).exists() if last.folder else entry.available):
             why = f"{entry.title} was chosen last, but {last.folder or entry.folder} is gone"
             return NotRecalled(entry.id, why, is_there=False)

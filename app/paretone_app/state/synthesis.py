@@ -1,4 +1,4 @@
-"""Synthesising the selected text, and making takes that are wanted without being listened to."""
+"""Synthesis of the selected text, and of takes wanted for measurements only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from paretone_app.state.selection import SEED_LIMIT, Selection
 
 @dataclass(frozen=True)
 class Wanted:
-    """A take to make, with the artefacts that its setting names; one that it lacks is prepared."""
+    """A take to make, with the artefacts named by its setting; missing ones are prepared."""
 
     text: str
     voice: Voice
@@ -42,7 +42,7 @@ class Wanted:
 
 
 def why_not_loaded(model: str) -> str:
-    """What to do to have ``model`` loaded, as a sentence."""
+    """How to get ``model`` loaded, as a sentence."""
     known = any(one.id == model for one in catalogue.MODELS)
     return "Load that model first (menu Model)." if known else "That model is not there any more."
 
@@ -55,8 +55,8 @@ def wanted_take(
     artefacts: tuple[Artefact, ...] = (),
     checkpoint: str = "",
 ) -> Wanted:
-    """The take of ``text`` in the voice with the id ``voice`` under ``setting``, with the weights ``checkpoint`` if
-    given. Raises :class:`SettingError` if the loaded model cannot make it."""
+    """Request for a take of ``text`` in the voice with id ``voice`` under ``setting``, with the weights
+    ``checkpoint`` if given. Raises :class:`SettingError` if the loaded model cannot make it."""
     info = selection.info if selection.ready else None
     if info is None or info.id != setting.model:
         raise SettingError(f"It is of {model_title(setting.model)}. {why_not_loaded(setting.model)}")
@@ -69,12 +69,12 @@ def wanted_take(
 
 
 class Making(QObject):
-    """Has takes made one after the other: those :meth:`ask` wants as jobs that the user sees and can cancel, those
-    :meth:`ahead` wants only while the engine has nothing else to do."""
+    """Makes takes one after the other: those from :meth:`ask` as visible, cancellable jobs, those from :meth:`ahead`
+    only while the engine is idle."""
 
     take_made = Signal(object)
     changed = Signal()
-    """Another take is under way, more or fewer wait, or one could not be made."""
+    """Another take is under way, the queue changed, or a take failed."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -84,19 +84,19 @@ class Making(QObject):
         self._idle = IdleWork(jobs, self)
         self._idle.happened.connect(self._note)
         self.problems: dict[Wanted, str] = {}
-        """Why takes could not be made, as sentences."""
+        """Why takes failed, as sentences."""
         self.artefacts: dict[str, Artefact] = {}
-        """Those that were prepared for takes, by their fingerprints."""
+        """Artefacts prepared for takes, by fingerprint."""
         jobs.ended.connect(self._job_ended)
         jobs.cancelling.connect(self._give_up_rest)
 
     @property
     def waiting(self) -> tuple[Wanted, ...]:
-        """What was asked for and is not made yet, that under way first."""
+        """Requests not made yet, the one under way first."""
         return (*(() if self._running is None else (self._running[1],)), *self._waiting)
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
-        """Make these next, after those that were asked for before. Cancelling one gives all of them up."""
+        """Queue these after earlier requests. Cancelling one drops all."""
         there = set(self.waiting)
         self._waiting.extend(one for one in dict.fromkeys(wanted) if one not in there)
         for one in wanted:
@@ -105,18 +105,18 @@ class Making(QObject):
         self._begin()
 
     def ahead(self, wanted: Sequence[Wanted]) -> None:
-        """Make these, in this order, when there is time, and no others ahead of time any more."""
+        """Make these, in order, at idle times; replaces the earlier list."""
         self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
 
     @Slot()
     def try_again(self) -> None:
-        """Forget what could not be made: another model is loaded, or was loaded again."""
+        """Forget failures: a model was loaded."""
         self.problems.clear()
         self.changed.emit()
 
     @Slot()
     def _give_up_rest(self) -> None:
-        """Make nothing more of what was asked for than the take under way."""
+        """Drop the queue; the take under way continues."""
         self._waiting.clear()
         self.changed.emit()
 
@@ -153,7 +153,7 @@ class Making(QObject):
             elif outcome is Outcome.FAILED:
                 self.problems[wanted] = sentence
             self.changed.emit()
-        # Others who are told that the job has ended may start one that is more urgent.
+        # Later: other receivers of this signal may start a more urgent job.
         QTimer.singleShot(0, self, self._begin)
 
 
@@ -161,10 +161,10 @@ STREAM_SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
 
 
 class Coming(QObject):
-    """The take that is being made and heard. It grows by whole pieces of sound."""
+    """Trace of the take being made and heard, passage by passage."""
 
     changed = Signal()
-    """More of it is known, another one is made, or it is finished or given up."""
+    """The trace grew, another take started, or the take was finished or dropped."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -172,7 +172,7 @@ class Coming(QObject):
         self._job = 0
         self._passages: dict[int, Trace] = {}
         self.side = ""
-        """``"A"`` or ``"B"``; ``""`` if there is none."""
+        """``"A"`` or ``"B"``; ``""`` if no take is being made."""
         self.trace = Trace()
         jobs.ended.connect(self._job_ended)
 
@@ -223,21 +223,21 @@ def _joined(passages: list[Trace]) -> Trace:
 
 
 _KNOWN = 4
-"""Answers kept: more than A and B, of a model before and after it is loaded again."""
+"""Cached answers: more than A and B, for a model before and after a reload."""
 
 
 class Synthesis(QObject):
-    """Asks for takes, and compares those that arrive."""
+    """Requests takes, and makes the new ones A or B."""
 
     take_added = Signal(object)
-    """A finished :class:`Take`, or one of what was finished."""
+    """A finished :class:`Take`, or the finished part of one."""
     timed_again = Signal(str, object)
-    """The take with this id was timed again: the :class:`Measurements` of each run."""
+    """Id of a take, and the :class:`Measurements` of its new runs."""
     remeasured = Signal(object)
-    """A take that was timed again, A or B, with the medians."""
+    """A take timed again, A or B, with the medians."""
     timing_ended = Signal(str)
-    """Nothing is timed again any more: which of A and B was left out, and what a cancelled job has kept, in sentences;
-    ``""`` if both were timed as asked."""
+    """Timing ended: which of A and B was left out and what a cancelled job kept, in sentences; ``""`` if both were
+    timed as asked."""
 
     def __init__(
         self,
@@ -256,27 +256,29 @@ class Synthesis(QObject):
         self._jobs = jobs
         self._found: dict[str, Artefact] = {}
         self._resolved: tuple[tuple[tuple[object, ...], str], ...] = ()
-        """Last answers of :meth:`_problem`, with what was asked."""
+        """Last answers of :meth:`_problem`, by arguments."""
         self._remarks: list[str] = []
-        """What is to be said once timing ends."""
+        """Sentences to report when timing ends."""
         self._runs: dict[int, int] = {}
         jobs.ended.connect(self._job_ended)
 
     def synthesise_baseline(self) -> None:
-        """Speak without techniques. Draws a new seed first unless it is locked. Raises when it cannot be done."""
+        """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError` if not
+        possible."""
         require(self._availability.why_not_synthesise())
         if not self._selection.seed_locked:
             self._selection.set_seed(secrets.randbelow(SEED_LIMIT))
         self._synthesise(Kind.BASELINE, self._selection.baseline_setting, "Baseline")
 
     def synthesise_accelerated(self) -> None:
-        """Speak with the techniques in use, with the baseline's seed. Raises when it cannot be done."""
+        """Speak with the techniques in use and the baseline's seed. Raises :class:`SettingError` if not possible."""
         require(self._availability.why_not_accelerate())
         setting = self._selection.setting
         self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))
 
     def time_again(self) -> None:
-        """Time those of A and B again that the loaded model can make. Raises when there is none."""
+        """Time A and B again, as far as the loaded model can make them. Raises :class:`SettingError` if it can make
+        neither."""
         require(self.why_not_time_again())
         self._remarks = [self.left_out()]
         for take in self._sides.values():
@@ -293,7 +295,7 @@ class Synthesis(QObject):
         return "" if "" in reasons.values() else _refusals(reasons) or "Make a take first."
 
     def left_out(self) -> str:
-        """Which of A and B cannot be timed again while the other can, and why, in sentences, or ``""``."""
+        """Which of A and B cannot be timed again although the other can, with the reason, in sentences, or ``""``."""
         reasons = self._reasons()
         return _refusals(reasons) if "" in reasons.values() else ""
 
@@ -302,7 +304,7 @@ class Synthesis(QObject):
 
     @property
     def _sides(self) -> dict[str, Take]:
-        """A and B, as far as they are there; a take that is both, once."""
+        """The takes A and B that exist; one entry if both are the same take."""
         sides = {"A": self._comparison.take_a, "B": self._comparison.take_b}
         takes = {side: take for side, take in sides.items() if take is not None}
         return {"A and B": takes["A"]} if len({one.id for one in takes.values()}) < len(takes) else takes
@@ -330,8 +332,8 @@ class Synthesis(QObject):
         return self._problem(loaded, wanted)
 
     def _problem(self, info: ModelInfo, wanted: Wanted) -> str:
-        """Why the loaded model refuses the setting, as a sentence, or ``""``. Every refresh asks for it, and a plan is
-        resolved once per setting and artefacts of a loaded model."""
+        """Why the loaded model refuses the setting, as a sentence, or ``""``. Cached, because every refresh asks and
+        resolving a plan is slow."""
         asked = (info, wanted.setting, *wanted.artefacts)
         for known, reason in self._resolved:
             if len(known) == len(asked) and all(one is other for one, other in zip(known, asked, strict=True)):
@@ -346,12 +348,12 @@ class Synthesis(QObject):
 
     @property
     def baseline_is_current(self) -> bool:
-        """Whether A is the baseline of what is selected now."""
+        """Whether A is the baseline of the current selection."""
         return self._is_current(self._comparison.take_a, self._selection.baseline_setting)
 
     @property
     def accelerated_is_current(self) -> bool:
-        """Whether B was made with the techniques and all else that is selected now."""
+        """Whether B was made with the current selection and its techniques."""
         setting = self._selection.setting
         return bool(setting.techniques) and self._is_current(self._comparison.take_b, setting)
 
@@ -369,7 +371,7 @@ class Synthesis(QObject):
         if not isinstance(event, TakeReady):
             return
         if event.take.unfinished:
-            # It is heard among the takes; A and B stay what can be compared.
+            # Partial takes are listed, but do not become A or B.
             self.take_added.emit(event.take)
             return
         accelerated, compared = bool(event.take.setting.techniques), self._comparison

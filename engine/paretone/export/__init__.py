@@ -1,1 +1,1 @@
-"""Profiles in forms that run without Paretone."""
+"""Export of profiles to forms that run without Paretone."""

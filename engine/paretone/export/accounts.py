@@ -1,7 +1,7 @@
-"""What an export honours of a profile and what it drops, known before anything is written. Torch-free.
+"""Account of an export: the parts of a profile that it honours and drops, known before writing. Torch-free.
 
-An account has a line per sampler option, and one or more per technique. The target says what it does with options (an
-:class:`OptionLedger`), each technique what it brings to the target (a :class:`Carried`).
+An account has a line per sampler option, and one or more per technique. The target reports on options (an
+:class:`OptionLedger`), each technique on its data for the target (a :class:`Carried`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ ADAPTIVE_DRAFT = "drafts that propose as many tokens as are accepted"
 GUIDED_STEPS = "guidance on the first steps"
 TIMES = "times of the steps, one by one"
 GUIDANCE_EVERY = "the unconditional branch at every n-th step"
-"""What a target can take (:attr:`paretone.export.targets.Target.takes`); techniques ask for it."""
+"""Capabilities of targets (:attr:`paretone.export.targets.Target.takes`); techniques test for them."""
 
 
 @dataclass(frozen=True)
 class Line:
     what: str
-    """Option, technique or knob, as the window calls it."""
+    """Option, technique or knob, as labelled in the window."""
     value: str
     how: str
-    """How the export carries it, or why it is dropped: a phrase without a full stop."""
+    """How the export carries it, or the reason why not: a phrase without a full stop."""
 
     @property
     def subject(self) -> str:
@@ -44,15 +44,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Carried:
-    """What one technique brings to a target. One of which nothing is honoured is left out: the export then has the
-    options that hold without it."""
+    """A technique's contribution to a target. A technique with nothing honoured is left out: the export then has the
+    options that apply without it."""
 
     honours: tuple[Line, ...] = ()
     drops: tuple[Line, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Data for the target, by names that both agree on, JSON values."""
+    """Data for the target, JSON values under names that both know."""
     why_not: str = ""
-    """Why a profile with the technique cannot be exported to the target at all, as a sentence, or ``""``."""
+    """Reason why a profile with the technique cannot be exported to the target, as a sentence, or ``""``."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Account:
     honours: tuple[Line, ...] = ()
     drops: tuple[Line, ...] = ()
     why_not: str = ""
-    """Why the profile cannot be exported so, as a sentence, or ``""``; then there are no lines."""
+    """Reason why the profile cannot be exported to the target, as a sentence, or ``""``; then there are no lines."""
     options: Values = NO_VALUES
-    """The sampler options under which the export speaks."""
+    """Sampler options of the export."""
     techniques: tuple[UsedTechnique, ...] = ()
-    """The techniques that are carried, in whole or in part."""
+    """Techniques that are carried, wholly or partly."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """What the techniques give to the target."""
+    """Data of the techniques for the target."""
 
     @property
     def weights(self) -> bool:
@@ -74,7 +74,7 @@ class Account:
         return any(technique(one.technique).weights is not None for one in self.techniques)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
+        """Account as plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
         lists = {"honours": self.honours, "drops": self.drops}
         return {
             **{name: [vars(line) for line in lines] for name, lines in lists.items()},
@@ -93,7 +93,7 @@ class Account:
 
 
 class OptionLedger:
-    """Collects what a target does with each sampler option. Options that it does not mention are dropped."""
+    """Collects a target's treatment of each sampler option. Unmentioned options are dropped."""
 
     def __init__(
         self, model: CatalogueEntry, options: Values, seed: int, given: Mapping[str, Any] | None = None
@@ -102,27 +102,27 @@ class OptionLedger:
         self.options = options
         self.seed = seed
         self.given = given or {}
-        """What techniques give to the target."""
+        """Data of the techniques for the target."""
         self._knobs = {knob.name: knob for knob in model.options}
         self._honours: dict[str, Line] = {}
         self._drops: dict[str, Line] = {}
 
     def honour(self, how: str, *names: str) -> None:
-        """The options ``names``, as far as the model has them, are carried: ``how``."""
+        """Record that the options ``names``, if the model has them, are carried: ``how``."""
         for name in names:
             if line := self._line(name, how):
                 self._honours[name] = line
                 self._drops.pop(name, None)
 
     def drop(self, why: str, *names: str) -> None:
-        """The options ``names``, as far as the model has them, are not carried: ``why``."""
+        """Record that the options ``names``, if the model has them, are not carried: ``why``."""
         for name in names:
             if line := self._line(name, why):
                 self._drops[name] = line
                 self._honours.pop(name, None)
 
     def drop_rest(self, why: str) -> None:
-        """Drop whatever was not mentioned, the seed included."""
+        """Drop all unmentioned options, including the seed."""
         self.drop(why, *(name for name in (*self._knobs, SEED) if name not in self._honours | self._drops))
 
     @property
@@ -146,7 +146,7 @@ class OptionLedger:
 
 
 SEED = "seed"
-"""The seed's name in a ledger."""
+"""Name of the seed in a ledger."""
 
 
 def value_text(knob: Knob, value: object) -> str:
@@ -161,13 +161,13 @@ def value_text(knob: Knob, value: object) -> str:
 
 
 def whole_line(entry: UsedTechnique, how: str) -> Line:
-    """One line for a technique with all of its knobs."""
+    """Line for a technique with all its knobs."""
     declared = technique(entry.technique)
     return Line(declared.title, declared.describe(knobs_of(entry)), how)
 
 
 def knob_lines(entry: UsedTechnique, how: str, names: Iterable[str]) -> tuple[Line, ...]:
-    """A line for each of the knobs ``names`` of a technique."""
+    """Lines for the knobs ``names`` of a technique."""
     declared, values = technique(entry.technique), knobs_of(entry)
     knobs = {knob.name: knob for knob in declared.knobs}
     title = declared.title.partition(" (")[0]

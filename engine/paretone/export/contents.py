@@ -1,4 +1,4 @@
-"""Contents of exported files: READMEs, JSON, prompts as ids, and the modules that exports take along. Torch-free."""
+"""Contents of exported files: READMEs, JSON, prompts as ids, and the modules copied into exports. Torch-free."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from paretone.setting.knobs import Values
 
 
 def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
-    """A README: what the folder is for, ``parts`` in Markdown, what is honoured and what is dropped. ``not_run`` says
-    what of it has never been run against the real program."""
+    """README: purpose of the folder, ``parts`` in Markdown, the account. ``not_run`` names the parts never run against
+    the real program."""
     profile = order.profile
     heading = (
         f"# A Paretone profile for {title}\n\n"
@@ -58,7 +58,7 @@ def copied(name: str) -> bytes:
 PROMPTS = "prompts.json"
 KIND, SCHEMA = "paretone prompts", 1
 SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
-"""Options that say how tokens are drawn."""
+"""Options of token sampling."""
 
 
 def sampling_of(options: Values) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def sampling_of(options: Values) -> dict[str, Any]:
 
 
 def prompts_file(ids: OfficialIds, prompts: Sequence[OfficialPrompt], voice: str, options: Values) -> bytes:
-    """The file of ``prompts`` in the voice so called, under ``options``."""
+    """File of ``prompts`` in the voice named ``voice``, under ``options``."""
     vocabulary = {"size": ids.size, "first_code": ids.first_code, "codes": ids.codes, "stops": list(ids.stops)}
     listed = [
         {

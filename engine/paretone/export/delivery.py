@@ -1,4 +1,4 @@
-"""Putting files into a folder so that all of them arrive or none, and nothing that is there is lost. Torch-free."""
+"""Delivery of files into a folder: all of them or none, without overwriting existing files. Torch-free."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from paretone import files
 from paretone.errors import PlainError
 
 PIECE_BYTES = 2**24
-"""Bytes written, copied or compared between two checks for cancelling."""
+"""Bytes written, copied or compared between two checks for cancellation."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A file that is copied from ``source`` piece by piece: checkpoints are never in memory whole."""
+    """File copied from ``source`` piece by piece: checkpoints are never wholly in memory."""
 
     source: Path
 
 
 @dataclass(frozen=True)
 class Made:
-    """A file that ``write(path, wrote)`` makes at ``path``; it calls ``wrote(bytes)`` now and then with what was
-    written since, which may raise to cancel."""
+    """File written by ``write(path, wrote)``, which regularly calls ``wrote(bytes)`` with the bytes written since; that
+    may raise to cancel."""
 
     write: Callable[[Path, Callable[[int], None]], None]
     size: int
-    """Bytes to be expected, for the progress."""
+    """Expected size (bytes), for the progress."""
 
 
 Content = bytes | Copied | Made
-"""The content of a file that is delivered."""
+"""Content of a delivered file."""
 
 
 def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[int, int], None]) -> tuple[Path, ...]:
-    """Write ``contents``, by file names, into ``folder``, which is made if it is missing; the files. Names may have
-    folders in them, with ``/``.
+    """Write ``contents``, by file name, into ``folder``, created if missing; return the files. Names may contain
+    folders, with ``/``.
 
-    A file that is there with the same content stays as it is. ``progress`` gets the bytes written and their number
-    after every piece, and may raise to cancel: then, as after any failure, the folder is as it was. Raises
-    :class:`PlainError` if a file of other content is in the way, or nothing can be written.
+    An existing file with the same content stays as it is. ``progress`` is called after every piece with the bytes
+    written and the total, and may raise to cancel: then, as after any failure, the folder is restored. Raises
+    :class:`PlainError` if a file with other content exists, or writing fails.
     """
     made: list[Path] = []
     try:
@@ -55,7 +55,7 @@ def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[i
         _Delivery(folder, wanted, progress).write()
     except BaseException:
         for one in made:
-            # The folder stays if others have put files there meanwhile.
+            # Keep the folder if others have put files there meanwhile.
             with contextlib.suppress(OSError):
                 one.rmdir()
         raise
@@ -63,7 +63,7 @@ def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[i
 
 
 def _make(folder: Path) -> list[Path]:
-    """Make ``folder`` and what it lies in; what was made, the innermost first."""
+    """Create ``folder`` and its missing parents; return the created ones, innermost first."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,8 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _is_there(path: Path, content: Content) -> bool:
-    """Whether ``path`` has this content already. Raises :class:`PlainError` if it is anything else; what is yet to be
-    made is compared once it is."""
+    """Whether ``path`` has this content already. Raises :class:`PlainError` if it has another. A :class:`Made` file is
+    compared after writing."""
     if not os.path.lexists(path):
         return False
     if isinstance(content, Made) and path.is_file():
@@ -113,7 +113,7 @@ def _size(content: Content) -> int:
 
 @contextlib.contextmanager
 def _opened(source: Path) -> Iterator[BinaryIO]:
-    """A file to copy. Raises :class:`PlainError` if it cannot be read."""
+    """Open a file to copy. Raises :class:`PlainError` if it cannot be read."""
     try:
         file = source.open("rb")
     except OSError as error:
@@ -134,13 +134,13 @@ class _Delivery:
         self._total = sum(map(_size, contents.values()))
         self._done = 0
         self._path = folder
-        """The file at hand, for messages."""
+        """Current file, for messages."""
 
     def write(self) -> None:
-        """All of them or none."""
+        """Write all files or none."""
         place, arrived = None, []
         try:
-            # Within the folder, because a file can be renamed only within its file system.
+            # In the folder itself, since renaming works only within a file system.
             files.clear_abandoned(self._folder)
             place = Path(tempfile.mkdtemp(prefix=files.TEMPORARY, dir=self._folder))
             for name, content in self._contents.items():

@@ -1,8 +1,7 @@
-"""Weights that are exported: their interface, and safetensors files written tensor by tensor.
+"""Exported weights: their interface, and safetensors files written tensor by tensor.
 
-Format: https://github.com/huggingface/safetensors#format. The library's own writer needs the whole file in memory, and
-puts the metadata into another order every time; a second export of the same weights has to be the same to the byte, or
-it would not be known for the same.
+Format: https://github.com/huggingface/safetensors#format. The library's own writer needs the whole file in memory and
+varies the order of the metadata; a second export of the same weights must be identical to the byte to be recognised.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ from paretone.models.files.checkpoints import is_packed_file, plain_file
 class ExportedWeights(Protocol):
     @property
     def tensors(self) -> Mapping[str, Tensor]:
-        """By official names."""
+        """Tensors by official name."""
 
     @property
     def name(self) -> str:
-        """Name of their file."""
+        """File name."""
 
     def contents(self) -> dict[str, Content]:
         """The files by name."""
 
 
 def plain_content(path: Path) -> Content:
-    """The weights at ``path`` for other software: copied, or unpacked if only Paretone can read the file. Raises
-    :class:`CheckpointError`."""
+    """Content of the weights at ``path`` for other software: copied, or unpacked if only Paretone can read the file.
+    Raises :class:`CheckpointError`."""
     return plain_file(path) if is_packed_file(path) else Copied(path)
 
 
 def packed_checkpoint(path: Path) -> dict[str, Content]:
-    """The checkpoint at ``path`` and its companions if other software cannot read the file that this installation has,
-    otherwise nothing. Raises :class:`CheckpointError`."""
+    """Unpacked checkpoint at ``path`` with its companions if only Paretone can read the installed file, otherwise
+    nothing. Raises :class:`CheckpointError`."""
     return {path.name: plain_file(path), **companions(path.parent)} if is_packed_file(path) else {}
 
 
 def companions(source: Path) -> dict[str, Content]:
-    """What else a folder of weights needs that Paretone loads, where it lies in the model's folder ``source``: what
-    describes the architecture, and the vocabulary. Raises :class:`CheckpointError` if that cannot be read."""
+    """Further files that Paretone needs to load weights, from the model's folder ``source``: description of the
+    architecture and vocabulary. Raises :class:`CheckpointError` if they cannot be read."""
     found: dict[str, Content] = {}
     for name in (SIDECAR, VOCABULARY):
         path = source / name
@@ -78,8 +77,8 @@ _ALIGNMENT = 8
 
 
 def safetensors_file(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Made:
-    """The file of ``tensors``, on the CPU, by name, with ``metadata``; nothing is copied before it is written."""
-    # The widest first, as the library does, so that every tensor is aligned.
+    """File of ``tensors``, on the CPU, by name, with ``metadata``; nothing is copied before writing."""
+    # Widest type first, like the library, so that every tensor is aligned.
     names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     header = _header({name: tensors[name] for name in names}, metadata)
     size = len(header) + sum(map(_bytes, tensors.values()))
@@ -88,7 +87,7 @@ def safetensors_file(tensors: Mapping[str, Tensor], metadata: Mapping[str, str])
         with path.open("wb") as file:
             wrote(file.write(header))
             for name in names:
-                # Flat, because a single number has no dimension to be viewed along.
+                # Flattened, because a scalar has no dimension to view along.
                 wrote(file.write(tensors[name].detach().contiguous().flatten().view(torch.uint8).numpy().data))
 
     return Made(write, size)

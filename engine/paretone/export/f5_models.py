@@ -1,4 +1,4 @@
-"""What targets for F5-TTS have in common: which profiles they can have, the checkpoint, and the weights that run.
+"""Common parts of the targets for F5-TTS: admissible profiles, the checkpoint, and the weights to run.
 
 Torch-free until a checkpoint is read.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 SWAY = -1.0
-"""The sway of all of them."""
+"""The only sway of these targets."""
 
 
 def own_grid(ledger: OptionLedger) -> None:
-    """The options that a server leaves no choice in: EPSS where there is a table, a sway of -1, the Euler solver."""
+    """Record the options that a server fixes: EPSS if there is a table, a sway of -1, the Euler solver."""
     options = ledger.options
     if effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS:
         ledger.honour("it has the same grid", "spacing")
@@ -46,7 +46,8 @@ def own_grid(ledger: OptionLedger) -> None:
 
 
 def why_not_f5(profile: Profile, package: str) -> str:
-    """Why a profile is not for a diffusion transformer of F5-TTS, as a sentence, or ``""``; ``package`` runs those."""
+    """Reason why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, as a sentence, or
+    ``""``."""
     model = entry(profile.setting.model)
     if model.kind != F5:
         return (
@@ -60,12 +61,12 @@ def why_not_f5(profile: Profile, package: str) -> str:
 
 
 def why_not_weights(profile: Profile, guided_weights: bool) -> str:
-    """Why there are no weights of F5-TTS to write, as a sentence, or ``""``."""
+    """Reason why there are no F5-TTS weights to write, as a sentence, or ``""``."""
     return why_not_f5(profile, "the f5_tts package")
 
 
 def read_checkpoint(order: Order) -> F5Checkpoint:
-    """The checkpoint that the profile is for. Raises :class:`PlainError` when it is not there, or another one is."""
+    """Read the profile's checkpoint. Raises :class:`PlainError` if it is missing or another one is found."""
     from paretone.models.f5.checkpoint import read_f5_checkpoint
     from paretone.models.files.checkpoints import fingerprint
 
@@ -87,9 +88,9 @@ def read_checkpoint(order: Order) -> F5Checkpoint:
 def weights_of(
     profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
 ) -> ExportedWeights | None:
-    """Those that the profile runs with in place of the checkpoint's."""
+    """Weights that the profile runs in place of the checkpoint's, if any."""
     for one, module in exporting():
-        # A plug-in that is not in use has no say: one that fails must not stop the exports of others.
+        # Ask a plug-in only if it is in use: a failing one must not stop the exports of others.
         if not hasattr(module, "weights") or (plug_in(one.name) and profile.setting.technique(one.name) is None):
             continue
         found = module.weights(profile, checkpoint, check)
@@ -106,8 +107,8 @@ def weights_target(
     why_not: Callable[[Profile, bool], str],
     weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
 ) -> Target:
-    """A target that is a technique's ``weights`` alone, in a file of their own; ``takes`` is what they are of. The rest
-    is as :class:`Target` says."""
+    """Target that writes only a technique's ``weights`` to a file; ``takes`` is their capability. Other arguments as in
+    :class:`Target`."""
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")

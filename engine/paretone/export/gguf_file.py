@@ -1,8 +1,8 @@
-"""A language model as a GGUF file, which llama.cpp runs: its sizes, tensors and vocabulary.
+"""A language model as a GGUF file for llama.cpp: its sizes, tensors and vocabulary.
 
 Written by the package ``gguf`` (extra ``gguf``). Vectors are float32; matrices keep their precision. Architectures:
-``llama`` (rows of queries and keys in llama.cpp's order, which rotates neighbours in place of halves) and ``qwen2``
-(which may have a bias of the scores: that of CosyVoice 2, and a prohibitive one for ids that cannot be spoken).
+``llama`` (rows of queries and keys in llama.cpp's order, which rotates neighbours instead of halves) and ``qwen2``
+(with a bias of the scores: CosyVoice 2's, and a prohibitive one for ids that cannot be spoken).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import gguf
 
 UNSPOKEN = -1e9
-"""Added to the scores of ids that cannot be spoken: their probability is 0."""
+"""Bias of ids that cannot be spoken: their probability is 0."""
 CONTEXT = 4096
-"""Context length where the configuration says none."""
+"""Default context length."""
 PIECES = {"llama": "llama-bpe", "qwen2": "qwen2"}
-"""llama.cpp's names for how texts are split before byte pairs are merged, by ``model_type``."""
+"""llama.cpp's names of the pre-tokenisers, by ``model_type``."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GgufVocabulary:
 
     @classmethod
     def of(cls, tokenizer: Mapping[str, Any], size: int) -> GgufVocabulary:
-        """From the content of a ``tokenizer.json``; ids up to ``size`` without a token are unused. Raises
+        """Read the content of a ``tokenizer.json``; ids up to ``size`` without a token are unused. Raises
         :class:`CheckpointError`."""
         kind = _gguf().TokenType
         try:
@@ -64,7 +64,7 @@ class GgufVocabulary:
 
 
 def why_not_gguf(model: CausalModel) -> str:
-    """Why ``model`` cannot be written as GGUF, as a sentence, or ``""``."""
+    """Reason why ``model`` cannot be written as GGUF, as a sentence, or ``""``."""
     sizes = CausalConfig.read(model.config)
     if sizes.width != sizes.hidden:
         return f"llama.cpp needs heads that make up the hidden size, {sizes.hidden}, and not {sizes.width}."
@@ -72,7 +72,7 @@ def why_not_gguf(model: CausalModel) -> str:
 
 
 def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str) -> Made:
-    """The file of ``model``, to be written. Raises :class:`ProfileError` where it cannot be."""
+    """File of ``model``, to be written. Raises :class:`ProfileError` if it cannot be."""
     if reason := why_not_gguf(model):
         raise ProfileError(reason)
     arrays = [(name, _array(value)) for name, value in tensors(model)]
@@ -101,7 +101,7 @@ def architecture(model: CausalModel) -> str:
 
 
 def tensors(model: CausalModel) -> Iterator[tuple[str, Tensor]]:
-    """All tensors by llama.cpp's names and in its order of rows."""
+    """All tensors by llama.cpp's names, with rows in its order."""
     package = _gguf()
     sizes = CausalConfig.read(model.config)
     kind = {"llama": package.MODEL_ARCH.LLAMA, "qwen2": package.MODEL_ARCH.QWEN2}[architecture(model)]
@@ -122,7 +122,7 @@ def tensors(model: CausalModel) -> Iterator[tuple[str, Tensor]]:
 
 
 def score_bias(model: CausalModel) -> Tensor:
-    """Added to the scores, (ids,) float32."""
+    """Bias of the scores, (ids,) float32."""
     added = torch.full((model.ids.size,), UNSPOKEN)
     spoken = torch.tensor(model.ids.spoken)
     added[spoken] = torch.zeros(len(spoken)) if model.bias is None else model.bias.float()
@@ -130,7 +130,7 @@ def score_bias(model: CausalModel) -> Tensor:
 
 
 def _neighbours(value: Tensor, heads: int) -> Tensor:
-    """Rows (or values) of ``heads`` heads, the two halves of each put in turns."""
+    """Interleave the two halves of each of ``heads`` heads, by rows (or values)."""
     halves = value.reshape(heads, 2, value.shape[0] // heads // 2, *value.shape[1:])
     return halves.transpose(1, 2).reshape(value.shape)
 
@@ -156,7 +156,7 @@ def _describe(writer: gguf.GGUFWriter, model: CausalModel, vocabulary: GgufVocab
     writer.add_add_bos_token(False)
     if vocabulary.begin is not None:
         writer.add_bos_token_id(vocabulary.begin)
-    # All of them end a text; llama.cpp knows three by name.
+    # All of these end a text; llama.cpp has names for three.
     for add, stop in zip(
         (writer.add_eos_token_id, writer.add_eot_token_id, writer.add_eom_token_id), ids.stops, strict=False
     ):
@@ -164,7 +164,7 @@ def _describe(writer: gguf.GGUFWriter, model: CausalModel, vocabulary: GgufVocab
 
 
 def _array(value: Tensor) -> tuple[np.ndarray, Any]:
-    """A tensor's numbers, and their kind where numpy has no such type: then its bytes."""
+    """A tensor as an array; if numpy lacks its type, its bytes and that type."""
     value = value.contiguous()
     if value.dtype == torch.bfloat16:
         return value.view(torch.uint8).numpy(), _gguf().GGMLQuantizationType.BF16

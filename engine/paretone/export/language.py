@@ -1,7 +1,7 @@
-"""A language model with fewer layers as files that others load: a Hugging Face checkpoint, or CosyVoice's ``llm.pt``.
+"""A language model with fewer layers as files for other software: a Hugging Face checkpoint, or CosyVoice's ``llm.pt``.
 
-Students are written as they are, drafts with the frozen layers that their own file leaves out. Layers are numbered from
-0 without gaps; ``provenance.json`` and the configuration say which of the original ones they were.
+Students are written as they are, drafts with the frozen layers that their file omits. Layers are numbered from 0
+without gaps; ``provenance.json`` and the configuration list the original numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
-"""Files next to the weights that are exported with them, if they exist."""
+"""Files exported with the weights, if they exist."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class LanguageExport:
     """One of :data:`KINDS`."""
     folder: Path
     file: str = ""
-    """Which student or draft; the first that belongs to the model if none is named."""
+    """Path of the student or draft; default: the first of the model."""
     settings: Values = NO_VALUES
-    """Settings to use a draft with."""
+    """Settings for a draft."""
     model_folder: str = ""
     """Folder of the checkpoint, if not the usual one."""
 
 
 class Source(Protocol):
-    """A model's checkpoint, of which others with fewer layers are made."""
+    """A model's checkpoint, from which models with fewer layers are made."""
 
     @property
     def root(self) -> Path:
@@ -71,24 +71,24 @@ class Source(Protocol):
 
     @property
     def checks(self) -> Callable[[], None]:
-        """Called while files are read; may raise to cancel."""
+        """Called while reading files; may raise to cancel."""
 
     def base(self) -> str:
-        """The fingerprint of the checkpoint."""
+        """Fingerprint of the checkpoint."""
 
     def layers(self) -> int:
         """Number of its layers."""
 
     def weights(self) -> dict[str, Tensor]:
-        """By their official names."""
+        """Tensors by official name."""
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
-        """A checkpoint with these tensors, of the layers ``retained``."""
+        """Files of a checkpoint with these tensors, of the layers ``retained``."""
 
 
 @dataclass(frozen=True)
 class HuggingFaceSource:
-    """A folder as ``AutoModelForCausalLM.from_pretrained`` loads it. Reading raises :class:`CheckpointError`."""
+    """A folder for ``AutoModelForCausalLM.from_pretrained``. Reading raises :class:`CheckpointError`."""
 
     root: Path
     companions: tuple[str, ...]
@@ -104,7 +104,7 @@ class HuggingFaceSource:
         return Shards.find(self.root).read(check=self.checks)[0]
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
-        """As :class:`Source` says, with what lies next to the weights."""
+        """As in :class:`Source`, including the companions."""
         config = shallower(read_config(self.root / CONFIG), retained)
         if HEAD in tensors:  # It was trained: no longer the table of the embedding.
             config["tie_word_embeddings"] = False
@@ -122,7 +122,7 @@ class HuggingFaceSource:
 
 @dataclass(frozen=True)
 class CosySource:
-    """A release of CosyVoice 2: what is written takes the places of two of its files."""
+    """A release of CosyVoice 2, of which an export replaces two files."""
 
     root: Path
     checks: Callable[[], None] = lambda: None
@@ -137,9 +137,9 @@ class CosySource:
         return read_weights(self.root / LANGUAGE_MODEL, self.checks)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
-        """As :class:`Source` says: with both in their places, the official class loads ``llm.pt`` strictly."""
+        """As in :class:`Source`: with both files replaced, the official class loads ``llm.pt`` strictly."""
         buffer = io.BytesIO()
-        # What shares memory with others would be written whole.
+        # Views are written with their whole storage, so copy.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
         config = shallower(read_config(self.root / COSY_CONFIG), retained)
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
@@ -150,11 +150,11 @@ _SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
     "llasa": lambda root, checks: HuggingFaceSource(root, LLASA_FILES, checks),
     "cosyvoice2": CosySource,
 }
-"""The sources by what the catalogue calls ``loader``."""
+"""Sources by the catalogue's ``loader``."""
 
 
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
-    """Write a student or a draft, all files or none; the files.
+    """Write a student or a draft, all files or none; return the files.
 
     Raises :class:`SettingError` if there is none, and :class:`paretone.errors.PlainError` if it cannot be read or
     written.
@@ -173,7 +173,7 @@ def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]
 
 
 def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueEntry) -> AnyWeights:
-    """Those that are to be written. Raises :class:`SettingError` if they are not among the weights ``there``."""
+    """The weights to write, from ``there``. Raises :class:`SettingError` if they are missing."""
     for one in there:
         if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
             return one
@@ -182,8 +182,8 @@ def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueE
 
 
 def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
-    """The checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model that has neither
-    students nor drafts, and :class:`CheckpointError`."""
+    """Checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model without students and
+    drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
     if chosen.loader not in _SOURCES:
         raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
@@ -193,7 +193,7 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
 
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
-    """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
+    """Files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
     tensors = student_tensors(source, student)
     about = {
         **_technique(STUDENT),
@@ -205,8 +205,7 @@ def student_contents(source: Source, base: str, student: StudentWeights) -> dict
 
 
 def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values = NO_VALUES) -> dict[str, bytes]:
-    """The files of a draft, complete with the layers that were not trained, and the settings under which it is to be
-    used, with the knobs that are ``given``.
+    """Files of a draft, including its untrained layers, and its settings with the ``given`` knobs.
 
     Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range.
     """
@@ -223,24 +222,24 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
 
 
 def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
-    """A student of ``source`` by its official names. Raises :class:`CheckpointError`."""
+    """Tensors of a student of ``source`` by official name. Raises :class:`CheckpointError`."""
     return read_weights(Path(student.path), source.checks)
 
 
 def draft_tensors(source: Source, draft: DraftWeights) -> dict[str, Tensor]:
-    """A draft of ``source`` by its official names, complete with the layers that were not trained. Raises
+    """Tensors of a draft of ``source`` by official name, including its untrained layers. Raises
     :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
     require_layers(draft.retained, source.layers())
     return pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
 
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
-    """The technique whose weights are of ``kind``, and its module for exports."""
+    """Technique whose weights are of ``kind``, and its module for exports."""
     return next((one, module) for one, module in exporting() if getattr(module, "KIND", "") == kind)
 
 
 def _technique(kind: str) -> dict[str, object]:
-    """Which technique the weights are for."""
+    """Provenance of weights of ``kind``: technique and paper."""
     owner, _ = _owner(kind)
     return {"technique": owner.title, "paper": owner.paper.reference}
 
@@ -273,7 +272,7 @@ def _read(path: Path) -> bytes:
 
 
 def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
-    """``config`` with this number of layers; what it lists by layer goes with them."""
+    """``config`` for the ``retained`` layers; lists by layer are shortened accordingly."""
     fewer = {**config, "num_hidden_layers": len(retained), RETAINED: list(retained)}
     if "layer_types" in config:
         fewer["layer_types"] = [config["layer_types"][layer] for layer in retained]

@@ -1,8 +1,8 @@
-"""What an export of a language model is made of: the model that speaks, the draft that proposes, and prompts as ids.
+"""Parts of a language model's export: the model, the draft, and prompts as ids.
 
-The model is as the class of transformers that has its architecture holds it: Llama or Qwen2, in one vocabulary.
-CosyVoice 2's separate tables of text, marks and speech become one, as in training. Its head scores speech alone: rows
-of text are zero, and the bias of its scores, which no such class has, is kept apart.
+Tensors are named as in the transformers class of the architecture, Llama or Qwen2, in one vocabulary. CosyVoice 2's
+separate tables of text, marks and speech are joined, as in training. Its head scores speech only: rows of text are
+zero. The bias of its scores, which these classes lack, is stored separately.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from paretone.techniques import resolve
 
 EMBEDDING, BODY = "model.embed_tokens.weight", "model."
 CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
-"""The classes by ``model_type``."""
+"""transformers classes by ``model_type``."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class CausalModel:
     config: Mapping[str, Any]
     """Content of ``config.json``."""
     tensors: Mapping[str, Tensor] = field(repr=False)
-    """By the names of the class; without ``lm_head.weight`` if that is the embedding."""
+    """Tensors by the names of the class; without ``lm_head.weight`` if that is the embedding."""
     ids: OfficialIds
     bias: Tensor | None = field(default=None, repr=False)
     """(codes + stops,), added to the scores of :attr:`OfficialIds.spoken`."""
@@ -73,8 +73,8 @@ class CausalModel:
 def causal_model(
     source: Source, tensors: Mapping[str, Tensor], retained: Sequence[int], ids: OfficialIds
 ) -> CausalModel:
-    """The model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
-    without gaps, of whose layers it has those ``retained``. Raises :class:`CheckpointError`."""
+    """Model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
+    without gaps; ``retained`` are the original numbers of its layers. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
         made = _joined(read_config(source.root / COSY_CONFIG), tensors, ids)
     elif isinstance(source, HuggingFaceSource):
@@ -107,7 +107,7 @@ def _joined(config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: Offic
 
 
 def _type_of(tensors: Mapping[str, Tensor]) -> str:
-    """The type that holds all of them exactly, as ``config.json`` names it."""
+    """The common type of the tensors, or float32 if they differ, as named in ``config.json``."""
     types = {value.dtype for value in tensors.values()}
     return str(types.pop() if len(types) == 1 else torch.float32).removeprefix("torch.")
 
@@ -116,7 +116,7 @@ GENERATION = "generation_config.json"
 
 
 def model_folder(model: CausalModel, generation: Mapping[str, Any]) -> dict[str, Content]:
-    """The files of ``model`` by name, with its ``generation_config.json``."""
+    """Files of ``model`` by name, including ``generation_config.json``."""
     return {
         CONFIG: json_file(model.config),
         GENERATION: json_file(generation),
@@ -128,23 +128,23 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
 MARK_NAMES = "<|sos|>", "<|task|>"
 STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
-"""Names for the entries of CosyVoice 2's separate tables."""
+"""Token names for the entries of CosyVoice 2's separate tables."""
 SENTENCE = "The birch canoe slid on the smooth planks."
-"""Spoken where the profile does not say what it was measured with."""
+"""Sentence for profiles without a measured text."""
 
 
 @dataclass(frozen=True)
 class LanguageBundle:
     model: CausalModel
     draft: CausalModel | None
-    """Its assistant, if the target takes one and the profile has one."""
+    """Draft, if the target takes one and the profile has one."""
     prompts: tuple[OfficialPrompt, ...]
-    """The sentence that the profile was measured with, passage by passage."""
+    """Passages of the sentence that the profile was measured with."""
     voice: Voice
     tokenizer: Mapping[str, bytes] = field(repr=False)
-    """The files of the tokenizer by name; none where the model reads phones."""
+    """Files of the tokenizer by name; empty if the model reads phones."""
     speaks: str
-    """The model that speaks, in words."""
+    """Description of the model."""
     drafts: str
     """The draft in words, or ``""``."""
 
@@ -153,12 +153,12 @@ class LanguageBundle:
         return self.model.ids
 
     def prompts_file(self, options: Values) -> bytes:
-        """Content of :data:`paretone.export.contents.PROMPTS`; tokens are drawn under ``options``."""
+        """Content of :data:`paretone.export.contents.PROMPTS`, with the sampling ``options``."""
         return prompts_file(self.ids, self.prompts, self.voice.id, options)
 
 
 def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
-    """What ``order`` asks for; with a draft only where ``drafting``. Raises :class:`paretone.errors.PlainError`."""
+    """Bundle for ``order``; with a draft only if ``drafting``. Raises :class:`paretone.errors.PlainError`."""
     profile, follower = order.profile, order.follower
     ids, plan, prompts, voice, root = _prepared(order)
     source = source_of(entry(profile.setting.model), str(root), follower.check)
@@ -169,7 +169,7 @@ def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
 
 
 def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:
-    """What the loaded model says of the profile."""
+    """Load the model for the profile's ids, plan, prompts, voice and folder."""
     profile, follower = order.profile, order.follower
     folder = order.model_folder
     speech = load_model(
@@ -199,7 +199,7 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
 
 
 def _carried(profile: Profile, kept: Collection[str]) -> Profile:
-    """``profile`` with the techniques ``kept`` alone: of those that are dropped, nothing needs to run here."""
+    """``profile`` with only the techniques ``kept``: the dropped ones need not run here."""
     setting = profile.setting
     for used in setting.techniques:
         if used.technique not in kept:
@@ -210,7 +210,7 @@ def _carried(profile: Profile, kept: Collection[str]) -> Profile:
 
 
 def _voice(profile: Profile, folder: str) -> Voice:
-    """The voice that the profile was measured with; where that is somebody's own recording, the model's first."""
+    """Voice that the profile was measured with; the model's first voice in place of a user's recording."""
     try:
         return profile.voice(folder)
     except AudioError:
@@ -230,7 +230,7 @@ def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[Causa
 
 
 def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
-    """The files of the tokenizer of ``source`` by name, in the vocabulary ``ids``. Raises
+    """Files of the tokenizer of ``source`` by name, in the vocabulary ``ids``. Raises
     :class:`paretone.errors.CheckpointError`."""
     if not isinstance(source, CosySource):
         assert isinstance(source, HuggingFaceSource)

@@ -1,4 +1,4 @@
-"""What targets for speech language models have in common: possible profiles, options, READMEs. Torch-free."""
+"""Common parts of targets for speech language models: admissible profiles, options, READMEs. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from paretone.setting.profile import Profile
 from paretone.techniques import technique
 
 RESTARTING = frozenset({"lm_mini"})
-"""Loaders of models that count positions anew where speech begins."""
+"""Loaders of models whose positions restart where speech begins."""
 BIASED = frozenset({"cosyvoice2"})
-"""Loaders of models whose scores have a bias, which no class of transformers or vLLM has."""
+"""Loaders of models with a bias of the scores, which the classes of transformers and vLLM lack."""
 PROMPT_OPTIONS = ("clone", "speaker", "mode", "instruction")
 DECODER_OPTIONS = ("cross_fade", "stream", "stream_codes", "stream_context")
 
 
 def why_not_language(profile: Profile, program: str) -> str:
-    """Why a profile is not for a model that ``program`` runs, as a sentence, or ``""``."""
+    """Reason why a profile is not for a model that ``program`` runs, as a sentence, or ``""``."""
     model = entry(profile.setting.model)
     if model.family == LANGUAGE:
         return ""
@@ -33,7 +33,7 @@ def why_not_language(profile: Profile, program: str) -> str:
 
 
 def why_not_counted(profile: Profile, program: str) -> str:
-    """The same for a program that gives every token the next position."""
+    """Like :func:`why_not_language`, for a program that gives every token the next position."""
     model = entry(profile.setting.model)
     if reason := why_not_language(profile, program):
         return reason
@@ -50,10 +50,10 @@ def drafts(profile: Profile) -> bool:
 
 
 def prompt_and_decoder(ledger: OptionLedger) -> None:
-    """What all targets do with options of prompts and of the decoder of tokens to audio."""
+    """Record the options of prompts and of the decoder of tokens to audio, equal for all targets."""
     ledger.honour("in the prompts of prompts.json", *PROMPT_OPTIONS)
     ledger.drop("the decoder of tokens to audio is not exported", *DECODER_OPTIONS)
-    # Where speech is sampled by repetition, the decoder stretches it; elsewhere the front end plans it.
+    # With repetition-aware sampling, the decoder stretches speech; otherwise the front end plans its length.
     if is_repetition_aware(ledger.options):
         ledger.drop("the decoder of tokens to audio is not exported", "speed")
     else:
@@ -72,8 +72,8 @@ def is_greedy(options: Values) -> bool:
 def readme(
     profile: Profile, account: Account, title: str, use: str, model: str, draft: str, notes: Mapping[str, str]
 ) -> bytes:
-    """The README of a folder: ``title``, how to ``use`` it, what speaks and drafts in words, and further sections by
-    their titles."""
+    """README of a folder: ``title``, how to ``use`` it, descriptions of model and draft, and further sections by
+    title."""
     chosen = entry(profile.setting.model)
     drafted = f"* Draft: {draft}\n" if draft else ""
     sections = "".join(f"## {name}\n\n{text}\n\n" for name, text in notes.items())
@@ -88,7 +88,7 @@ def readme(
 
 
 def ids_section(chosen: CatalogueEntry) -> str:
-    """How texts become ids, and ids sound."""
+    """Section on the conversion of texts to ids and of ids to sound."""
     return (
         "`prompts.json` holds a sentence in a voice as ids, passage by passage, and the vocabulary: speech token `n` "
         f"has the id `first_code + n`, and `stops` end speech. {_HOW[chosen.loader]}\n\n"

@@ -1,15 +1,15 @@
-"""The forms in which a profile runs without Paretone, and what each of them honours of a profile. Torch-free.
+"""Targets: the forms in which a profile runs without Paretone, and their accounts. Torch-free.
 
-A program that profiles are exported for is a file in :mod:`paretone.export.programs`, named in :data:`PROGRAMS`, with a
-``TARGET``. What a technique brings is in the module that :attr:`paretone.techniques.base.Technique.exports` names, with
-any of:
+Each program that profiles are exported for is a file in :mod:`paretone.export.programs`, named in :data:`PROGRAMS`,
+with a ``TARGET``. A technique's contribution is in the module named by
+:attr:`paretone.techniques.base.Technique.exports`, with any of:
 
-- ``carried(target, entry, artefact)``: a :class:`paretone.export.accounts.Carried`; a technique without it is dropped
-  everywhere. It asks what the target can take (:attr:`Target.takes`), never which one it is;
-- ``TARGETS``: forms of the technique's own;
-- ``weights(profile, checkpoint, check)``: the weights that an F5-TTS profile runs with in place of the checkpoint's, an
+- ``carried(target, entry, artefact)``: a :class:`paretone.export.accounts.Carried`; without it, the technique is
+  dropped everywhere. It tests the target's capabilities (:attr:`Target.takes`), never its name;
+- ``TARGETS``: targets of the technique's own;
+- ``weights(profile, checkpoint, check)``: the weights that an F5-TTS profile runs in place of the checkpoint's, an
   :class:`paretone.export.exported_weights.ExportedWeights`, or ``None``;
-- ``KIND`` and ``SETTINGS_FILE``: which weights of language models are the technique's, and where settings for them go.
+- ``KIND`` and ``SETTINGS_FILE``: kind of the technique's language-model weights, and the file for their settings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PROGRAMS = (
     "vllm",
     "gguf",
 )
-"""The files of :mod:`paretone.export.programs`, in the order of lists."""
+"""Files of :mod:`paretone.export.programs`, in the order of lists."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Order:
     profile: Profile
     account: Account
     model_folder: str
-    """Folder of the checkpoint, or ``""`` for where the catalogue has it."""
+    """Folder of the checkpoint; ``""``: the catalogue's."""
     follower: Observer
 
     @property
@@ -71,28 +71,28 @@ class Target:
     summary: str
     """Contents of the written folder."""
     program: str
-    """What runs it, as sentences call it: ``the official package``."""
+    """The program, as sentences call it: ``the official package``."""
     why_not: Callable[[Profile, bool], str]
-    """Why a profile cannot be exported so, whatever its techniques, as a sentence, or ``""``; also told whether the
-    checkpoint has its guidance in its weights."""
+    """Reason why a profile cannot be exported, whatever its techniques, as a sentence, or ``""``; the second argument
+    says whether the checkpoint has its guidance in its weights."""
     options: Callable[[OptionLedger], None]
-    """Says what becomes of each sampler option."""
+    """Records the treatment of each sampler option."""
     contents: Callable[[Order], Mapping[str, Content]]
     """The files by name, with ``/`` for folders. May import torch, take long, and raise
     :class:`paretone.errors.PlainError`; must call ``follower.check`` while it does."""
     takes: frozenset[str] = frozenset()
-    """What of techniques it can take; see :mod:`paretone.export.accounts`."""
+    """Capabilities for techniques; see :mod:`paretone.export.accounts`."""
     reads: bool = True
-    """Whether it reads the profile's checkpoint, which then has to be there."""
+    """Whether the export reads the profile's checkpoint, which must then exist."""
 
 
 def checkpoint_folder(profile: Profile, model_folder: str) -> Path:
-    """Where the checkpoint that ``profile`` is for should be; ``model_folder`` as in :class:`Order`."""
+    """Expected folder of the checkpoint of ``profile``; ``model_folder`` as in :class:`Order`."""
     return Path(model_folder) if model_folder else entry(profile.setting.model).folder
 
 
 def exporting() -> Iterator[tuple[Technique, ModuleType]]:
-    """The techniques that say something of exports, and their modules."""
+    """Techniques with a module for exports, and those modules."""
     yield from modules_of("exports")
 
 
@@ -114,7 +114,7 @@ def targets() -> tuple[Target, ...]:
 
 
 def target(name: str) -> Target:
-    """The target called ``name``. Raises :class:`SettingError` naming all if there is none."""
+    """Target called ``name``. Raises :class:`SettingError`, which lists all names, if there is none."""
     known = targets()
     found = next((one for one in known if one.name == name), None)
     if found is None:
@@ -123,9 +123,9 @@ def target(name: str) -> Target:
 
 
 def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> Account:
-    """What ``chosen`` honours and drops of ``profile``, or why it cannot have it.
+    """Account of ``profile`` for ``chosen``, or the reason why it cannot be exported.
 
-    ``guided_weights``: whether the checkpoint that it is for has its guidance in its weights.
+    ``guided_weights``: whether its checkpoint has its guidance in its weights.
     """
     reason = chosen.why_not(profile, guided_weights)
     if reason:
@@ -168,8 +168,8 @@ def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, 
 
 
 def lacking(chosen: Target, used: UsedTechnique) -> Carried:
-    """What a technique brings to a target that has nothing like it. What replaces the weights is refused: without
-    them, nothing of it would be left."""
+    """Contribution of a technique to a target without support for it. Techniques that replace the weights are refused:
+    nothing of them would remain."""
     declared = technique(used.technique)
     if declared.weights is not None and declared.weights.required:
         return Carried(
@@ -180,7 +180,8 @@ def lacking(chosen: Target, used: UsedTechnique) -> Carried:
 
 
 def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) -> OptionLedger:
-    """For the options that hold under ``setting``: as in synthesis, guidance in the weights takes no more on top."""
+    """Ledger of the options in force under ``setting``: as in synthesis, guidance in the weights switches further
+    guidance off."""
     model = entry(setting.model)
     options = foreseen(setting).options
     if guided_weights:
@@ -189,10 +190,10 @@ def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) ->
 
 
 def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:
-    """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
+    """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; return the files.
 
-    ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as
-    :func:`deliver` does, and where the profile cannot be exported so.
+    ``model_folder`` holds the checkpoint if it is not the catalogue's. Raises :class:`PlainError` as :func:`deliver`
+    does, and if the profile cannot be exported.
     """
     chosen = target(name)
     said = say(profile, chosen, model_folder)
@@ -206,14 +207,14 @@ def export(profile: Profile, name: str, folder: Path, follower: Observer, model_
 
 
 def say(profile: Profile, chosen: Target, model_folder: str = "") -> Account:
-    """What ``chosen`` honours and drops of ``profile``; of the checkpoint, only what its metadata says is read. Raises
-    :class:`ProfileError` if the target needs the checkpoint and it is not there."""
+    """Account of ``profile`` for ``chosen``, reading only metadata of the checkpoint. Raises :class:`ProfileError` if
+    the target needs the checkpoint and it is missing."""
     place = checkpoint_folder(profile, model_folder)
     if place.exists():
         return account(chosen, profile, _guided_weights(profile, place))
     if not chosen.reads:
         return account(chosen, profile)
-    # What the profile alone says comes first.
+    # First the reasons in the profile itself.
     said = account(chosen, profile, guided_weights=True)
     if said.why_not:
         return said
@@ -221,8 +222,8 @@ def say(profile: Profile, chosen: Target, model_folder: str = "") -> Account:
 
 
 def _guided_weights(profile: Profile, place: Path) -> bool:
-    """Whether the checkpoint in ``place`` has its guidance in its weights, as those of F5-TTS can. One that cannot be
-    read has not: who reads it, says why."""
+    """Whether the checkpoint in ``place`` has its guidance in its weights, as F5-TTS's can. False for an unreadable
+    one: the later reader reports the error."""
     if entry(profile.setting.model).kind != F5:
         return False
     from paretone.models.f5.checkpoint import find_checkpoint
@@ -235,7 +236,7 @@ def _guided_weights(profile: Profile, place: Path) -> bool:
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """What a technique brings that only sets sampler options, and whose ``exports`` name this module: one line. The
+    """Contribution of a technique that only sets sampler options and whose ``exports`` names this module: one line. The
     account of options has a line for each."""
     if OPTIONS not in target.takes:
         return lacking(target, entry)

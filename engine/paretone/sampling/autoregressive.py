@@ -1,6 +1,6 @@
-"""Autoregressive decoding: one pass of the model per token; the baseline of speculative decoding. And speech that does
-not end: a model that says the same again and again, or continues long after the text is over, is stopped, and what was
-spoken until then is kept. It is the commonest way in which speech language models go wrong, pruned ones above all."""
+"""Autoregressive decoding, one pass of the model per token: the baseline of speculative decoding. Also stops runaway
+speech, the commonest failure of speech language models, pruned ones above all: a model that repeats itself or continues
+far beyond its text is stopped, and the speech until then is kept."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Check = Callable[[], None]
 
 @dataclass(frozen=True)
 class Request:
-    """A request to a decoding loop: the prompt, and the number of tokens.
+    """Request to a decoding loop: the prompt and the limits of the length.
 
-    ``embedded`` (1, prompt, hidden) has the ``positions`` (prompt,), the tokens to come from ``first_position`` on.
-    Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one. Where the ``length`` is
-    known beforehand, nothing but a stop id can come after that many tokens.
+    ``embedded`` (1, prompt, hidden) is at ``positions`` (prompt,), the new tokens from ``first_position`` on. Stop ids
+    are masked before ``minimum`` tokens; decoding ends at ``maximum``. With a known ``length``, only stop ids are
+    allowed after that many tokens.
     """
 
     embedded: Tensor
@@ -34,8 +34,7 @@ class Request:
     minimum: int
     maximum: int
     masked_stops: int | None = None
-    """Number of stop ids, from the first, that cannot come before ``minimum``; ``None``: all. CosyVoice's own code
-    masks one."""
+    """Number of stop ids, from the first, masked before ``minimum``; ``None``: all. CosyVoice's own code masks one."""
     shared: int = 0
     """Number of the prompt's first elements shared by all requests of the same voice; see
     :mod:`paretone.sampling.cache`."""
@@ -47,28 +46,28 @@ class Cycle:
     """Tokens committed by one cycle of a decoding loop."""
 
     tokens: tuple[int, ...]
-    """Codes; a stop id is not among them."""
+    """Codes, without the stop id."""
     drafted: tuple[int, ...] = ()
     """The draft's proposal, including a stop id."""
     accepted: int = 0
     """Number of accepted drafts."""
     outcome: str = "decoded"
-    """Origin of the last token: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
-    acceptance, ``accepted`` if a drafted stop id ended speech. If speech stopped, that of the stop id."""
+    """Origin of the last token or of the stop id: ``decoded`` without a draft, ``resampled`` after a rejection,
+    ``bonus`` after full acceptance, ``accepted`` if a drafted stop id ended speech."""
     acceptance: tuple[float, ...] = ()
     """Acceptance probability of each checked token."""
     stopped: bool = False
     """Whether a stop id ended speech."""
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
-    """Seconds of drafting and of the model's pass, including the prompt's in the first cycle."""
+    """Time of drafting and of the model's pass (s), including the prompt's in the first cycle."""
 
 
 Decoding = Generator[Cycle, None, None]
 
 
 class Reader:
-    """State of a model within one request: its cache, and the position of every place in it."""
+    """State of a model within one request: its cache and the position of each cache entry."""
 
     def __init__(self, model: TokenScorer, request: Request, places: Tensor) -> None:
         self.model = model
@@ -91,8 +90,8 @@ class Reader:
             self._fill(prompt)
 
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
-        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, after
-        the last ``count``, where the prompt's last element counts as one before the first token."""
+        """Read the unread part of ``tokens`` (all tokens so far) and return the scores (count, ids), float32, after the
+        last ``count`` of them; the prompt's last element counts as the token before the first."""
         unread = self.cache.length - self._request.embedded.shape[1]
         embedded = self.model.embed(tokens[max(0, unread) :])[None]
         if unread < 0:
@@ -100,7 +99,7 @@ class Reader:
         return self.model.logits(self._read(embedded)[0, -count:]).float()
 
     def keep(self, tokens: int) -> None:
-        """Forget everything after the first ``tokens`` tokens."""
+        """Drop everything after the first ``tokens`` tokens from the cache."""
         length = self._request.embedded.shape[1] + tokens
         if length < self.cache.length:
             self.cache.crop(length)
@@ -123,15 +122,15 @@ def places(request: Request, tokens: int) -> Tensor:
 
 
 def after_prompt(model: TokenScorer, request: Request, tokens: int) -> Reader:
-    """The model with the prompt read, and with room for ``tokens`` tokens after it."""
+    """Reader that has read the prompt, with room for ``tokens`` more tokens."""
     reader = Reader(model, request, places(request, tokens))
     reader.prefill()
     return reader
 
 
 def within_length(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
-    """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early, and at
-    codes that come too late; in place."""
+    """Mask stop ids that are too early and codes that are too late with −∞, in place. ``logits`` (n, ids) are of
+    consecutive places, the last one after ``tokens`` tokens."""
     first = tokens - len(logits) + 1
     early = request.minimum - first
     if early > 0:
@@ -149,7 +148,7 @@ def decode(
     uniforms: Callable[[], float],
     check: Check = lambda: None,
 ) -> Decoding:
-    """Cycles of one token each, until a stop id or the greatest length. One random number per token.
+    """Yield cycles of one token each, until a stop id or the maximum. One random number per token.
 
     Raises what ``check`` raises.
     """
@@ -176,13 +175,13 @@ def decode(
 
 
 REPEATED_SECONDS = 3.0
-"""Longest repetition: silence, one token many times, is seldom longer."""
+"""Longest allowed repetition; silence, one token repeated, is seldom longer."""
 LONGEST_PERIOD_SECONDS = 1.0
-"""The longest stretch whose repetition is noticed."""
+"""Longest period of a repetition that is detected."""
 LENGTH_RATIO = 3.0
-"""Longest speech as a multiple of the expected length,"""
+"""Longest speech as a multiple of the expected length …"""
 SHORTEST_EXCESS_SECONDS = 2.0
-"""but at least this much longer."""
+"""… but at least this much longer than expected."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ class Runaway:
     kind: str
     """``repetition`` or ``length``."""
     seconds: float
-    """When, from the first token on."""
+    """Time since the first token."""
 
     def __str__(self) -> str:
         why = "repeated itself" if self.kind == "repetition" else "was far longer than its text"
@@ -198,7 +197,7 @@ class Runaway:
 
 
 class RunawayGuard:
-    """Follows tokens of ``token_rate`` per second, of which ``expected`` are expected if that is known."""
+    """Detect runaway speech in tokens of ``token_rate`` per second, with ``expected`` tokens expected if known."""
 
     def __init__(self, token_rate: float, expected: int | None = None) -> None:
         self.found: Runaway | None = None
@@ -209,13 +208,13 @@ class RunawayGuard:
         if expected is not None:
             self._limit = max(LENGTH_RATIO * expected, expected + SHORTEST_EXCESS_SECONDS * token_rate)
         self._recent: list[int] = []
-        """The last tokens, the newest first."""
+        """Last tokens, newest first."""
         self._equal = [0] * self._longest
-        """For every period from 1 on: how many of the last tokens equal the one that far before them."""
+        """For each period from 1 on: number of last tokens in a row that equal the token one period before."""
         self._count = 0
 
     def observe(self, tokens: Sequence[int]) -> Runaway | None:
-        """Take in ``tokens``; what was noticed by now, if anything."""
+        """Add ``tokens``; return the runaway found so far, if any."""
         for token in tokens:
             for period, before in enumerate(self._recent):
                 self._equal[period] = self._equal[period] + 1 if token == before else 0
@@ -226,7 +225,7 @@ class RunawayGuard:
         return self.found
 
     def _noticed(self) -> Runaway | None:
-        # The first stretch counts as well, and a long one must have come back twice.
+        # The first period counts towards the repetition, and a long period must have come back twice.
         repeats = any(
             equal + period >= self._repeated and equal >= 2 * period
             for period, equal in enumerate(self._equal, start=1)
@@ -239,7 +238,7 @@ class RunawayGuard:
 
 
 def guarded(decoding: Decoding, guard: RunawayGuard) -> Generator[Cycle, None, None]:
-    """The cycles of ``decoding``, up to the one in which ``guard`` notices something."""
+    """Yield cycles of ``decoding`` until ``guard`` finds runaway speech."""
     for cycle in decoding:
         yield cycle
         if guard.observe(cycle.tokens):

@@ -1,16 +1,16 @@
-"""Guidance that decides at every evaluation which branches run: strengths that change with time, and effects that are
-no longer computed once they have saturated.
+"""Guidance that chooses the branches of every evaluation: strengths vary with time, and saturated effects are no longer
+computed.
 
-Branches are nested: each knows less than the one before it. An effect is the difference that one of them makes to a
-later one, and the velocity is the first branch's plus every effect times its strength: with two branches,
-v_c + s (v_c − v_u).
+Branches are nested: each knows less than the one before it. An effect is the difference between the velocities of two
+branches. The velocity is the first branch's plus every effect times its strength: with two branches, v_c + s (v_c −
+v_u).
 
-An effect has *saturated* when computing it again would change little. Its change is foreseen: as fast as between the
-last two evaluations that computed it, over the time since. As long as that is little, its last difference is used on,
-which is what DiTReducio calls branch skipping and FasterCache (arXiv 2410.19355) reuse of guidance, but decided while
-running. Time counts, not evaluations: on grids that are dense near the noise, neighbours hardly differ while the effect
-still changes. Or the effect ends for good, as in Adaptive Guidance (Castillo et al., arXiv 2312.12487), whose test is
-the cosine of both velocities. A saturated effect lets a branch go that no other effect needs.
+An effect has *saturated* if computing it again would change little. Its change is predicted from its rate between the
+last two computed evaluations and the time since. While the prediction is below the threshold, the last difference is
+reused, like branch skipping in DiTReducio and guidance reuse in FasterCache (arXiv 2410.19355), but decided at run
+time. Time counts, not evaluations: on grids that are dense near the noise, neighbouring evaluations hardly differ while
+the effect still changes. Alternatively the effect ends for good, as in Adaptive Guidance (Castillo et al., arXiv
+2312.12487), whose test is the cosine of both velocities. A branch runs only if an unsaturated effect needs it.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from paretone.sampling.flow import relative_change
 from paretone.sampling.guidance import Effect, Saturation, Strength, effects
 
 Key = tuple[int, int]
-"""The branches of an effect."""
+"""The two branches of an effect."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """An effect as it was last computed."""
+    """Last computed value of an effect."""
 
     difference: Tensor
     evaluation: int
     rate: float | None
-    """Its relative change per unit of time; ``None``: it was computed once only."""
+    """Relative change per unit of time; ``None`` if computed only once."""
 
 
 class BranchGuidance:
-    """The guidance of one passage. For every evaluation, in order: :meth:`needed`, then :meth:`velocity`."""
+    """Guidance of one passage. For every evaluation, in order: :meth:`needed`, then :meth:`velocity`."""
 
     def __init__(
         self, times: Sequence[float], strengths: Sequence[Strength], saturation: Saturation | None = None
     ) -> None:
-        """``times`` are those of all evaluations; ``strengths`` those of each branch over the next."""
+        """``times`` of all evaluations; ``strengths`` of each branch over the next."""
         self._times, self._strengths, self._saturation = times, strengths, saturation
         self._known: dict[Key, _Known] = {}
-        """What was last computed of every effect."""
+        """Last computed value of each effect."""
         self._ended: set[Key] = set()
 
     def needed(self, evaluation: int) -> tuple[int, ...]:
-        """The branches that must run, in order."""
+        """Branches to compute, in order."""
         found = self._effects(evaluation)
         branches, known = {0}, {0}
         for one in found:
@@ -66,17 +66,17 @@ class BranchGuidance:
         return tuple(sorted(branches))
 
     def whole(self, evaluation: int) -> bool:
-        """Whether every effect is computed at this evaluation."""
+        """Whether this evaluation computes every effect."""
         return not any(self._skipped(one, evaluation) for one in self._effects(evaluation))
 
     def velocity(self, rows: Tensor, evaluation: int, plain: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """The velocity to follow from those of the :meth:`needed` branches, branch-major. ``plain`` combines them where
-        nothing is left out."""
+        """Combine the velocities of the :meth:`needed` branches, branch-major. ``plain`` combines them if no effect is
+        skipped."""
         needed = self.needed(evaluation)
         branches = dict(zip(needed, rows.chunk(len(needed)), strict=True))
         combined = plain(rows) if plain is not None and self.whole(evaluation) else None
         velocity = branches[0]
-        # All decisions are made on what was known before this evaluation.
+        # Decide everything from the state before this evaluation.
         skipped = [self._skipped(one, evaluation) for one in self._effects(evaluation)]
         for one, skip in zip(self._effects(evaluation), skipped, strict=True):
             key = one.first, one.last
@@ -100,7 +100,7 @@ class BranchGuidance:
         return effects(self._strengths, float(self._times[evaluation]))
 
     def _skipped(self, effect: Effect, evaluation: int) -> bool:
-        """Whether an effect has saturated and is not to be computed now."""
+        """Whether an effect has saturated and is skipped now."""
         key = effect.first, effect.last
         if not self._reuses:
             return key in self._ended

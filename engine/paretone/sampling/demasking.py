@@ -1,16 +1,15 @@
-"""Iterative demasking: a canvas of masked codes is filled in, at each step with the codes of which the model is most
-confident.
+"""Iterative demasking: each step fills the cells of a masked canvas whose codes are most confident.
 
-A canvas has a row of codes for every codebook and a column for every frame. In each step the network scores every code
-of the block that is being filled in; of each cell the most likely code is a candidate, and the cells whose candidates
-are most likely are committed, first codebooks first (a penalty on every further one). Nothing that was committed is
-changed. Only *which* cells are committed is random by default.
+A canvas has a row per codebook and a column per frame. In each step the network scores every code of the current block.
+The most likely code of each cell is its candidate; the cells with the most likely candidates are committed, first
+codebooks first (a penalty on every further one). Committed codes never change. By default, only the choice of *cells*
+is random.
 
-No result is looked at on the way: how many cells each step commits is known beforehand, so on a GPU the loop
-runs ahead of the device.
+The loop reads no result: the number of commits per step is known beforehand, so on a GPU the loop runs ahead of the
+device.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py`` (guidance among log-probabilities, schedule, penalty, both
-temperatures). There, chance comes from torch's global generator; here a request has its own.
+temperatures). There, random numbers come from torch's global generator; here each request has its own.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from torch import Tensor
 from paretone.sampling.demasking_schedule import Block, CommitPlan
 
 TOP_SHARE = 0.1
-"""Share of a codebook that codes are sampled from, if they are sampled."""
+"""Share of a codebook's most likely codes to sample from, with a class temperature."""
 SMALLEST = 1e-10
 """Keeps logarithms of uniform numbers finite, as upstream."""
 
@@ -37,11 +36,11 @@ class Guide(Enum):
     """Guidance of one step."""
 
     BOTH = "both"
-    """Conditional and unconditional scores are computed."""
+    """Compute conditional and unconditional scores."""
     REUSED = "reused"
-    """Only conditional ones are computed; the last computed difference is reused."""
+    """Compute conditional scores only; reuse the last computed difference."""
     ALONE = "alone"
-    """The conditional ones alone."""
+    """Conditional scores alone."""
 
 
 @dataclass(frozen=True)
@@ -52,78 +51,75 @@ class Rules:
     layer_penalty: float = 5.0
     """Penalty on a candidate's log-probability per codebook before its own."""
     position_temperature: float = 5.0
-    """Randomness of the choice of committed cells; 0: none."""
+    """Randomness of the choice of cells to commit; 0: none."""
     class_temperature: float = 0.0
     """Randomness of the choice of codes; 0: none."""
 
 
 class Predictor(Protocol):
     normalised: bool
-    """Whether its scores are log-probabilities already."""
+    """Whether the scores are log-probabilities already."""
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
-        """Scores (codebooks, last − first, entries) of the frames from ``first`` to ``last`` of ``codes`` (codebooks,
-        frames), guided: log-probabilities, or what differs from them by a constant in each cell. The last entry is the
-        mask."""
+        """Guided scores (codebooks, last − first, entries) of the frames from ``first`` to ``last`` of ``codes``
+        (codebooks, frames): log-probabilities up to a constant per cell. The last entry is the mask."""
 
 
 class CanvasRun(Predictor, Protocol):
-    """All passes of a network over one canvas: what :attr:`paretone.setting.plan.MaskedPlan.run` returns. The easiest
-    way to one is to derive from :class:`paretone.models.kernels.fused_masked.MaskedRun`, which computes whole passes;
-    the roofline takes only such ones apart."""
+    """All passes of a network over one canvas: the result of :attr:`paretone.setting.plan.MaskedPlan.run`. Most easily
+    a subclass of :class:`paretone.models.kernels.fused_masked.MaskedRun`, which computes whole passes; the roofline
+    profiles only such subclasses."""
 
     operations: float
     """Matrix and attention products of all passes so far; see
     :meth:`paretone.models.kernels.fused_masked.MaskedRequest.operations`."""
 
     def begin_block(self) -> None:
-        """Called before the first pass of every block but the first: what is kept between passes may have changed."""
+        """Called before the first pass of every block but the first: values kept between passes may be stale."""
 
     def rows_of(self, guide: Guide) -> int:
-        """Mean number of rows that the network computes in a pass that is guided so: the prompt's and the canvas's, of
-        both branches. It plans how many steps fit before playback would pause."""
+        """Mean number of rows that a pass with this guidance computes: the prompt's and the canvas's, of both branches.
+        Predicts the number of steps that fit before playback would pause."""
 
     def rows_of_last(self, guide: Guide) -> int:
-        """Number of rows of the last pass, which was guided so."""
+        """Number of rows of the last pass, which had this guidance."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """The cells that a step may commit, as a :data:`Schedule` sees them."""
+    """Cells that a step may commit, as input of a :data:`Schedule`."""
 
     cells: int
-    """Their number."""
     planned: int
     """Number of codes that the model's own schedule commits at this step."""
     steps: int
-    """Number of steps that are left, this one included; the last one commits everything."""
+    """Number of remaining steps, this one included; the last one commits everything."""
     _scores: Callable[[], Tensor]
 
     @cached_property
     def log_probabilities(self) -> Tensor:
-        """Log-probabilities (cells, codes) of the codes of each cell that is still masked, after guidance; the cells in
-        the order in which they would be committed. On a GPU, reading them waits for the pass."""
+        """Guided log-probabilities (cells, codes) of each masked cell, in the order of committing. On a GPU, reading
+        them waits for the pass."""
         return self._scores().log_softmax(dim=-1)
 
 
 Schedule = Callable[[Open], int]
-"""How many codes a step commits, of the cells that are still masked: at least 1, at most all of them. Called once per
-step of a block but its last, in order."""
+"""Number of codes to commit at a step: from 1 to all masked cells. Called once per step of a block but its last, in
+order."""
 
 
 class CanvasNoise(Protocol):
     """All random numbers of one canvas."""
 
     def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
-        """Uniform numbers (codebooks, frames) in [0, 1) that decide which cells are committed."""
+        """Uniform numbers (codebooks, frames) in [0, 1) for the choice of cells."""
 
     def classes(self, step: int, codebooks: int, frames: int, entries: int) -> Tensor:
-        """Uniform numbers (codebooks, frames, entries) in [0, 1) that decide which codes they get."""
+        """Uniform numbers (codebooks, frames, entries) in [0, 1) for the choice of codes."""
 
 
 class SeededCanvasNoise:
-    """The random numbers of one request. They are drawn on the processor, so that a seed gives the same ones on every
-    device."""
+    """Random numbers of one request, drawn on the CPU so that a seed gives the same on every device."""
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self._generator = torch.Generator().manual_seed(seed)
@@ -150,7 +146,7 @@ class Canvas:
         self.mask = mask
         self.codes = torch.full((codebooks, frames), mask, device=device)
         self.order = torch.full((codebooks, frames), -1, dtype=torch.int16, device=device)
-        """The step, from 0, that committed each code; −1: none has yet."""
+        """Step, from 0, that committed each code; −1: still masked."""
         self.probability = torch.zeros(codebooks, frames, device=device)
         """Probability of each code when it was committed, after guidance."""
 
@@ -171,12 +167,11 @@ def gumbel(uniform: Tensor) -> Tensor:
 def candidates(
     scores: Tensor, rules: Rules, uniform: Callable[[], Tensor], *, normalised: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """From scores (codebooks, frames, entries), the mask last: the code of each cell, its log-probability, and the
-    log-probability of the cell's most likely one, each (codebooks, frames). ``uniform`` gives random numbers of the
-    scores' shape if they are needed."""
+    """Choose a code per cell from scores (codebooks, frames, entries), the mask last. Return the codes, their
+    log-probabilities and those of each cell's most likely code, each (codebooks, frames). ``uniform`` gives random
+    numbers of the scores' shape if needed."""
     scores = scores.float()
-    # The mask cannot be chosen, but its probability is not given to others: upstream removes it
-    # after the normalisation.
+    # The mask cannot be chosen but keeps its probability: upstream removes it after the normalisation.
     eligible = scores[..., :-1]
     best, code = eligible.max(dim=-1)
     total = 0.0 if normalised else scores.logsumexp(dim=-1)
@@ -189,7 +184,7 @@ def candidates(
 
 
 def confidence(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """Confidence of each cell, which decides the order of committing, from the log-probability of its most likely code,
+    """Confidence of each cell, by which cells are committed, from the log-probability of its most likely code,
     (codebooks, frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty
@@ -211,13 +206,12 @@ def demask(
     still: Callable[[int], int] | None = None,
     schedule: Schedule | None = None,
 ) -> Iterator[int]:
-    """Fill in ``block`` of ``canvas``: yields the number of each step, from ``first_step``, when its codes are there.
+    """Fill ``block`` of ``canvas``; yield the number of each step, from ``first_step``, after its commits.
 
-    Steps that would commit nothing, at the end of a short block, are left out; the scores that upstream computes there
-    are not used. ``check`` is called before every step; what it raises is passed on. ``still`` is asked before every
-    step but the first, with the number of those that were done in this block, how many more there may be: where it says
-    fewer than were planned, the rest is committed in as many. ``schedule`` decides how many codes each step commits;
-    the number of steps stays the greatest that there may be.
+    Skips steps that would commit nothing, at the end of a short block; upstream computes their scores but does not use
+    them. ``check`` is called before every step and may raise. ``still`` is called before every step but the first with
+    the number of steps done in this block and returns the most that may follow; if fewer than planned, those commit the
+    rest. ``schedule`` decides the number of codes per step, within the same number of steps.
     """
     codes, order, probability = (
         one[:, block.start : block.end] for one in (canvas.codes, canvas.order, canvas.probability)
@@ -249,8 +243,8 @@ def demask(
 
 
 def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
-    """Number of codes that ``schedule`` commits at the first of the ``steps`` that are left, where ``plan`` would
-    commit ``planned``; changes the plan accordingly."""
+    """Ask ``schedule`` for the number of codes at the first of the remaining ``steps``, for which ``plan`` has
+    ``planned``; update the plan."""
     cells = planned + plan.left
 
     def in_order() -> Tensor:

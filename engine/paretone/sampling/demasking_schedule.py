@@ -17,7 +17,7 @@ from paretone.sampling.schedules import uniform_times
 
 
 def demasking_times(steps: int, shift: float) -> np.ndarray:
-    """The ``steps + 1`` shares of the canvas that are committed before and after each step, from 0 to 1, float32.
+    """Committed shares of the canvas before and after each step: ``steps + 1`` values from 0 to 1, float32.
 
     A ``shift`` below 1 commits little at first and much at the end; at 1 every step commits the same.
     """
@@ -28,8 +28,8 @@ def demasking_times(steps: int, shift: float) -> np.ndarray:
 
 
 def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
-    """Number of codes that each step commits, of ``cells``; the last one takes the rest. On a short canvas none may be
-    left for the last steps."""
+    """Number of codes that each step commits, of ``cells``; the last step takes the rest. On a short canvas the last
+    steps may have none."""
     times, left = demasking_times(steps, shift).tolist(), cells
     counts: list[int] = []
     for before, after in itertools.pairwise(times):
@@ -59,8 +59,8 @@ class CommitPlan:
         return self._counts.pop(0)
 
     def instead(self, planned: int, count: int) -> None:
-        """The step for which :meth:`next` gave ``planned`` commits ``count`` codes. More are taken from the end of the
-        schedule; fewer leave the rest to a step after its end, or to the last one."""
+        """Replace the ``planned`` codes of the step from :meth:`next` by ``count``. Extra codes come from the end of
+        the schedule; missing ones go to a step after its end, or to the last one."""
         if count < planned:
             self._counts = self._counts or [0]
             self._counts[min(self.steps, len(self._counts) - 1)] += planned - count
@@ -76,7 +76,7 @@ class CommitPlan:
         return sum(self._counts)
 
     def shorten(self, steps: int) -> None:
-        """Take at most ``steps`` more, at least one: they divide the rest of the schedule equally."""
+        """Reduce the remaining steps to ``steps``, at least one: they divide the rest of the schedule equally."""
         steps = max(steps, 1)
         if steps >= self.steps:
             return
@@ -92,7 +92,7 @@ class CommitPlan:
 
 @dataclass(frozen=True)
 class Block:
-    """Frames that are committed before any after them: ``start`` to ``end`` of the canvas, in ``steps``."""
+    """Frames from ``start`` to ``end`` of the canvas, committed in ``steps`` before any later frames."""
 
     start: int
     end: int
@@ -104,11 +104,10 @@ class Block:
 
 
 def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int], ...]:
-    """First and last frames of the blocks of a canvas: ``size`` frames at most, those of that size all nearly as long,
-    so that none is a mere rest.
+    """Bounds of a canvas's blocks, of at most ``size`` frames and nearly equal length, so that no short one remains.
 
-    Where ``first`` is not 0, the first block has this many frames, and each one after it at most twice as many as the
-    one before, so that it is ready before playback needs it.
+    If ``first`` is not 0, the first block has that many frames and each next one at most twice as many as the one
+    before, so that it is ready before playback needs it.
     """
     start = min(first, frames)
     edges = [0, start] if start else [0]

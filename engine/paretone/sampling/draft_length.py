@@ -11,15 +11,15 @@ from statistics import linear_regression, median
 
 
 def expected_tokens(acceptance: float, length: int) -> float:
-    """E: tokens of a cycle in which ``length`` tokens are drafted and each is accepted with probability α, the one that
-    the target adds included: (1 − α^(K+1)) / (1 − α)."""
+    """E: expected tokens of a cycle with ``length`` drafted tokens, each accepted with probability α, including the one
+    that the target adds: (1 − α^(K+1)) / (1 − α)."""
     if not 0 <= acceptance <= 1:
         raise ValueError(f"An acceptance of {acceptance:g} is not a probability.")
     return sum(acceptance**step for step in range(length + 1))
 
 
 def predicted_speed_up(tokens: float, length: float, cost: float, verification: float = 1.0) -> float:
-    """E / (v + K·c): predicted speed-up of ``tokens`` per cycle over one by one.
+    """E / (v + K·c): predicted speed-up of ``tokens`` per cycle over decoding one by one.
 
     ``cost`` is c, the time of a draft pass over that of a target pass for one token; ``verification`` is v, the time of
     a target pass over K + 1 tokens over that for one.
@@ -31,23 +31,22 @@ LONGEST = 8
 MEMORY = 15
 """Number of cycles for the median of times, so that an interrupted one does not count."""
 ENOUGH = 3
-"""Number of cycles of one length whose median shows the cost of further tokens in a target pass."""
+"""Number of cycles of one length from which the cost of further tokens is measured."""
 GROWTH, MOST_GROWTH = 0.07, 0.15
-"""Relative cost of one more token in a target pass: initial value, and upper limit, since measurements on a busy
-machine may be anything."""
+"""Relative cost of one more token in a target pass: initial value and upper limit, since measurements on a busy machine
+are unreliable."""
 FORGETTING = 0.98
-"""Weight of an acceptance after one cycle."""
+"""Decay of a cycle's acceptance per further cycle."""
 TRIED_EVERY, TRIED = 8, 2
-"""In every n-th cycle the draft is longer by this number of tokens, to measure the cost of one more in a target
-pass."""
+"""Every n-th cycle drafts this many more tokens, to measure the cost of one more in a target pass."""
 
 
 class AdaptiveLength:
-    """The draft length with the most tokens per second, by acceptance and times of the last cycles; initially
-    ``start``. It can serve several requests in turn and keeps what it learnt.
+    """Draft length with the most tokens per second, from acceptance and times of the last cycles; initially ``start``.
+    May serve several requests in turn and keeps its measurements.
 
-    Expected tokens of a cycle of length K are (1 − α^(K+1)) / (1 − α), its time is K draft passes and a target pass
-    over K + 1 tokens. Of equal measurements come equal lengths; the distribution of the tokens does not depend on them.
+    A cycle of length K has (1 − α^(K+1)) / (1 − α) expected tokens and takes K draft passes and a target pass over K +
+    1 tokens. Equal measurements give equal lengths; the distribution of the tokens does not depend on them.
     """
 
     def __init__(self, start: int = 3, longest: int = LONGEST) -> None:
@@ -56,33 +55,33 @@ class AdaptiveLength:
         self._longest = longest
         self._length = start
         self._cycles = 0
-        # A prior: as if half of a few tokens had been accepted.
+        # A prior: two of four tokens accepted.
         self._accepted, self._checked = 2.0, 4.0
         self._draft: deque[float] = deque(maxlen=MEMORY)
         self._target: deque[tuple[int, float]] = deque(maxlen=TRIED_EVERY * 2 * ENOUGH)
-        """Tokens of a target pass, and its seconds."""
+        """Tokens and seconds of target passes."""
         self._growth = GROWTH
 
     @property
     def acceptance(self) -> float:
-        """α: the share of checked tokens that are accepted."""
+        """α: share of checked tokens that are accepted."""
         return self._accepted / self._checked
 
     @property
     def cost_ratio(self) -> float | None:
-        """c: a draft pass over a target pass for one token; ``None`` before anything was measured."""
+        """c: time of a draft pass over that of a target pass for one token; ``None`` before the first measurement."""
         if not self._draft:
             return None
         return median(self._draft) / (self._level() * (1 + self._growth))
 
     def choose(self) -> int:
-        """The length for the next cycle."""
+        """Length for the next cycle."""
         if self._cycles % TRIED_EVERY != TRIED_EVERY - 1:
             return self._length
         return self._length + TRIED if self._length + TRIED <= self._longest else max(1, self._length - TRIED)
 
     def observe(self, drafted: int, checked: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
-        """Record one cycle: tokens that were drafted, those of them that were checked and accepted, seconds."""
+        """Record a cycle: numbers of drafted, checked and accepted tokens, seconds."""
         if not drafted:
             return
         self._accepted = self._accepted * FORGETTING + accepted

@@ -1,7 +1,7 @@
 """The flow family's sampling loop: a fixed-grid solution of dx/dt = v(x, t) from noise (t = 0) to speech (t = 1).
 
-A synthesis is only this: techniques change the velocity or the grid that the loop gets, never the loop. Evaluators make
-the velocities: of the whole backbone, or by a plan made beforehand; techniques bring others.
+Techniques change the velocity or the grid passed to the loop, never the loop. Evaluators compute the velocities: with
+the whole backbone or by a fixed plan; techniques add others.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from paretone.sampling.schedules import time_grid
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, SkipPlan
 
 Velocity = Callable[[Tensor, int], Tensor]
-"""From the state and the number of the evaluation (see :func:`paretone.sampling.schedules.evaluation_times`) to
+"""Maps the state and the number of the evaluation (see :func:`paretone.sampling.schedules.evaluation_times`) to
 dx/dt."""
 
 Follow = Callable[[Tensor, Tensor, int], Tensor]
 """A sampler's single step: from a state, its velocity and the step's number to the next state."""
 
 Combine = Callable[[Tensor, int], Tensor]
-"""From the velocities of the branches that ran, (branches, frames, bands), the one that knows most first, and the
-number of the evaluation to the velocity that the sampler follows, (1, frames, bands). Called once per evaluation, in
-order."""
+"""Maps the velocities of the branches that ran, (branches, frames, bands), the one that knows most first, and the
+number of the evaluation to the sampler's velocity, (1, frames, bands). Called once per evaluation, in order."""
 
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
@@ -62,8 +61,8 @@ def integrate(
 ) -> Tensor:
     """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time.
 
-    ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. No state but
-    the newest is kept. ``follow`` replaces the Euler solver's step, such as
+    ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. Only the
+    newest state is kept. ``follow`` replaces the Euler solver's step, for example by
     :func:`paretone.sampling.flow.overshoot_steps`.
     """
     state = noise
@@ -83,24 +82,23 @@ def integrate(
 
 @dataclass(frozen=True)
 class OvershootNoise:
-    """All that is random about one synthesis of MegaTTS 3's sampler, of which every step goes too far, and fresh noise
-    takes it back. All noise is drawn beforehand, so that two syntheses of one seed differ by what a technique changes
-    and by nothing else.
+    """All noise of one synthesis with MegaTTS 3's sampler, whose steps overshoot and are taken back by fresh noise.
+    Drawn beforehand, so that two syntheses with one seed differ only by a technique's changes.
 
     A step from t to t' follows the velocity to o = min(t' + c·(t' − t), 1), scales the state by a = t'/o and adds noise
-    until it is as noisy as a state at t' should be. Source: Hu et al., "AMO Sampler: Enhancing Text Rendering with
-    Overshooting"; in the official code c is 3, for all frames alike.
+    up to the noise level at t'. Source: Hu et al., "AMO Sampler: Enhancing Text Rendering with Overshooting"; in the
+    official code c is 3, for all frames alike.
     """
 
     initial: Tensor
-    """The state at time 0, float32."""
+    """State at time 0, float32."""
     steps: Tensor
-    """(steps, …) one of the state's shape for every step."""
+    """(steps, …): noise of the state's shape for each step."""
 
     @classmethod
     def draw(cls, shape: tuple[int, ...], steps: int, seed: int) -> OvershootNoise:
-        """On the CPU, so that one seed is one noise on every device. One after the other, so that runs of different
-        numbers of steps begin alike."""
+        """Draw on the CPU, so that a seed gives the same noise on every device, and step by step, so that runs with
+        different numbers of steps begin alike."""
         generator = torch.Generator().manual_seed(seed)
         initial, *others = (torch.randn(shape, generator=generator) for _ in range(steps + 1))
         return cls(initial, torch.stack(others))
@@ -110,16 +108,16 @@ class OvershootNoise:
 
 
 def overshoot_coefficients(start: float, end: float, overshoot: float) -> tuple[float, float, float]:
-    """Coefficients of a step from ``start`` to ``end``: how far the velocity is followed (o − t), the scale a, and the
-    noise's strength b = √((1 − t')² − a²·(1 − o)²)."""
+    """Coefficients of a step from ``start`` to ``end``: distance o − t along the velocity, scale a, and noise strength
+    b = √((1 − t')² − a²·(1 − o)²)."""
     target = min(end + overshoot * (end - start), 1.0)
     scale = end / target
     return target - start, scale, math.sqrt(max((1 - end) ** 2 - (scale * (1 - target)) ** 2, 0.0))
 
 
 def overshoot_steps(times: np.ndarray, noises: Tensor, overshoot: float = 3.0) -> Follow:
-    """The sampler's single steps along ``times`` (steps + 1 values) with the noise drawn for them, (steps, batch,
-    frames, bands). Without overshoot they are Euler's."""
+    """Single steps along ``times`` (steps + 1 values) with their noise, (steps, batch, frames, bands). Without
+    overshoot these are Euler steps."""
     coefficients = [overshoot_coefficients(start, end, overshoot) for start, end in itertools.pairwise(times.tolist())]
 
     def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:
@@ -142,7 +140,7 @@ class Run(Protocol):
 
 
 class Evaluated(Protocol):
-    """A backbone, evaluated whole or by a plan. Synthesis needs no more of it."""
+    """A backbone, evaluated whole or by a plan: all that synthesis needs."""
 
     def velocity(
         self,
@@ -181,7 +179,8 @@ class Layered(Protocol):
 
 
 class Evaluator(Protocol):
-    """One passage's evaluations, in order: what :attr:`paretone.setting.plan.FlowPlan.evaluator` returns for each."""
+    """Evaluations of one passage, in order: the result of :attr:`paretone.setting.plan.FlowPlan.evaluator` per
+    passage."""
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         """Velocities of all branches of ``run``, (branches, frames, bands), at ``state``, (1, frames, bands)."""

@@ -1,12 +1,12 @@
-"""Searching the times at which a flow model is evaluated: one time after another, by what comes out. Torch-free.
+"""Search for the evaluation times of a flow model, one time after another, by an objective. Torch-free.
 
 * O3S, Optimal Step Sampling Search (Wang et al., IntMeanFlow, arXiv 2510.07979): each time in turn is placed by a
   ternary search between its neighbours, with the others fixed, in passes over all times.
-* Coordinate search: each time in turn moves by a share of the gap to its neighbour, in either direction, as long as
-  that helps; the share is halved once no time moves (compass search: Kolda, Lewis, Torczon, SIAM Review 45, 2003).
+* Coordinate search: each time in turn moves by a share of the gap to its neighbour, in either direction, while that
+  helps; the share is halved once no time moves (compass search: Kolda, Lewis, Torczon, SIAM Review 45, 2003).
 
-Both keep the best grid that was tried, the one they start from included, so that they never end worse. The objective is
-a black box: it may have several minima, and then the one that is found depends on the start.
+Both keep the best grid tried, including the initial one, so they never end worse. The objective is a black box and may
+have several minima; which one is found depends on the start.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from paretone.errors import SettingError
 Times = tuple[float, ...]
 """From 0 (noise) to 1 (speech), one more than steps."""
 Value = tuple[float, ...]
-"""What an objective gives, the lower the better: later figures count where earlier ones are equal."""
+"""Value of an objective, lower is better: compared figure by figure, later ones only on ties."""
 Objective = Callable[[Times], Value]
 OnTrial = Callable[["Trial"], None]
 
 OPTIMAL, COORDINATE = "o3s", "coordinate"
 METHODS = (OPTIMAL, COORDINATE)
 NARROWEST = 0.1
-"""A ternary search ends once what is left is this share of the room between the neighbours."""
+"""A ternary search ends once its interval is this share of the gap between the neighbours."""
 FIRST_SHARE, LAST_SHARE = 0.4, 0.1
-"""Shares of a gap by which the coordinate search moves a time, at first and at last."""
+"""First and last share of a gap by which the coordinate search moves a time."""
 DIGITS = 6
-"""Decimals of searched times: grids that differ by less are one."""
+"""Decimals of searched times: grids that differ by less count as equal."""
 _THIRD = 1 / 3
 _MOVES = 4
-"""Times that the coordinate search moves one time in a pass, at most."""
+"""Most moves of one time per pass of the coordinate search."""
 
 
 @dataclass(frozen=True)
 class Trial:
     pass_number: int
-    """From 1; 0: one of those to start from."""
+    """From 1; 0 for an initial grid."""
     moved: int
-    """The number of the time that was moved, from 1; 0: none."""
+    """Number of the moved time, from 1; 0: none."""
     times: Times
     value: Value
     best: bool
-    """Whether it was the best so far."""
+    """Whether it is the best so far."""
 
 
 def search(
     method: str, objective: Objective, starts: Sequence[Times], passes: int, on_trial: OnTrial = lambda trial: None
 ) -> Trial:
-    """The best grid that ``method`` finds from the best of ``starts``, all with equally many times, in at most
-    ``passes`` passes; it ends earlier once a pass finds nothing better. ``on_trial`` is called after every trial and
-    may raise to stop."""
+    """Return the best grid found by ``method`` from the best of ``starts``, all of the same length, in at most
+    ``passes`` passes; stops after a pass without improvement. ``on_trial`` is called after every trial and may raise to
+    stop."""
     if method not in METHODS:
         raise SettingError(f"The search must be {' or '.join(METHODS)}, not {method!r}.")
     walk = _Walk(objective, on_trial)
@@ -67,15 +67,15 @@ def search(
 
 
 def most_trials(method: str, steps: int, passes: int) -> int:
-    """Trials of a search with ``steps`` steps, without those of the starts: all that O3S can take, and about those of a
+    """Number of trials with ``steps`` steps, without those of the starts: the maximum for O3S, an estimate for
     coordinate search."""
     each = 2 * _narrowings() if method == OPTIMAL else 3
     return passes * (steps - 1) * each
 
 
 def rounded(times: Sequence[float]) -> Times:
-    """``times`` as searches have them, so that equal grids are tried once. Raises :class:`SettingError` unless they
-    rise from 0 to 1."""
+    """Round ``times`` as searches do, so that equal grids are tried once. Raises :class:`SettingError` unless they rise
+    from 0 to 1."""
     found = (0.0, *(round(float(time), DIGITS) for time in times[1:-1]), 1.0)
     ends_right = len(times) > 1 and abs(times[0]) < 1e-6 and abs(times[-1] - 1) < 1e-3
     if not ends_right or not _rises(found):
@@ -88,7 +88,7 @@ def _rises(times: Times) -> bool:
 
 
 class _Walk:
-    """The trials so far: every grid is tried once."""
+    """Trials so far; every grid is tried once."""
 
     def __init__(self, objective: Objective, on_trial: OnTrial) -> None:
         self._objective, self._on_trial = objective, on_trial
@@ -96,7 +96,7 @@ class _Walk:
         self.best: Trial | None = None
 
     def value(self, times: Times, number: int, moved: int) -> Value:
-        """Try ``times``, unless that has been done. Times that no longer differ are the worst."""
+        """Value of ``times``, cached; infinite if they do not rise."""
         if not _rises(times):
             return (math.inf,)
         if times not in self._known:
@@ -110,23 +110,23 @@ class _Walk:
 
     @property
     def times(self) -> Times:
-        """Those of the best grid."""
+        """Times of the best grid."""
         assert self.best is not None
         return self.best.times
 
 
 def _worth(value: Value) -> Value:
-    """What is compared: a figure that is no number is the worst."""
+    """Value for comparison: NaN counts as infinite."""
     return tuple(math.inf if math.isnan(one) else one for one in value)
 
 
 def _with(times: Times, index: int, time: float) -> Times:
-    """``times`` with one of them moved."""
+    """Copy of ``times`` with one time moved."""
     return (*times[:index], round(time, DIGITS), *times[index + 1 :])
 
 
 def _narrowings() -> int:
-    """Steps of a ternary search until what is left is narrow."""
+    """Number of steps of a ternary search."""
     return math.ceil(math.log(NARROWEST) / math.log(2 * _THIRD))
 
 
@@ -160,7 +160,7 @@ def _compass_passes(walk: _Walk, passes: int) -> None:
 
 
 def _moves(walk: _Walk, index: int, share: float, number: int) -> bool:
-    """Whether moving one time by a share of the gap to either neighbour is better."""
+    """Whether moving one time by a share of the gap to either neighbour improves the best grid."""
     times = walk.times
     for neighbour in (index - 1, index + 1):
         walk.value(_with(times, index, times[index] + share * (times[neighbour] - times[index])), number, index)

@@ -19,7 +19,7 @@ SMALLEST_GUIDANCE = 1e-5
 
 
 def is_guided(strength: float) -> bool:
-    """Whether ``strength`` needs the unconditional branch at all."""
+    """Whether ``strength`` needs the unconditional branch."""
     return strength >= SMALLEST_GUIDANCE
 
 
@@ -46,7 +46,7 @@ def branch_weights(intelligibility: float, similarity: float) -> tuple[float, fl
 
 
 def needed_branches(intelligibility: float, similarity: float) -> tuple[int, ...]:
-    """The branches that count at all: the first alone where both are 1, all three as a rule."""
+    """Branches with a weight: usually all three, only the first if both arguments are 1."""
     return tuple(branch for branch, weight in enumerate(branch_weights(intelligibility, similarity)) if weight)
 
 
@@ -62,7 +62,7 @@ def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: 
 
 @dataclass(frozen=True)
 class Strength:
-    """Strength of one effect of guidance from a time of the sampling to another: 0 is noise, 1 speech."""
+    """Strength of one effect of guidance between two times of sampling: 0 is noise, 1 speech."""
 
     value: float
     first: float = 0.0
@@ -75,7 +75,7 @@ class Strength:
 
 @dataclass(frozen=True)
 class Effect:
-    """What branch ``first`` has over branch ``last``: the difference of their velocities, and its strength."""
+    """Effect of branch ``first`` over branch ``last``: their difference in velocity, with its strength."""
 
     first: int
     last: int
@@ -84,21 +84,21 @@ class Effect:
 
 @dataclass(frozen=True)
 class Saturation:
-    """When an effect of guidance has saturated, and what then takes its place; see
+    """Criterion of saturation of an effect, and its replacement; see
     :class:`paretone.sampling.branch_guidance.BranchGuidance`."""
 
     threshold: float
-    """With ``reuse``, the relative change since it was last computed, as foreseen, below which it has; else one minus
-    the cosine of its two branches' velocities."""
+    """With ``reuse``, the predicted relative change since the last computation; else one minus the cosine of the two
+    branches' velocities. Saturated below this."""
     reuse: bool
-    """Whether its last difference is used on; else the effect ends."""
+    """Whether to reuse the last difference; else the effect ends."""
     again: int = 0
-    """With ``reuse``, after how many evaluations it is computed again at the latest; 0: no limit."""
+    """With ``reuse``, most evaluations between two computations; 0: no limit."""
 
 
 def effects(strengths: Sequence[Strength], time: float) -> tuple[Effect, ...]:
-    """The effects at ``time``. ``strengths`` are those of each branch over the next. Neighbours of equal strength are
-    one effect, whose middle branch is not needed: equal strengths are plain guidance."""
+    """Effects at ``time``. ``strengths`` are those of each branch over the next. Neighbours of equal strength merge
+    into one effect, without their middle branch: equal strengths are plain guidance."""
     found: list[Effect] = []
     for branch, strength in enumerate(strengths):
         value = strength.at(time)
@@ -112,12 +112,12 @@ def effects(strengths: Sequence[Strength], time: float) -> tuple[Effect, ...]:
 
 
 def branches_of(found: Sequence[Effect]) -> tuple[int, ...]:
-    """The branches that these effects need; the first always runs."""
+    """Branches that these effects need; the first always runs."""
     return tuple(sorted({0, *(one.first for one in found), *(one.last for one in found)}))
 
 
 def most_branches(strengths: Sequence[Strength]) -> int:
-    """The greatest number of branches that any time needs."""
+    """Greatest number of branches needed at any time."""
     changes = {0.0, *(time for one in strengths for time in (one.first, one.last) if time < 1)}
     return max(len(branches_of(effects(strengths, time))) for time in changes)
 
@@ -130,7 +130,7 @@ class Guidance(Protocol):
         """Number of branches that run under ``options``."""
 
     def off(self, options: Values) -> Values:
-        """``options`` with the fully conditioned branch alone."""
+        """``options`` with the fully conditioned branch only."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class StrengthGuidance:
     """One strength over the unconditional branch: F5-TTS, masked models."""
 
     def strengths(self, options: Values) -> tuple[Strength, ...]:
-        """The same for the voice and for the text."""
+        """One strength for voice and text."""
         strength = Strength(options["guidance"] if is_guided(options["guidance"]) else 0.0)
         return strength, strength
 
@@ -158,11 +158,11 @@ class TwoWeightGuidance:
     """A weight for the text and one for the voice: MegaTTS 3."""
 
     def strengths(self, options: Values) -> tuple[Strength, ...]:
-        """One less than the weights: similarity for the voice, intelligibility for the text."""
+        """The weights less one: similarity for the voice, intelligibility for the text."""
         return Strength(options["similarity"] - 1), Strength(options["intelligibility"] - 1)
 
     def branches(self, options: Values) -> int:
-        """Three, or fewer where a weight is 1."""
+        """Three, or fewer if a weight is 1."""
         return len(needed_branches(options["intelligibility"], options["similarity"]))
 
     def off(self, options: Values) -> Values:

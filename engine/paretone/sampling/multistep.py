@@ -32,24 +32,24 @@ ADAMS_BASHFORTH, PREDICTOR_CORRECTOR, STORK = "ab2", "unipc", "stork2"
 METHODS = (ADAMS_BASHFORTH, PREDICTOR_CORRECTOR, STORK)
 EULER, HEUN, MIDPOINT = "euler", "heun", "midpoint"
 STARTS = (EULER, HEUN, MIDPOINT)
-"""First steps. Heun's corrects the state with the velocity of the second step, which costs nothing; midpoint takes one
-more evaluation, in the middle of the first step."""
+"""Methods of the first step. Heun's corrects the state with the velocity of the second step, at no cost; midpoint takes
+one more evaluation, in the middle of the first step."""
 STAGES = 50
 """Stages of STORK-2, as in the authors' code. They cost no evaluation."""
 _KEPT = 3
-"""Velocities that a method needs at most."""
+"""Most velocities that a method needs."""
 
 
 def adams_bashforth(times: Sequence[float], velocities: Sequence[Tensor], end: float) -> Tensor:
-    """Mean velocity from the last of ``times`` to ``end``: that of the line through the last two ``velocities``, or the
+    """Mean velocity from the last of ``times`` to ``end``: from the line through the last two ``velocities``, or the
     only one."""
     slope = _slope(times, velocities, -1)
     return velocities[-1] if slope is None else velocities[-1] + (end - times[-1]) / 2 * slope
 
 
 def adams_moulton(times: Sequence[float], velocities: Sequence[Tensor]) -> Tensor:
-    """Mean velocity between the last two of ``times``: that of the parabola through the last three ``velocities``, or
-    of the line through two."""
+    """Mean velocity between the last two of ``times``: from the parabola through the last three ``velocities``, or the
+    line through two."""
     step = times[-1] - times[-2]
     mean = (velocities[-2] + velocities[-1]) / 2
     bend = _bend(times, velocities)
@@ -57,8 +57,8 @@ def adams_moulton(times: Sequence[float], velocities: Sequence[Tensor]) -> Tenso
 
 
 def stork(times: Sequence[float], velocities: Sequence[Tensor], end: float, stages: int = STAGES) -> Tensor:
-    """Mean velocity from the last of ``times`` to ``end`` by STORK-2, with as many derivatives as ``velocities``
-    allow, two at most."""
+    """Mean velocity from the last of ``times`` to ``end`` by STORK-2, with up to two derivatives, as ``velocities``
+    allow."""
     slope, bend = _slope(times, velocities, -1), _bend(times, velocities)
     if slope is None:
         return velocities[-1]
@@ -100,11 +100,12 @@ def gegenbauer_weights(stages: int) -> tuple[float, float, float]:
 
 
 def multistep_steps(times: np.ndarray, follow: Follow, method: str = ADAMS_BASHFORTH, start: str = EULER) -> Follow:
-    """Single steps along ``times`` by one of :data:`METHODS`, each taken by ``follow``, the model's own step.
+    """Single steps along ``times`` by one of :data:`METHODS`, each taken by ``follow``, the model's own step. For one
+    passage.
 
-    With the start ``midpoint``, ``times`` have the middle of the first step (see
-    :func:`paretone.sampling.schedules.first_halved`). ``follow`` must give equal states for equal arguments. One
-    passage."""
+    With the start ``midpoint``, ``times`` include the middle of the first step (see
+    :func:`paretone.sampling.schedules.first_halved`). ``follow`` must give equal states for equal arguments.
+    """
     grid = times.tolist()
     velocities: list[Tensor] = []
     before: list[Tensor] = []
@@ -118,7 +119,7 @@ def multistep_steps(times: np.ndarray, follow: Follow, method: str = ADAMS_BASHF
         velocities[:] = [*velocities[1 - _KEPT :], velocity]
         known = grid[step + 1 - len(velocities) : step + 1]
         if start == MIDPOINT and step == 1:
-            # From the beginning of the step, by its velocity in the middle.
+            # Restart at the beginning of the step, with the velocity of its middle.
             return follow(follow(before[0], velocity, 0), velocity, 1)
         if first_corrected <= step <= last_corrected:
             state = follow(before[0], adams_moulton(known, velocities), step - 1)
@@ -129,13 +130,13 @@ def multistep_steps(times: np.ndarray, follow: Follow, method: str = ADAMS_BASHF
 
 
 def _slope(times: Sequence[float], velocities: Sequence[Tensor], last: int) -> Tensor | None:
-    """First divided difference of the velocities at ``last`` and before; ``None`` if there is none before."""
+    """First divided difference of the velocities at ``last`` and the one before; ``None`` without one before."""
     if len(velocities) < 1 - last:
         return None
     return (velocities[last] - velocities[last - 1]) / (times[last] - times[last - 1])
 
 
 def _bend(times: Sequence[float], velocities: Sequence[Tensor]) -> Tensor | None:
-    """Second divided difference of the last three velocities; ``None`` if there are fewer."""
+    """Second divided difference of the last three velocities; ``None`` if fewer."""
     earlier, later = _slope(times, velocities, -2), _slope(times, velocities, -1)
     return None if earlier is None or later is None else (later - earlier) / (times[-1] - times[-3])

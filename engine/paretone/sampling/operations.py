@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OperationCounts:
-    """Multiply-adds × 2 of one backbone evaluation, for one branch and one item, split by what a skip can save.
+    """Operations (multiply-adds × 2) of one backbone evaluation, for one branch and one item, split by what a skip can
+    save.
 
     Counted: every matrix product, convolution and attention product of the backbone (1 multiply-add = 2 operations).
-    Not counted: norms, activations, rotary embedding, residual additions; and what is computed once before the first
-    evaluation: text embedding, the prompt's share of the input, AdaLN (tabulated once per schedule). A counter of the
+    Not counted: norms, activations, rotary embedding, residual additions; and everything computed once before the first
+    evaluation: text embedding, the prompt's share of the input, AdaLN (tabulated once per schedule). A counter over the
     whole sampling therefore finds more: with the bundled F5 mini in 16 steps 1 % of the baseline, so that a ratio of
     0.21 becomes 0.22.
     """

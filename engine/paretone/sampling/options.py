@@ -1,5 +1,4 @@
-"""Options that several models have, as knobs: of flow models, of speech language models, of masked models.
-Torch-free."""
+"""Knobs shared by several models: flow models, speech language models, masked models. Torch-free."""
 
 from __future__ import annotations
 
@@ -189,4 +188,4 @@ DEMASKING_OPTIONS = (
     CLASS_TEMPERATURE,
     BY_SENTENCE,
 )
-"""Those that :class:`paretone.models.families.masked.MaskedSpeech` itself reads; every masked model has them."""
+"""Options that :class:`paretone.models.families.masked.MaskedSpeech` reads; every masked model has them."""

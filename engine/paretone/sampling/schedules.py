@@ -27,7 +27,7 @@ SPACINGS = ("epss", "uniform")
 
 
 def effective_spacing(steps: int, spacing: str) -> str:
-    """The grid that ``spacing`` gives: EPSS has tables for some numbers of steps only and is uniform for all others."""
+    """Effective spacing: EPSS has tables for some numbers of steps only and is uniform for all others."""
     if spacing not in SPACINGS:
         raise SettingError(f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}.")
     return "epss" if spacing == "epss" and steps in EPSS else "uniform"
@@ -41,9 +41,9 @@ def time_grid(
 ) -> np.ndarray:
     """The ``steps + 1`` times from 0 (noise) to 1 (speech), float32.
 
-    ``sway`` bends the grid, t + sway * (cos(pi t / 2) - 1 + t): negative values crowd it towards 0; 0 leaves it as is.
-    ``cosine`` is the float32 cosine: torch's, which the official code uses, is a unit in the last place away from
-    numpy's; :func:`paretone.sampling.flow.sampling_grid` gives the official grid to the last bit.
+    ``sway`` bends the grid, t + sway * (cos(pi t / 2) - 1 + t): negative values crowd it towards 0; 0 changes nothing.
+    ``cosine`` is the float32 cosine: torch's, which the official code uses, differs from numpy's by a unit in the last
+    place; :func:`paretone.sampling.flow.sampling_grid` gives the official grid to the last bit.
     """
     if steps < 1:
         raise SettingError(f"The number of steps must be at least 1, not {steps}.")
@@ -61,20 +61,20 @@ def time_grid(
 
 
 def uniform_times(steps: int) -> np.ndarray:
-    """Evenly spaced times, rounded as torch's ``linspace`` rounds them: from either end to the middle, with a float32
-    step and one rounding a time. numpy's are a unit in the last place away."""
+    """Evenly spaced times, rounded like torch's ``linspace``: from either end to the middle, with a float32 step and
+    one rounding per time. numpy's differ by a unit in the last place."""
     step = np.float64(np.float32(1) / np.float32(steps))
     index = np.arange(steps + 1)
     return np.where(index < (steps + 1) // 2, step * index, 1 - step * (steps - index)).astype(np.float32)
 
 
 def first_halved(times: np.ndarray) -> np.ndarray:
-    """``times`` with the middle of the first step put in, for a first step of two evaluations."""
+    """``times`` with the middle of the first step inserted, for a first step of two evaluations."""
     return np.insert(times, 1, times[0] + np.float32(0.5) * (times[1] - times[0]))
 
 
 def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:
-    """The times at which a solver evaluates the velocity, in order: one a step for Euler, two for midpoint."""
+    """Times at which a solver evaluates the velocity, in order: one per step for Euler, two for midpoint."""
     if solver == "euler":
         return times[:-1]
     if solver == "midpoint":

@@ -1,8 +1,8 @@
 """Skip actions inside a backbone: a layer's modules compute, reuse or share their output.
 
-Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the
-gate is always that of the current step. The residual between branches is that of the last step that computed all of
-them, however many skips follow.
+Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the gate
+is always that of the current step. The residual between branches is from the last step that computed all of them,
+however many skips follow.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from paretone.sampling.operations import OperationCounts
 
 @dataclass(frozen=True)
 class ModulePlan:
-    """Plan of a module at one step: its computation, and the values to store for later steps."""
+    """Action of a module at one step, and the values to store for later steps."""
 
     action: SkipAction = SkipAction.NONE
     keep_output: bool = False
     keep_residual: bool = False
     keep_change: bool = False
-    """Whether a later step extrapolates from the change of the output since it was last kept."""
+    """Whether a later step extrapolates from the change between the last two stored outputs."""
     extrapolation_factor: float = 0.0
     """Extrapolation factor of a skipped output, in units of that change; 0 reuses it unchanged."""
 
@@ -47,8 +47,8 @@ Kept = TypeVar("Kept")
 @dataclass
 class ModuleMemory:
     """Stored values of one module between steps. ``output`` is (branches·batch, frames, width), branch-major;
-    ``residual`` holds the branches after the first, less the first; ``change`` is the output less the one kept before
-    it."""
+    ``residual`` holds the further branches minus the first; ``change`` is the output minus the previously stored
+    one."""
 
     output: Tensor | None = None
     residual: Tensor | None = None
@@ -60,16 +60,16 @@ class ModuleMemory:
 
     @property
     def kept(self) -> Tensor:
-        """The output that was kept. Raises :class:`ValueError` if none was."""
+        """The stored output. Raises :class:`ValueError` if there is none."""
         return _kept(self.output)
 
     @property
     def kept_residual(self) -> Tensor:
-        """The residual that was kept. Raises :class:`ValueError` if none was."""
+        """The stored residual. Raises :class:`ValueError` if there is none."""
         return _kept(self.residual)
 
     def recalled(self, extrapolation_factor: float) -> Tensor:
-        """The output that a skip uses now. Raises :class:`ValueError` if none was kept."""
+        """Output of a skip: stored or extrapolated. Raises :class:`ValueError` if none was stored."""
         if not extrapolation_factor:
             return self.kept
         return torch.add(self.kept, _kept(self.change), alpha=extrapolation_factor)
@@ -82,7 +82,7 @@ class LayerMemory:
 
 
 class SkipPlan:
-    """Plans of the modules for every step and layer, without writes that nothing reads."""
+    """Plans of the modules for every step and layer; stores only values that a later step reads."""
 
     def __init__(
         self,
@@ -91,9 +91,9 @@ class SkipPlan:
         spare_feed_forward: bool = False,
         forecast_along: Sequence[float] | None = None,
     ) -> None:
-        """``actions[layer][step]``. With ``spare_feed_forward``, branch skipping does not apply to feed-forward modules
-        (the official F5 code). Along a grid of times (steps + 1 values), skipped outputs are forecast instead of
-        reused."""
+        """``actions[layer][step]``. ``spare_feed_forward`` exempts feed-forward modules from branch skipping (the
+        official F5 code). ``forecast_along`` a grid of times (steps + 1 values), skipped outputs are forecast instead
+        of reused."""
 
         def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
             return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)
@@ -107,7 +107,7 @@ class SkipPlan:
 
     @classmethod
     def by_module(cls, attention: Sequence[SkipAction], feed_forward: Sequence[SkipAction], layers: int) -> SkipPlan:
-        """The plan in which all layers are alike and the two modules differ: one action per step for each."""
+        """Plan with equal layers but different modules: one action per step for each module."""
         plan = cls.__new__(cls)
         columns = zip(_module_plans(attention), _module_plans(feed_forward), strict=True)
         plan._module_plans = tuple((LayerPlan(*pair),) * layers for pair in columns)
@@ -126,14 +126,14 @@ class SkipPlan:
 
 
 def _rows(plan: ModulePlan, branches: int) -> int:
-    """Number of branches that a module is computed for."""
+    """Number of branches for which a module is computed."""
     return {SkipAction.NONE: branches, SkipAction.BS: 1, SkipAction.TS: 0}[plan.action]
 
 
 def _module_plans(
     row: Sequence[SkipAction], extrapolation_factor: Sequence[float] | None = None
 ) -> tuple[ModulePlan, ...]:
-    """``extrapolation_factor`` is that of every step, where skips forecast."""
+    """Plans of one module from its actions; ``extrapolation_factor`` per step if skips forecast."""
     plans: list[ModulePlan] = []
     keep_next = False
     for step in reversed(range(len(row))):
@@ -145,7 +145,7 @@ def _module_plans(
             keeps_residual |= following is SkipAction.BS
         reused = bool(later) and later[0] is SkipAction.TS and action is not SkipAction.TS
         keeps_change = reused and extrapolation_factor is not None and extrapolation_factor[step + 1] != 0
-        # The value that a change is relative to must have been stored as well.
+        # A change is relative to the previous stored output, so that one must be stored as well.
         keeps_output = action is not SkipAction.TS and (reused or keep_next)
         if action is not SkipAction.TS:
             keep_next = keeps_change
@@ -157,7 +157,7 @@ def _module_plans(
 
 
 def residual(output: Tensor, branches: int) -> Tensor:
-    """The branches after the first, less the first: (branches - 1, batch, frames, width)."""
+    """Further branches minus the first: (branches - 1, batch, frames, width)."""
     rows = output.unflatten(0, (branches, -1))
     return rows[1:] - rows[:1]
 
@@ -172,11 +172,11 @@ def apply_module(
     in_place: bool = False,
     add_to: Callable[[Tensor, Tensor], None] | None = None,
 ) -> Tensor:
-    """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``plan`` says.
+    """Return ``hidden + gate * output``, with the module's output for all branches computed or recalled by ``plan``.
 
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
-    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, if there is
-    one, adds ``gate * output`` to ``hidden`` itself, if the output is not needed.
+    any number of its leading rows. Without values to store, the memory stays unchanged. ``add_to``, if given, adds
+    ``gate * output`` to ``hidden`` in one operation when the output itself is not needed.
     """
     if add_to is not None and in_place and plan == ModulePlan():
         add_to(hidden, gate)
@@ -207,8 +207,7 @@ def apply_module(
 
 
 def _kept(what: Kept | None) -> Kept:
-    """A value stored by an earlier step, or the memory itself. Raises :class:`ValueError` if there is none: the plans
-    of the steps do not fit together."""
+    """``what``, or :class:`ValueError` if it is ``None``: the plans of the steps are inconsistent."""
     if what is None:
         raise ValueError("A step reuses an output that no earlier step stored.")
     return what

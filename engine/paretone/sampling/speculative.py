@@ -1,9 +1,9 @@
 """Speculative decoding: a small model drafts tokens one by one, the target checks all of them in one pass.
 
 Sources: Leviathan et al., arXiv 2211.17192, algorithm 1; for speech Lin et al., arXiv 2505.15380 (SSD). A rule of
-:mod:`paretone.sampling.verification` decides which tokens stay, and the distribution of the next one.
+:mod:`paretone.sampling.verification` decides which tokens are accepted, and the distribution of the next one.
 
-:func:`speculate` is the algorithm alone; :func:`speculation` runs it for models, with prompts, times and draft lengths.
+:func:`speculate` is the bare algorithm; :func:`speculation` adds prompts, times and draft lengths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paretone.sampling.tokens import TokenSampler, draw
 from paretone.sampling.verification import Rule, Verification, by_token
 
 BEGAN, DRAFTED = "began", "drafted"
-"""Marks for observers: a cycle begins; its tokens are drafted."""
+"""Marks for observers: start of a cycle; end of its drafting."""
 Mark = Callable[[str], None]
 
 
@@ -37,18 +37,17 @@ def speculate(
     check: Check = lambda: None,
     mark: Mark = lambda part: None,
 ) -> Decoding:
-    """Cycles of one to K + 1 tokens, with K from ``length``, until a stop id or the greatest length.
+    """Yield cycles of 1 to K + 1 tokens, with K from ``length``, until a stop id or the maximum.
 
-    ``target`` and ``draft`` have read their prompts. Random numbers are used in this order: one for each drafted token,
-    those of the rule, one for the token that the target adds. ``mark`` is called as each part of a cycle begins. Raises
-    what ``check`` raises.
+    ``target`` and ``draft`` have read their prompts. Order of random numbers: one per drafted token, those of the rule,
+    one for the target's token. ``mark`` is called at the start of each part of a cycle. Raises what ``check`` raises.
     """
     tokens: list[int] = []
     stopped = False
     while len(tokens) < request.maximum and not stopped:
         check()
         mark(BEGAN)
-        # The target adds one token: never more tokens than requested.
+        # The target adds one token: leave room for it within the maximum.
         wanted = min(length(), request.maximum - len(tokens) - 1)
         # Draft x₁ … x_K, each from the draft's distribution p.
         drafted, p = _draft(draft, request, sampler, uniforms, tokens, wanted)
@@ -75,8 +74,7 @@ def _draft(
     tokens: Sequence[int],
     wanted: int,
 ) -> tuple[tuple[int, ...], list[Tensor]]:
-    """Up to ``wanted`` tokens after ``tokens``, a stop id being the last, and the distributions (ids,) they are
-    from."""
+    """Draft up to ``wanted`` tokens after ``tokens``, up to a stop id; return them and their distributions (ids,)."""
     sequence = list(tokens)
     proposals: list[Tensor] = []
     while len(proposals) < wanted:
@@ -92,8 +90,8 @@ def _draft(
 def _check(
     reader: Reader, request: Request, sampler: TokenSampler, tokens: Sequence[int], drafted: tuple[int, ...]
 ) -> Tensor:
-    """The target's distributions (n, ids) at the drafted places and, unless the last of these ends speech, at the next
-    one."""
+    """The target's distributions (n, ids) at the drafted places and at the next one, unless the draft ends with a stop
+    id."""
     ends = bool(drafted) and drafted[-1] >= reader.model.codes
     sequence = [*tokens, *(drafted[:-1] if ends else drafted)]
     rows = len(sequence) - len(tokens) + 1
@@ -102,7 +100,7 @@ def _check(
 
 
 def _resampled(drafted: tuple[int, ...], verdict: Verification, codes: int, uniforms: Callable[[], float]) -> Cycle:
-    """The cycle: the tokens that stay, and the one that the target adds."""
+    """Build the cycle: the accepted tokens and the target's own."""
     accepted, ends = verdict.accepted, bool(drafted) and drafted[-1] >= codes
     stays = drafted[:accepted]
     if accepted == len(drafted) and ends:
@@ -131,9 +129,9 @@ def speculation(
     check: Check = lambda: None,
     draft_request: Request | None = None,
 ) -> Decoding:
-    """:func:`speculate` from the prompts on, with times. Without a ``rule``, a draft is
-    verified token by token, without tolerance. ``draft_request`` is the draft's request if its prompt differs; all else
-    is from ``request``. Raises what ``check`` raises."""
+    """Run :func:`speculate` including the prompts, with times. Without a ``rule``, drafts are verified token by token
+    without tolerance. ``draft_request`` gives the draft's prompt if it differs; limits come from ``request``. Raises
+    what ``check`` raises."""
     if (draft.codes, draft.rows) != (target.codes, target.rows):
         raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
     accept = by_token(0.0, target.codes) if rule is None else rule
@@ -155,8 +153,8 @@ def speculation(
 
 
 def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = None) -> Decoding:
-    """The cycles of ``decoding`` with the times of their parts, from which ``length`` learns. Reading the prompts
-    counts as the model's own time in the first cycle, but nothing is learnt from it."""
+    """Add times to the cycles of ``decoding`` and pass them to ``length``. Reading the prompts counts as target time of
+    the first cycle but is not passed on."""
     marks: dict[str, float] = {}
 
     def mark(part: str) -> None:

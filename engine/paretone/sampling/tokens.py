@@ -1,12 +1,12 @@
 """Samplers of the next speech token: its final distribution, and the draw.
 
-Samplers give final distributions in closed form, after temperature, truncation, penalties and second draws. Decoding
-draws from them and speculative decoding compares them; nothing else is random. No sampler reads a number back from the
-device; only the chosen token is needed outside.
+Samplers give final distributions in closed form, after temperature, truncation, penalties and redraws. Decoding draws
+from them and speculative decoding compares them; nothing else is random. No sampler reads a number back from the
+device; only the chosen token leaves it.
 
-Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does
-it (``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
-processors of transformers do, in their order.
+Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as in ``ras_sampling`` of CosyVoice
+(``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as in the logits
+processors of transformers, in their order.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from torch import Tensor
 
 class TokenSampler(Protocol):
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
-        """Logits (n, ids), −∞ where an id may not come, to the probabilities (n, ids) of what comes.
+        """Map logits (n, ids), −∞ at forbidden ids, to the final probabilities (n, ids).
 
-        ``history`` holds the tokens of this request: all before the last row's, so that row ``i`` has the first
-        ``len(history) − (n − 1 − i)`` of them after it.
+        ``history`` holds the request's tokens before the last row; row ``i`` sees the first ``len(history) − (n − 1 −
+        i)`` of them.
         """
 
 
@@ -37,7 +37,7 @@ def histories(history: Sequence[int], rows: int) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True)
 class Greedy:
-    """The most likely id, the first of equals."""
+    """The most likely id; the first among ties."""
 
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
@@ -45,8 +45,8 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Nucleus:
-    """Repetition penalty, temperature, the ``top_k`` most likely (0: all), and of these the most likely that make up
-    ``top_p``. The penalty counts the tokens of the ``prompt`` as well."""
+    """Repetition penalty, temperature, the ``top_k`` most likely ids (0: all), then the most likely of these up to
+    ``top_p``. The penalty also counts the tokens of the ``prompt``."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -76,9 +76,10 @@ class Nucleus:
 
 @dataclass(frozen=True)
 class RepetitionAware:
-    """Nucleus sampling; an id that came ``threshold · window`` times among the last ``window`` is drawn again from all.
+    """Nucleus sampling; an id with ``threshold · window`` occurrences in the last ``window`` tokens is redrawn from all
+    ids.
 
-    In the variant "2026" it cannot come again then (CosyVoice from f2ddcbe on), in "2025" it can.
+    Variant "2026" (CosyVoice from f2ddcbe on) excludes the id from the redraw, "2025" does not.
     """
 
     variant: str = "2026"
@@ -102,7 +103,7 @@ class RepetitionAware:
         if self.variant == "2025":
             return drawn + again.sum(-1, keepdim=True) * whole
         rest = _others(whole)
-        # A certain token has no replacement.
+        # A token with probability 1 has no replacement.
         certain = rest <= 0
         anew = torch.where(certain, 0.0, again / rest)
         drawn = drawn + torch.where(certain, again, 0.0)
@@ -114,30 +115,30 @@ class RepetitionAware:
 
 
 def _nucleus(shares: Tensor, top_p: float) -> Tensor:
-    """Falling ``shares`` (n, k) with zeros after the one that makes the sum reach ``top_p``."""
+    """Set ``shares`` (n, k), in falling order, to zero after their sum reaches ``top_p``."""
     before = shares.cumsum(-1) - shares
     return torch.where(before < top_p, shares, 0.0)
 
 
 def _others(whole: Tensor) -> Tensor:
-    """For every id the probability of all others, without cancellation if one id has nearly all."""
+    """Probability of all other ids, per id, without cancellation if one id has nearly all."""
     greatest = whole.argmax(-1, keepdim=True)
     rest = 1.0 - whole
     return rest.scatter_(-1, greatest, whole.scatter(-1, greatest, 0.0).sum(-1, keepdim=True))
 
 
 def _marked(rows: Sequence[set[int]], like: Tensor) -> Tensor:
-    """A boolean tensor of ``like``'s shape, true at the ids of each row."""
+    """Boolean tensor of ``like``'s shape, true at the ids of each row."""
     width = like.shape[-1]
     places = [row * width + one for row, ids in enumerate(rows) for one in ids]
     marks = torch.zeros(like.numel(), dtype=torch.bool, device=like.device)
-    # Without waiting for the device.
+    # Does not wait for the device.
     marks[torch.tensor(places, dtype=torch.long).to(like.device, non_blocking=True)] = True
     return marks.view_as(like)
 
 
 class Uniforms:
-    """The random numbers of one request: uniform in [0, 1), multiples of 2⁻²⁴ so that float32 holds them exactly."""
+    """Random numbers of one request: uniform in [0, 1), multiples of 2⁻²⁴, which float32 holds exactly."""
 
     def __init__(self, seed: int) -> None:
         self._bits = random.Random(seed).getrandbits
@@ -147,6 +148,6 @@ class Uniforms:
 
 
 def draw(probabilities: Tensor, uniform: float) -> int:
-    """The id, in order of ids, at which the sum of ``probabilities`` (ids,) passes ``uniform`` times the whole sum."""
+    """The first id whose cumulative sum of ``probabilities`` (ids,) exceeds ``uniform`` times the total."""
     sums = probabilities.cumsum(-1)
     return int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))

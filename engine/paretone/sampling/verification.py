@@ -1,25 +1,25 @@
-"""Rules for accepting drafted tokens after the target has read them: token by token, as a whole, or in groups.
+"""Rules for accepting drafted tokens after the target has read them: token by token, as a block, or in groups.
 
-Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
-draft and target really draw from; the first that does not is drawn again from what q has more than p. Without
+Token by token, a token x is accepted with probability min(1, q(x) / p(x)) + β, where p and q are the final
+distributions of draft and target; the first rejected token is drawn again from the excess of q over p. Without
 tolerance, β = 0, tokens are distributed exactly as the target's own (Leviathan et al., arXiv 2211.17192, algorithm 1);
 β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). As published, β applies to every
-id. Guarded, which is ours, ids that end speech and ids that the target would not draw at all never profit from it: a
-tolerated stop id cuts speech short.
+id. Our guarded variant exempts ids that end speech and ids that the target would never draw: a tolerated stop id cuts
+speech short.
 
-As a whole (block verification, Sun et al., arXiv 2403.10444, algorithm 2), a token that the target likes better than
-the draft does makes up for one that it likes less: tokens are distributed exactly as the target's own, too, and on
-average never fewer of them stay. It knows no tolerance.
+As a block (block verification, Sun et al., arXiv 2403.10444, algorithm 2), a token more likely under the target than
+under the draft makes up for a less likely one: tokens are again distributed exactly as the target's own, and on average
+at least as many are accepted. There is no tolerance.
 
 In groups of tokens that sound alike (principled coarse-graining, PCG, Yanuka et al., arXiv 2511.13732): a token t gives
-each of the n groups that hold it the share w = 1 / n of its probability, so a group k has the mass P(k) = Σ w·p(t)
-under the draft and Q(k) = Σ w·q(t) under the target. A drafted token belongs to one of its groups, drawn by w, and
-stays with probability min(1, Q(k) / P(k)). After the first that does not stay, a group is drawn from max(0, Q − P), and
-a token of it from w·q. The group of each token is then distributed exactly as the target's own; which member of it is
-spoken is, where a draft stays, the draft's choice. With groups of one token this is the rule token by token without
-tolerance. The group of a drafted token is not drawn here: averaged over that draw, t stays with probability
-Σ w·min(1, Q / P), and what replaces it has probability q(t) · Σ w·max(0, Q − P) / Q. Tokens are distributed the same,
-with one random number per token.
+each of its n groups the share w = 1 / n of its probability, so a group k has the mass P(k) = Σ w·p(t) under the draft
+and Q(k) = Σ w·q(t) under the target. A drafted token is assigned to one of its groups, drawn by w, and accepted with
+probability min(1, Q(k) / P(k)). After the first rejection, a group is drawn from max(0, Q − P), and a token of it from
+w·q. The group of each token is then distributed exactly as the target's own; the member of the group is the draft's
+choice if accepted. With groups of one token this equals the rule token by token without tolerance. The group of a
+drafted token is not drawn here: averaged over that draw, t is accepted with probability Σ w·min(1, Q / P), and its
+replacement has probability q(t) · Σ w·max(0, Q − P) / Q. Tokens have the same distribution, with one random number per
+token.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Verification:
     accepted: int
     """Number of accepted tokens."""
     acceptance: tuple[float, ...]
-    """Acceptance probability of each of these and of the rejected one after them; as a whole: of the tokens up to it,
-    whatever happens to those after."""
+    """Acceptance probability of each of these and of the rejected one after them; as a block: of all tokens up to it,
+    whatever happens to the later ones."""
     rest: Tensor
-    """(ids,), up to its sum: the distribution of the next token."""
+    """(ids,), unnormalised: the distribution of the next token."""
 
 
 Rule = Callable[[Sequence[int], Sequence[Tensor], Tensor, Callable[[], float]], Verification]
@@ -58,14 +58,15 @@ def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor |
 
 
 def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
-    """Distribution that replaces a rejected token: max(0, w·q − p), up to its sum; q if that is zero."""
+    """Distribution that replaces a rejected token, unnormalised: max(0, w·q − p); q if that is zero."""
     more = (target * weight - draft).clamp_(min=0.0)
     return torch.where(more.sum() > 0, more, target)
 
 
 def by_token(tolerance: float, codes: int, *, guarded: bool = True) -> Rule:
-    """Token by token, one random number per checked token. ``guarded``: ids from ``codes`` on, which end speech, and
-    ids that the target would not draw do not profit from ``tolerance``; without, all do, as published."""
+    """Rule token by token, with one random number per checked token. ``guarded`` exempts from ``tolerance`` the ids
+    from ``codes`` on, which end speech, and ids that the target would not draw; otherwise it applies to all, as
+    published."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
@@ -82,8 +83,8 @@ def by_token(tolerance: float, codes: int, *, guarded: bool = True) -> Rule:
 def by_block(
     drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
 ) -> Verification:
-    """The draft as a whole. One random number for every drafted token."""
-    # w: the target's probability of the tokens so far over the draft's, at most 1.
+    """Verify the draft as a block. One random number per drafted token."""
+    # w: probability of the tokens so far under the target over that under the draft, at most 1.
     weights = [1.0]
     for p, q in zip(*(one.tolist() for one in _of(drafted, proposals, checks)), strict=True):
         weights.append(min(1.0, weights[-1] * q / p))
@@ -94,10 +95,10 @@ def by_block(
 
 
 def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[Tensor, Tensor]:
-    """p and q of every drafted token, (n,) each, in float64 on the processor."""
+    """p and q of every drafted token, (n,) each, in float64 on the CPU."""
     if not drafted:
         return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
-    # The target may also have a distribution for the next place. They leave the device together.
+    # The target may also have a distribution for the next place. One transfer for both.
     both = [one[token] for one, token in (*zip(proposals, drafted, strict=True), *zip(checks, drafted, strict=False))]
     p, q = torch.stack(both).cpu().double().view(2, -1)
     return p, q
@@ -106,15 +107,15 @@ def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> 
 def _verdict(
     accepted: int, stays: Sequence[float], proposals: Sequence[Tensor], checks: Tensor, weight: float = 1.0
 ) -> Verification:
-    """The verdict that the first ``accepted`` tokens stay; ``weight`` is w at the next one."""
+    """Verdict with the first ``accepted`` tokens accepted; ``weight`` is w at the next one."""
     fell = accepted < len(proposals)
     rest = residual(proposals[accepted], checks[accepted], weight) if fell else checks[-1]
     return Verification(accepted, tuple(stays[: accepted + 1]), rest)
 
 
 def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: Tensor) -> list[float]:
-    """Acceptance probability of the tokens up to each but the last: R / (R + 1 − w), where R is what w·q has more than
-    p at the next place."""
+    """Acceptance probability of the tokens up to each but the last: R / (R + 1 − w), where R is the sum of the excess
+    of w·q over p at the next place."""
     if not weights:
         return []
     scaled = checks * checks.new_tensor(weights)[:, None]
@@ -123,11 +124,11 @@ def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: T
 
 
 class TokenGroups:
-    """Which ids belong to which groups, as the sparse matrix w (groups, ids)."""
+    """Membership of ids in groups, as the sparse matrix w (groups, ids)."""
 
     def __init__(self, groups: Iterable[Sequence[int]], ids: int, device: torch.device | str = "cpu") -> None:
-        """``groups`` of ids below ``ids``; an id in none of them is a group by itself. Raises :class:`ValueError` for a
-        group with other ids, or with one twice."""
+        """``groups`` of ids below ``ids``; an id without a group becomes its own group. Raises :class:`ValueError` for
+        a group with other ids, or with one twice."""
         listed = [sorted(group) for group in groups]
         counts = [0] * ids
         for group in listed:
@@ -145,17 +146,18 @@ class TokenGroups:
         self._spreading = _sparse(members, numbers, shares, (ids, self.groups)).to(device)
 
     def masses(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (n, ids), float32, to the masses (n, groups)."""
+        """Map probabilities (n, ids), float32, to masses (n, groups)."""
         return (self._gathering @ probabilities.T).T
 
     def spread(self, values: Tensor) -> Tensor:
-        """Values (n, groups), float32, to the mean value (n, ids) of each id's groups."""
+        """Map values (n, groups), float32, to the mean value (n, ids) of each id's groups."""
         return (self._spreading @ values.T).T
 
 
 def by_group(groups: TokenGroups, *, within: bool = True) -> Rule:
-    """In groups, one random number per checked token. ``within``: a token that the target would not draw itself never
-    stays; without, as published, it may stand for its group. Either way the groups are distributed as the target's."""
+    """Rule in groups, with one random number per checked token. ``within``: reject tokens that the target would not
+    draw itself; otherwise, as published, they may stand for their group. Either way the groups are distributed as the
+    target's."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
@@ -179,8 +181,8 @@ def by_group(groups: TokenGroups, *, within: bool = True) -> Rule:
 
 
 def replacement(groups: TokenGroups, p: Tensor, q: Tensor, place: int) -> Tensor:
-    """Distribution (ids,), up to its sum, of the token that replaces a rejected one at ``place`` of the draft's and the
-    target's distributions (n, ids); q if the draft's groups have at least the target's masses."""
+    """Distribution (ids,), unnormalised, that replaces a rejected token at ``place`` of the draft's and the target's
+    distributions (n, ids); q if the draft's groups have at least the target's masses."""
     of_draft, of_target = (groups.masses(one[place : place + 1]) for one in (p, q))
     share = torch.where(of_target > 0, (of_target - of_draft).clamp_(min=0.0) / of_target, 0.0)
     more = q[place] * groups.spread(share)[0]
@@ -188,7 +190,7 @@ def replacement(groups: TokenGroups, p: Tensor, q: Tensor, place: int) -> Tensor
 
 
 def _sparse(rows: Tensor, columns: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
-    """A sparse matrix by rows; products with it are twenty times as fast as sums over segments."""
+    """Sparse matrix by rows; products with it are twenty times as fast as sums over segments."""
     order = torch.argsort(rows, stable=True)
     starts = torch.cat([torch.zeros(1, dtype=torch.long), torch.bincount(rows, minlength=size[0]).cumsum(0)])
     with warnings.catch_warnings():

@@ -26,16 +26,16 @@ from paretone_app.state.differences import speed_of_b
 from paretone_app.widgets.side_panel import SIDES
 
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
-"""Heights of a component and of title, legend and axis, in heights of the font."""
+"""Minimum number of rows; heights of a row and of title, legend and axis together, in font heights."""
 _THICKEST = 1.1
 _SAVED = Qt.BrushStyle.Dense6Pattern
-"""Of a bar that goes back: all components together take less than each alone."""
+"""Pattern of a negative bar: all components together take less time than the sum of each alone."""
 _NUMBERS = 6.8
-"""Room for the label after the longest bar."""
+"""Room for the label after the longest bar, in font heights."""
 
 
 class Waterfall(Chart):
-    """Measured seconds of every component, all phases together, with the least that each could take."""
+    """Measured seconds of every component over all phases, with the floor of each."""
 
     least = (20.0, 12.0)
     saved_alone = False
@@ -109,7 +109,7 @@ class Waterfall(Chart):
             legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
             if any(seconds < 0 for _, report in measured for seconds in report.by_component().values()):
                 legend.append(Entry("saved, less than 0", QBrush(QColor(colours.text), _SAVED)))
-            # A clock's name says seconds; along the axis there are thousandths of them.
+            # The clock's name says seconds; the axis shows milliseconds.
             clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
             self.frame.bottom.set_title(Dimension(f"ms ({clock})", "ms"))
         self._legend.entries = legend

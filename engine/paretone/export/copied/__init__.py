@@ -1,1 +1,1 @@
-"""Modules that exports take along: each runs without Paretone, with what its first lines name."""
+"""Modules copied into exports: each runs without Paretone; its first lines name its requirements."""

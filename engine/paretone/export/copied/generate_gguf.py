@@ -20,7 +20,7 @@ PROMPTS, MODEL = "prompts.json", "model.gguf"
 
 
 def load(folder: str | Path, threads: int | None = None, prompts: str = "") -> tuple[Llama, dict[str, Any]]:
-    """The model, and the content of ``prompts.json``, of another one if that is given."""
+    """Load the model and the content of ``prompts.json``, or of another file ``prompts``."""
     root = Path(folder)
     content = json.loads(Path(prompts or root / PROMPTS).read_text(encoding="utf-8"))
     longest = max(len(one["ids"]) + one["maximum"] for one in content["prompts"])
@@ -29,7 +29,7 @@ def load(folder: str | Path, threads: int | None = None, prompts: str = "") -> t
 
 
 def spoken_only(vocabulary: dict[str, Any], prompt: dict[str, Any]) -> Callable:
-    """A logits processor: only speech can come, and its end not before the least number of tokens."""
+    """Logits processor that allows only speech, and its end only after the minimum number of tokens."""
     first, stops = vocabulary["first_code"], vocabulary["stops"]
     closed = np.full(vocabulary["size"], -np.inf, np.float32)
     closed[first : first + vocabulary["codes"]] = 0
@@ -44,7 +44,7 @@ def spoken_only(vocabulary: dict[str, Any], prompt: dict[str, Any]) -> Callable:
 
 
 def generate(model: Llama, content: dict[str, Any], index: int = 0, greedy: bool = False, seed: int = 0) -> list[int]:
-    """Speech tokens, counted from 0, that continue the prompt number ``index``."""
+    """Generate speech tokens, counted from 0, that continue prompt ``index``."""
     prompt, vocabulary, sampling = content["prompts"][index], content["vocabulary"], content["sampling"]
     model.set_seed(seed)
     model.reset()
@@ -65,7 +65,6 @@ def generate(model: Llama, content: dict[str, Any], index: int = 0, greedy: bool
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Speech tokens with llama-cpp-python.")
     parser.add_argument("--prompts", default="", metavar="FILE", help="another prompts.json than the folder's")
     parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in it, from 0")

@@ -22,7 +22,7 @@ PROMPTS, ASSISTANT, BIAS = "prompts.json", "assistant", "score_bias.safetensors"
 
 
 class SpokenOnly(LogitsProcessor):
-    """Adds the bias of the scores of speech; everything else cannot come."""
+    """Adds the bias to the scores of speech; masks everything else."""
 
     def __init__(self, vocabulary: dict[str, Any], bias: torch.Tensor | None, device: torch.device) -> None:
         first, codes = vocabulary["first_code"], vocabulary["codes"]
@@ -37,12 +37,11 @@ class SpokenOnly(LogitsProcessor):
 
 
 class RepetitionAware(LogitsProcessor):
-    """The distribution of CosyVoice 2's sampling in closed form: of the ``top_k`` most likely tokens those that make up
-    ``top_p``; one that is among the last ``window`` is drawn once more from all tokens, in the variant "2026" from all
-    others."""
+    """Distribution of CosyVoice 2's sampling in closed form: of the ``top_k`` most likely tokens those within
+    ``top_p``; a token among the last ``window`` is redrawn from all tokens, in the variant "2026" from all others."""
 
     def __init__(self, prompt: int, repeats: str, top_p: float, top_k: int, window: int = 10) -> None:
-        """``prompt`` is the length of the prompt, whose tokens do not count."""
+        """``prompt`` is the length of the prompt, whose tokens do not count as repeated."""
         self._prompt, self._repeats, self._top_p, self._top_k, self._window = prompt, repeats, top_p, top_k, window
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -67,7 +66,8 @@ class RepetitionAware(LogitsProcessor):
 def load(
     folder: str | Path, dtype: torch.dtype = torch.float32, device: str = "cpu", prompts: str = ""
 ) -> tuple[Any, Any, dict]:
-    """The model, its assistant or ``None``, and the content of ``prompts.json``, of another one if that is given."""
+    """Load the model, its assistant or ``None``, and the content of ``prompts.json``, or of another file
+    ``prompts``."""
     root = Path(folder)
     content = json.loads(Path(prompts or root / PROMPTS).read_text(encoding="utf-8"))
     model = AutoModelForCausalLM.from_pretrained(root, dtype=dtype).to(device).eval()
@@ -83,7 +83,7 @@ def load(
 def generate(
     model: Any, assistant: Any, content: dict, index: int = 0, greedy: bool = False, seed: int = 0, **more: Any
 ) -> list[int]:
-    """Speech tokens, counted from 0, that continue the prompt number ``index``. ``more`` is given to transformers'
+    """Generate speech tokens, counted from 0, that continue prompt ``index``. ``more`` is passed to transformers'
     ``generate``."""
     prompt, vocabulary, sampling = content["prompts"][index], content["vocabulary"], content["sampling"]
     torch.manual_seed(seed)
@@ -109,7 +109,6 @@ def generate(
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Speech tokens with transformers.")
     parser.add_argument("--prompts", default="", metavar="FILE", help="another prompts.json than the folder's")
     parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in it, from 0")

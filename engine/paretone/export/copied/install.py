@@ -26,12 +26,12 @@ CHANGES = (
         "batch_size_range = [1, 2, max_batch_size]\n",
     ),
 )
-"""Files of the recipe, and a line of each: as it is, and as it is to be."""
+"""Files of the recipe, and a line of each: before and after the change."""
 
 
 def install(recipe: Path, remove: bool = False) -> None:
-    """Change the recipe. Raises :class:`OSError`, and :class:`ValueError` for a recipe of another version, before
-    anything has changed."""
+    """Change the recipe, or restore it with ``remove``. Raises :class:`OSError`, and :class:`ValueError` for a recipe
+    of another version, before any change."""
     texts = {}
     for name, before, after in CHANGES:
         text = (recipe / name).read_text(encoding="utf-8")

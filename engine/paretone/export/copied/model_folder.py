@@ -17,7 +17,7 @@ CONFIG = "config.json"
 
 
 def make(release: Path, folder: Path, fields: Path = HERE / "generation.json") -> None:
-    """Make ``folder``, which must not be there yet. Raises :class:`OSError` or :class:`ValueError`."""
+    """Make ``folder``, which must not exist. Raises :class:`OSError` or :class:`ValueError`."""
     config = json.loads((release / CONFIG).read_text(encoding="utf-8"))
     changed = config | json.loads(fields.read_text(encoding="utf-8"))
     folder.mkdir(parents=True)

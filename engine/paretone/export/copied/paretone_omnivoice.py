@@ -32,8 +32,8 @@ class ProfileMismatch(ValueError):
 
 
 def apply(model: Any, profile: str | Path | dict[str, Any]) -> None:
-    """Let ``model`` (an ``omnivoice.OmniVoice``) speak as ``profile`` says: the exported folder, its
-    ``omnivoice.json``, or what that file holds. Raises :class:`ProfileMismatch`, and then changes nothing."""
+    """Make ``model`` (an ``omnivoice.OmniVoice``) speak with ``profile``: the exported folder, its ``omnivoice.json``,
+    or the content of that file. Raises :class:`ProfileMismatch` without changing anything."""
     given = read(profile)
     if "generate" in vars(model):
         raise ProfileMismatch("A profile is applied to this model already; remove it first.")
@@ -45,12 +45,12 @@ def apply(model: Any, profile: str | Path | dict[str, Any]) -> None:
             torch.manual_seed(given["seed"])
         return type(model).generate(model, text, *positional, **{**given["generate"], **options})
 
-    # Past the module's own __setattr__, which registers what is set.
+    # Bypass the module's __setattr__, which registers values.
     vars(model)["generate"] = generate
 
 
 def remove(model: Any) -> None:
-    """Give ``model`` its official behaviour back. Does nothing if no profile is applied."""
+    """Restore the official behaviour of ``model``. No-op without a profile."""
     vars(model).pop("generate", None)
 
 
@@ -61,7 +61,7 @@ def loading(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
 
 
 def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
-    """The profile at a folder or file, or given as it was read; checked. Raises :class:`ProfileMismatch`."""
+    """Read and check the profile from a folder, a file or its content. Raises :class:`ProfileMismatch`."""
     if not isinstance(profile, dict):
         path = Path(profile)
         path = path / FILE if path.is_dir() else path

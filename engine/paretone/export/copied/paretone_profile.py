@@ -42,10 +42,10 @@ class ProfileMismatch(ValueError):
 
 
 def apply(model: Any, profile: str | Path | dict[str, Any]) -> None:
-    """Let ``model`` (an ``f5_tts.model.CFM``, such as ``F5TTS().ema_model``) sample as ``profile`` says.
+    """Make ``model`` (an ``f5_tts.model.CFM``, such as ``F5TTS().ema_model``) sample with ``profile``.
 
-    ``profile`` is the exported folder, its ``f5_tts.json``, or what that file holds. Raises :class:`ProfileMismatch`
-    with the reason, and then leaves the model as it was.
+    ``profile`` is the exported folder, its ``f5_tts.json``, or the content of that file. Raises
+    :class:`ProfileMismatch` with the reason, leaving the model unchanged.
     """
     profile = read(profile)
     _check_model(model, profile)
@@ -78,7 +78,7 @@ def apply(model: Any, profile: str | Path | dict[str, Any]) -> None:
 
 
 def remove(model: Any) -> None:
-    """Give ``model`` its official behaviour back. Does nothing if no profile is applied."""
+    """Restore the official behaviour of ``model``. No-op without a profile."""
     if not is_applied(model):
         return
     model.odeint_kwargs = model.__dict__.pop("_paretone_odeint")
@@ -88,12 +88,12 @@ def remove(model: Any) -> None:
 
 
 def is_applied(model: Any) -> bool:
-    """Whether :func:`apply` is in force."""
+    """Whether a profile is applied to ``model``."""
     return "_paretone_odeint" in model.__dict__
 
 
 def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
-    """The profile at a folder or file, or given as it was read; checked. Raises :class:`ProfileMismatch`."""
+    """Read and check the profile from a folder, a file or its content. Raises :class:`ProfileMismatch`."""
     if not isinstance(profile, dict):
         path = Path(profile)
         path = path / FILE if path.is_dir() else path
@@ -149,7 +149,7 @@ def _check_model(model: Any, profile: dict[str, Any]) -> None:
     for name, probes in profile["probes"].items():
         weight = weights.get(name)
         for position, value in probes:
-            # Rounded as the model's weights were, so that a model in half precision is recognised too.
+            # Rounded like the model's weights, so that a model in half precision is recognised too.
             if (
                 weight is None
                 or position >= weight.numel()
@@ -179,7 +179,7 @@ def _check_grid(profile: dict) -> None:
 
 # --- Skipping ---------------------------------------------------------------------------------------------------------
 class _Run:
-    """One sampling run under a table: how far it is, and what each module keeps for later steps."""
+    """State of one sampling run under a table: the number of the evaluation, and each module's stored outputs."""
 
     def __init__(self, table: dict | None, layers: int) -> None:
         self.table = table
@@ -190,7 +190,7 @@ class _Run:
 
 
 def _counting(transformer: Any, run: threading.local) -> Callable[..., Any]:
-    """The transformer's forward, which sets the step in its blocks."""
+    """The transformer's forward, which also counts evaluations for its blocks."""
 
     def forward(*arguments: Any, **options: Any) -> Any:
         now = getattr(run, "now", None)
@@ -205,14 +205,14 @@ def _counting(transformer: Any, run: threading.local) -> Callable[..., Any]:
 
 
 def _skipping(block: Any, layer: int, run: threading.local) -> Callable[..., torch.Tensor]:
-    """A block's forward under the table. Outside of ``sample`` it is the official one."""
+    """A block's forward under the table. Outside ``sample`` it is the official one."""
 
     def forward(x: torch.Tensor, t: torch.Tensor, mask: torch.Tensor | None = None, rope: Any = None) -> torch.Tensor:
         now = getattr(run, "now", None)
         if now is None:
             return type(block).forward(block, x, t, mask=mask, rope=rope)
         row, step = now.table["actions"][layer], now.evaluation
-        # As the official block does, but cached before the gate, so that the gate is always that of this step.
+        # Like the official block, but cached before the gate, so that the gate is always that of this step.
         parts = block.attn_norm.linear(block.attn_norm.silu(t)).unsqueeze(1).chunk(6, dim=-1)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = parts
 

@@ -22,9 +22,9 @@ FILE = "f5_triton.json"
 KIND = "paretone profile for f5-triton"
 SCHEMA = 1
 SMALLEST_GUIDANCE = 1e-5
-"""Below it, the official code runs one branch."""
+"""Below this the official code runs one branch."""
 FEATURES = 256
-"""Features of a time, as the recipe's engine takes them."""
+"""Number of time features, as in the recipe's engine."""
 
 
 class ProfileMismatch(ValueError):
@@ -47,14 +47,14 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def evaluation_times(times: list[float], solver: str) -> list[float]:
-    """The times at which the engine runs: the beginning of each step, and for midpoint its middle."""
+    """Times at which the engine runs: the beginning of each step, and for midpoint also its middle."""
     if solver == "euler":
         return times[:-1]
     return [time for start, end in pairwise(times) for time in (start, start + (end - start) * 0.5)]
 
 
 def time_features(times: list[float]) -> torch.Tensor:
-    """Sines and cosines of ``times``, (1, times, FEATURES), as the official embedding has them."""
+    """Sines and cosines of ``times``, (1, times, FEATURES), as in the official embedding."""
     half = FEATURES // 2
     frequencies = 1000 * torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
     angles = torch.tensor(times, dtype=torch.float32)[:, None] * frequencies
@@ -62,8 +62,8 @@ def time_features(times: list[float]) -> torch.Tensor:
 
 
 def __getattr__(name: str) -> Any:
-    """``F5TTS``: the recipe's class with this sampler. Made when it is asked for, so that the module can be read where
-    there is no TensorRT."""
+    """``F5TTS``: the recipe's class with this sampler. Made on first use, so that the module can be imported without
+    TensorRT."""
     if name != "F5TTS":
         raise AttributeError(name)
     from f5_tts_trtllm import F5TTS as recipe  # noqa: N811
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Sampler:
-    """What a profile changes in the recipe's class, which has all of these."""
+    """The profile's changes to the recipe's class, which has all attributes below."""
 
     device: torch.device
     dtype: str
@@ -104,14 +104,15 @@ class Sampler:
         delta_t: torch.Tensor,
         use_perf: bool = False,
     ) -> torch.Tensor:
-        """The mels (requests, frames, bands). All inputs hold each request twice: conditional, then unconditional."""
+        """Return the mels (requests, frames, bands). All inputs hold each request twice: conditional, then
+        unconditional."""
         from tensorrt_llm._utils import str_dtype_to_torch
 
         requests, strength = noise.shape[0] // 2, self.profile["guidance"]
         guided_steps = self.profile.get("guided_steps")
         if guided_steps is None:
             guided_steps = len(self.steps)
-        # An engine that was built without install.py takes no batch of one: then the other branch runs for nothing.
+        # An engine built without install.py takes no batch of one: then the unconditional branch runs unused.
         fewest = requests if requests >= self._least_rows() else 2 * requests
         kind = str_dtype_to_torch(self.dtype)
         fixed = {"cond": cond.to(kind), "rope_cos": rope_cos.to(kind), "rope_sin": rope_sin.to(kind)}
@@ -137,7 +138,7 @@ class Sampler:
         return state
 
     def _run(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """One run of the engine: velocities (rows, frames, bands), float32."""
+        """Run the engine once: velocities (rows, frames, bands), float32."""
         rows, frames, _ = inputs["noise"].shape
         self._setup(rows, frames)
         self.inputs.clear()
@@ -148,8 +149,8 @@ class Sampler:
         return self.outputs["denoised"].float()
 
     def _noise(self, noise: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """The noise of each request, drawn from the profile's seed as the official package draws it: on the processor,
-        for the request's own frames. Without a seed, the recipe's own."""
+        """Noise of each request, drawn from the profile's seed as in the official package: on the CPU, for the
+        request's own frames. Without a seed, the recipe's noise."""
         if self.profile["seed"] is None:
             return noise
         drawn = torch.zeros(noise.shape, dtype=torch.float32)
@@ -159,5 +160,5 @@ class Sampler:
         return drawn.to(noise.device)
 
     def _least_rows(self) -> int:
-        """The smallest batch that the engine was built for."""
+        """Smallest batch that the engine was built for."""
         return int(self.session.engine.get_tensor_profile_shape("noise", 0)[0][0])

@@ -17,11 +17,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 600
-"""How long an answer may take."""
+"""Timeout of a request (s)."""
 
 
 def body(text: str, voice: str = "", transcript: str = "", fields: Path = HERE / "request.json") -> bytes:
-    """The request: the profile's fields, the text, and the reference recording with its transcript."""
+    """Request body: the profile's fields, the text, and the reference recording with its transcript."""
     request = json.loads(fields.read_text(encoding="utf-8")) | {"input": text}
     if voice:
         sound = base64.b64encode(Path(voice).read_bytes()).decode()
@@ -32,7 +32,7 @@ def body(text: str, voice: str = "", transcript: str = "", fields: Path = HERE /
 
 
 def ask(server: str, request: bytes) -> bytes:
-    """The WAV file that the server answers with. Raises :class:`OSError` if it does not, with what it says."""
+    """Send the request and return the WAV file. Raises :class:`OSError` with the server's message on failure."""
     asked = urllib.request.Request(
         f"{server.rstrip('/')}/v1/audio/speech", request, {"Content-Type": "application/json"}
     )

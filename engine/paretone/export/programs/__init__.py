@@ -1,2 +1,2 @@
-"""The programs that profiles are exported for, one file for each, with a ``TARGET``; listed in
+"""Programs that profiles are exported for, one file each, with a ``TARGET``; listed in
 :mod:`paretone.export.targets`."""

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from paretone.export.delivery import Content
 
 BACKENDS = {"F5TTS_v1_Base": "f5-tts", "OmniVoice": "omnivoice"}
-"""Its names of the models, by ours."""
+"""CrispASR's names of the models, by ours."""
 MOST_STEPS, FASTEST, LARGEST_SEED = 100, 4.0, 2**31 - 1
-"""It cuts off what is more."""
+"""Greater values are clipped by CrispASR."""
 DEFAULTS = {"shift": 0.1, "layer_penalty": 5.0}
-"""Settings of OmniVoice that it lets nobody change."""
+"""OmniVoice's settings that CrispASR fixes."""
 VARIABLES = {
     "guidance": "CRISPASR_OMNIVOICE_GUIDANCE",
     "position_temperature": "CRISPASR_OMNIVOICE_POS_TEMP",
@@ -40,7 +40,7 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Only what its registry has weights for."""
+    """Accept only models in its registry."""
     model = profile.setting.model
     if model not in BACKENDS:
         known = listed(entry(one).title for one in BACKENDS)

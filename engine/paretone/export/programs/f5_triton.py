@@ -1,5 +1,5 @@
-"""A profile as a folder for the official Triton and TensorRT-LLM recipe of F5-TTS: a sampler in place of the recipe's,
-which has its steps, sway and guidance in the code. Torch-free until it is written.
+"""A profile as a folder for the official Triton and TensorRT-LLM recipe of F5-TTS, with a sampler that replaces the
+recipe's hard-coded steps, sway and guidance. Torch-free until it is written.
 
 Source: ``src/f5_tts/runtime/triton_trtllm`` of SWivid/F5-TTS 1.1.20 (``f5_tts_trtllm.py``, ``patch/f5tts/model.py``,
 ``scripts/convert_checkpoint.py``, ``run.sh``).
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from paretone.export.delivery import Content
 
 KIND, SCHEMA, FILE = "paretone profile for f5-triton", 1, "f5_triton.json"
-"""As the module that is copied has them."""
+"""As in the copied module."""
 VARIANTS = ("F5TTS_v1_Base", "F5TTS_Base", "F5TTS_v1_Small", "F5TTS_Small")
 """Architectures that the recipe converts."""
 NOT_RUN = (
@@ -30,7 +30,7 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Only architectures that the recipe converts."""
+    """Accept only architectures that the recipe converts."""
     if reason := why_not_f5(profile, "the recipe"):
         return reason
     if profile.variant not in VARIANTS:
@@ -49,7 +49,7 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files, with the weights that the profile runs in place of the checkpoint's."""
+    """Files of the folder, including weights of the profile that replace the checkpoint's."""
     from paretone.sampling.flow import sampling_grid
 
     values, profile = order.account.options, order.profile

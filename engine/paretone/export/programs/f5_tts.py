@@ -1,4 +1,4 @@
-"""A profile as a folder that runs in the official ``f5_tts`` package: what to do, and the module that does it.
+"""A profile as a folder for the official ``f5_tts`` package: its settings, and the module that applies them.
 
 Torch-free until it is written.
 """
@@ -27,7 +27,7 @@ SAMPLING = ("solver", "steps", "spacing", "sway", "guidance")
 
 
 def options(ledger: OptionLedger) -> None:
-    """The module sets what shapes the mel; the rest are arguments of the package's ``infer``."""
+    """The module sets the options of the mel; the rest are arguments of the package's ``infer``."""
     ledger.honour("set by paretone_profile.apply", *SAMPLING)
     ledger.drop("an argument of the package's infer", "speed", SEED)
     ledger.drop("the argument cross_fade_duration of the package's infer", "cross_fade")
@@ -35,7 +35,7 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The files; values of the weights are noted down, so that the profile is not applied to others."""
+    """Files of the folder, including probe values of the weights, which detect other checkpoints."""
     from paretone.export.copied import paretone_profile
     from paretone.export.exported_weights import packed_checkpoint
 
@@ -54,8 +54,7 @@ def contents(order: Order) -> dict[str, Content]:
 def describe(
     profile: Profile, account: Account, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None
 ) -> dict[str, Any]:
-    """Data for ``paretone_profile.apply``, as JSON values. ``weights`` are those to use in place of the checkpoint's
-    own."""
+    """Data for ``paretone_profile.apply``, as JSON values. ``weights`` replace the checkpoint's own."""
     from paretone.export.copied import paretone_profile
     from paretone.sampling.flow import sampling_grid
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MODEL = "OmniVoice"
 KIND, SCHEMA, FILE = "paretone profile for omnivoice", 1, "omnivoice.json"
-"""As the module that is copied has them."""
+"""As in the copied module."""
 ARGUMENTS = {
     "steps": "num_step",
     "guidance": "guidance_scale",
@@ -37,15 +37,15 @@ ARGUMENTS = {
     "prepare": "preprocess_prompt",
     "post_process": "postprocess_output",
 }
-"""Arguments of ``generate`` by our options."""
+"""Arguments of ``generate``, by our options."""
 NO_FLAG = ("preprocess_prompt",)
-"""Arguments that ``omnivoice-infer`` has no flag for."""
+"""Arguments without a flag in ``omnivoice-infer``."""
 NONE = {"language": "", "instruct": "", "duration": 0.0}
-"""Values of ours that are no value there."""
+"""Our values for "none"."""
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """The package runs one model."""
+    """Accept OmniVoice only: the package runs one model."""
     title = entry(profile.setting.model).title
     if profile.setting.model == MODEL:
         return ""

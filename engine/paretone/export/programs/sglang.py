@@ -33,7 +33,7 @@ CACHE_FIELDS = (
     "steps_computation_policy",
     "taylorseer_order",
 )
-"""All fields: the file goes to cache-dit as it is."""
+"""All fields: the file is passed to cache-dit unchanged."""
 VARIABLES = {
     "Fn_compute_blocks": "FN",
     "Bn_compute_blocks": "BN",
@@ -52,7 +52,7 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Diffusion transformers of F5-TTS only: its caches are for those."""
+    """Accept diffusion transformers of F5-TTS only, the models of its caches."""
     return why_not_f5(profile, "a diffusion server")
 
 
@@ -92,7 +92,7 @@ def contents(order: Order) -> dict[str, Content]:
 
 
 def _variables(cache: dict[str, object]) -> str:
-    """The cache for pipelines of SGLang's own, which read variables in place of the file."""
+    """Section on the cache for SGLang's own pipelines, which read variables instead of the file."""
     given = [
         f"SGLANG_CACHE_DIT_{name}={str(cache[field]).lower()}" for field, name in VARIABLES.items() if field in cache
     ]

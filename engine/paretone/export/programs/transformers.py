@@ -82,7 +82,7 @@ def generation(options: Values, stops: list[int]) -> dict[str, Any]:
 
 
 def assisting(drafted: Mapping[str, Any], stops: list[int]) -> dict[str, Any]:
-    """The assistant's ``generation_config.json``: nothing but the number of tokens stops it from proposing."""
+    """The assistant's ``generation_config.json``: only the number of tokens ends a draft."""
     return {
         "num_assistant_tokens": drafted["length"],
         "num_assistant_tokens_schedule": "heuristic" if drafted["adaptive"] else "constant",

@@ -4,8 +4,8 @@ files are made.
 Flags: https://docs.vllm.ai/en/latest/features/speculative_decoding/draft_model/ ; fields of requests:
 https://docs.vllm.ai/en/latest/api/vllm/entrypoints/openai/completion/protocol/ (both as of vLLM 0.26). A draft must
 have as many ids as the model (``verify_equal_vocab_size_if_draft_model`` of ``vllm/config/speculative.py``): it has.
-``logit_bias`` is ignored while a draft proposes (``build_logitsprocs`` of ``vllm/v1/sample/logits_processor``), so that
-CosyVoice 2, whose scores have a bias, is served without.
+``logit_bias`` is ignored while a draft proposes (``build_logitsprocs`` of ``vllm/v1/sample/logits_processor``), so
+CosyVoice 2, whose scores have a bias, is served without a draft.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 MODEL, DRAFT_FOLDER, COMMAND = "model", "draft", "serve.sh"
 CONTEXT = 2048
-"""Tokens of prompt and speech together that are served at least."""
+"""Smallest served length of prompt and speech together (tokens)."""
 LARGEST_BIAS = 100.0
-"""vLLM clamps the values of ``logit_bias`` to this, as OpenAI's interface does."""
+"""vLLM's limit for values of ``logit_bias``, as in OpenAI's interface."""
 TITLE = "A Paretone profile for vLLM"
 
 
@@ -93,7 +93,7 @@ def contents(order: Order) -> dict[str, Content]:
 
 
 def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:
-    """The command, with the draft, if there is one, proposing ``length`` tokens at a time."""
+    """Command of the server, with the draft, if any, proposing ``length`` tokens at a time."""
     name = entry(profile.setting.model).id
     longest = max(CONTEXT, *(len(one.ids) + one.maximum for one in bundle.prompts))
     arguments = ["vllm", "serve", f"./{MODEL}", "--served-model-name", name, "--dtype", "bfloat16"]
@@ -105,7 +105,7 @@ def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:
 
 
 def requests(bundle: LanguageBundle, order: Order) -> list[dict[str, Any]]:
-    """One for each passage. Raises :class:`ProfileError` for a bias that vLLM would clamp."""
+    """Requests, one per passage. Raises :class:`ProfileError` for a bias that vLLM would clamp."""
     account, ids = order.account, bundle.ids
     sampling = sampling_of(account.options)
     sampling.pop("repeats", None)

@@ -1,10 +1,10 @@
 """A profile as a folder for vLLM-Omni: the server's command with its cache, and the fields of requests. Torch-free.
 
 Sources (vllm-project/vllm-omni, autumn 2026): ``docs/user_guide/diffusion/cache_acceleration/cache_dit.md`` for
-``--cache-backend`` and ``--cache-config``; ``vllm_omni/diffusion/cache/cachedit/config.py`` for the fields that reach
+``--cache-backend`` and ``--cache-config``; ``vllm_omni/diffusion/cache/cachedit/config.py`` for the fields passed to
 cache-dit; for F5-TTS the open pull request 7153 (``vllm_omni/diffusion/models/f5_tts/pipeline_f5_tts.py`` and its
-client for ``/v1/audio/speech``); for OmniVoice ``pipeline_omnivoice.py``, which takes its settings from the model's
-``config.json``, and its client, which puts the seed into ``extra_params``.
+client for ``/v1/audio/speech``); for OmniVoice ``pipeline_omnivoice.py``, which reads its settings from the model's
+``config.json``, and its client, which sends the seed in ``extra_params``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paretone.export.delivery import Content
 
 F5_MODELS = {"F5TTS_v1_Base": "SWivid/F5-TTS/F5TTS_v1_Base", "F5TTS_Base": "SWivid/F5-TTS/F5TTS_Base"}
-"""Its names of the released models, by ours."""
+"""vLLM-Omni's names of the released models, by ours."""
 OMNIVOICE = "OmniVoice"
 CACHE_FIELDS = (
     "Fn_compute_blocks",
@@ -35,14 +35,14 @@ CACHE_FIELDS = (
     "max_continuous_cached_steps",
     "taylorseer_order",
 )
-"""Fields of cache-dit that it passes on."""
+"""Fields that vLLM-Omni passes on to cache-dit."""
 GENERATION = {
     name: ARGUMENTS[name]
     for name in ("steps", "guidance", "shift", "layer_penalty", "position_temperature", "class_temperature")
 }
 """OmniVoice's settings in ``config.json``, by our options."""
 UNGUIDED = SMALLEST_GUIDANCE / 10
-"""It takes a guidance of 0 for none given, and then guides by 2; below 1e-5 it runs one branch."""
+"""vLLM-Omni treats a guidance of 0 as unset and uses 2; below 1e-5 it runs one branch."""
 NOT_RUN = (
     "These files were made from vLLM-Omni's own documentation and code, and never run in it: no machine of Paretone's "
     "has had a graphics card with it."
@@ -50,7 +50,7 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Only released models are served, with the released weights."""
+    """Accept only released models with the released weights."""
     model = profile.setting.model
     if guided_weights:
         return "The profile's checkpoint has its guidance in its weights; vLLM-Omni downloads the released weights."
@@ -64,7 +64,7 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """Fields of the request for F5-TTS, of the model's configuration for OmniVoice."""
+    """Request fields for F5-TTS, fields of the model's configuration for OmniVoice."""
     if ledger.model.id == OMNIVOICE:
         for name, field in GENERATION.items():
             ledger.honour(f"{field} in config.json, which model_folder.py writes", name)
