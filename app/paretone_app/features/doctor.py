@@ -1,4 +1,4 @@
-"""Doctor: what an installation lacks, in a dialog, and the button that says what computes."""
+"""Doctor: a dialog that checks the installation, and the status bar's button that names the device."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
 
 _LEAST = 8
-"""Width that it keeps where there is little room, in heights of the font."""
+"""Minimum width of the button, in font heights."""
 
 
 class ComputingButton(QToolButton):
-    """As wide as its line where there is room; ends with an ellipsis where there is not."""
+    """As wide as its text; elided if there is no room."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,7 +37,7 @@ class ComputingButton(QToolButton):
         self.hide()
 
     def show_computing(self, found: Computing | None) -> None:
-        """Show what computes; nothing before that is known."""
+        """Show the device; hide until it is known."""
         self._line = found.line if found is not None else ""
         self.setVisible(bool(self._line))
         if found is None:
@@ -52,7 +52,7 @@ class ComputingButton(QToolButton):
 
     @property
     def line(self) -> str:
-        """All that it says, whether there is room for it or not."""
+        """The full text, never elided."""
         return self._line
 
     def sizeHint(self) -> QSize:
@@ -115,7 +115,7 @@ class DoctorDialog(QDialog):
 
 
 class DoctorPresenter(Presenter):
-    """Owns the page of findings, and what the status bar says of the device."""
+    """Owns the dialog and the device button in the status bar."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -128,7 +128,7 @@ class DoctorPresenter(Presenter):
         services.status.add(self.button)
 
     def follow(self, event: Event) -> None:
-        """Say what the engine computes with; aloud if a graphics card could do it and does not."""
+        """Ask what to do if a graphics card is present but unused."""
         if isinstance(event, EngineReady) and event.computing is not None:
             found = event.computing
             if found.idle:
@@ -136,7 +136,7 @@ class DoctorPresenter(Presenter):
                 self._notices.ask(question, ("What to do…",), lambda _: self.look())
 
     def refresh(self) -> None:
-        """Show what computes, which the user may have chosen otherwise than the engine would."""
+        """Show the device, and whether the user chose the processor over a graphics card."""
         found, info = self._state.machine.computing, self._state.selection.info
         if found is not None and not found.lacking and info is not None and info.device_type == "cpu":
             found = replace(found, device=info.device, lacking=f"the processor is chosen, not {found.device}")
@@ -156,7 +156,7 @@ class DoctorPresenter(Presenter):
         self._background.run(lambda: examine(devices, folder), lambda found: self._show(dialog, found))
 
     def _show(self, dialog: DoctorDialog, found: tuple[Check, ...] | BaseException) -> None:
-        self.shut_down()  # A thread for one look.
+        self.shut_down()  # One thread per check.
         if isinstance(found, BaseException):
             raise found
         if self.dialog is dialog:

@@ -1,5 +1,4 @@
-"""The presenter of drops, and of what the command line names: finds out what it is, shows where it will go, and takes
-it there."""
+"""Dropped files, and those named on the command line: identify them, show where they will go, and open them there."""
 
 from __future__ import annotations
 
@@ -31,12 +30,12 @@ TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
 MOST_LOOKED_AT = 2_000
 DEEPEST_WEIGHTS = 3
-"""Folders within each other in which a model has weights, its own counted."""
+"""Maximum depth of a model's weight files, in folders; the model's own folder counts as one."""
 KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
 
 
 class Target(Enum):
-    """Where something goes, with the words shown for it."""
+    """Destination, with the words shown for it."""
 
     VOICE = "Use as voice"
     TEXT = "Use as text"
@@ -58,8 +57,7 @@ class Dropped:
 
 
 def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
-    """What is to be done with files or folders, or a ``text``; ``remote``: whether there are addresses of other
-    computers."""
+    """Classify dropped files, folders or ``text``; ``remote``: some of the addresses are on other computers."""
     if remote:
         return _refused("Only files of this computer can be dropped: save it first.")
     if len(paths) > 1:
@@ -116,19 +114,19 @@ def _model(folder: Path) -> Dropped:
 
 
 def _model_in(folder: Path) -> str:
-    """The model that a folder's weights are likely of, by its files and its name."""
+    """Guess a folder's model from its files and its name."""
     return _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
 
 
 def _folder_of(weights: Path) -> Path:
-    """The folder of the model that a weight file belongs to, which may lie in a folder within it."""
+    """The model folder of a weight file, which may lie in a subfolder."""
     if _by_layout(weights.parent) or _by_name(weights.parent):
         return weights.parent
     return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if _by_layout(one)), weights.parent)
 
 
 def _by_layout(folder: Path) -> str:
-    """The model whose files lie so; bundled models are told from the releases that they resemble."""
+    """Model id by file layout; distinguishes bundled models from the releases they resemble."""
     if (folder / "diffusion_transformer").is_dir():
         return "megatts3-mini" if (folder / "diffusion_transformer" / "model.safetensors").is_file() else "MegaTTS3"
     if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
@@ -140,7 +138,7 @@ def _by_layout(folder: Path) -> str:
 
 
 def _by_name(folder: Path) -> str:
-    """The model whose name is in the folder's: the longest, since one is the beginning of another."""
+    """Longest model id in the folder's name, since one id is a prefix of another."""
     spelled = _spelled(folder.resolve().name)
     return max((one.id for one in catalogue.MODELS if _spelled(one.id) in spelled), key=len, default="")
 
@@ -152,7 +150,7 @@ def _by_config(folder: Path) -> str:
 
 
 def _entries(path: Path) -> Mapping[str, object]:
-    """What a description of a model says; nothing if it cannot be read, which loading says."""
+    """Entries of a model's configuration; empty if unreadable (loading reports that)."""
     try:
         return ConfigFile.read(path).entries
     except PlainError:
@@ -173,7 +171,7 @@ _CHARACTERS = 44
 
 
 class DropOverlay(QWidget):
-    """Covers the window, lets every event through, and takes part in nothing else."""
+    """Covers the window; mouse events pass through."""
 
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
@@ -222,7 +220,7 @@ class DroppingPresenter(Presenter):
         services.window.installEventFilter(self)
 
     def panels_built(self) -> None:
-        """Watch lines and texts too, which take what is dropped on them themselves: of files, the address."""
+        """Filter text fields too: they would insert the address of a dropped file as text."""
         lines = self._window.findChildren(QLineEdit)
         for one in (*lines, *(text.viewport() for text in self._window.findChildren(QPlainTextEdit))):
             one.installEventFilter(self)
@@ -273,7 +271,7 @@ class DroppingPresenter(Presenter):
         self.overlay.tell(found.sentence, self._part(found.target))
 
     def _part(self, target: Target) -> QRect:
-        """The part of the window where it will go, if that is to be seen; else the whole window."""
+        """Rectangle of the target's widget if visible, else of the whole window."""
         setup = self._features.find(SetupPresenter).setup
         parts: dict[Target, QWidget | None] = {
             Target.VOICE: setup.voice_choice,

@@ -1,4 +1,4 @@
-"""The Edit menu: copy figures; find actions, models, takes and terms; preferences; undo keys of what has the focus."""
+"""The Edit menu: copy figures; find actions, models, takes and terms; preferences; undo keys of the focused field."""
 
 from __future__ import annotations
 
@@ -58,19 +58,18 @@ class Entry:
     kind: str
     """Such as ``Action``."""
     detail: str
-    """Its keys, or when it was made."""
+    """Shortcut of an action, family of a model, time of a take, or owner of a term."""
     meaning: str
-    """What it is or does, as a sentence."""
+    """Explanation, as a sentence."""
     go: Callable[[], object]
     why_not: str = ""
     """Why it cannot be chosen now, as a sentence."""
     more: str = ""
-    """Further words by which it is found."""
+    """Further words to search."""
 
 
 def search(entries: Sequence[Entry], words: str) -> list[Entry]:
-    """Those that have all ``words``: first those whose titles begin with them, then those with them in their titles;
-    otherwise in their order."""
+    """Entries with all ``words``: first titles that begin with them, then titles that contain them, then the rest."""
     wanted = words.casefold().split()
 
     def rank(one: Entry) -> int:
@@ -88,7 +87,7 @@ def _haystack(one: Entry) -> str:
 
 
 class FindDialog(QDialog):
-    """Up and Down go through the list while one types; Enter chooses."""
+    """Up and Down move through the list while the user types; Enter chooses."""
 
     def __init__(self, entries: Sequence[Entry], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -127,7 +126,7 @@ class FindDialog(QDialog):
         return self.found[row] if 0 <= row < len(self.found) else None
 
     def choose(self) -> None:
-        """Close and go to the entry at the cursor; one that cannot be chosen says why."""
+        """Close and go to the current entry, or show why it is unavailable."""
         chosen = self.chosen
         if chosen is None:
             return
@@ -175,7 +174,7 @@ class FindDialog(QDialog):
 @runtime_checkable
 class Copyable(Protocol):
     def as_text(self) -> str:
-        """All its values, tab-separated, the first line their titles."""
+        """All values, tab-separated, with the titles on the first line."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +193,8 @@ class Figures:
 
 
 def figures_at(focus: QWidget | None) -> Figures | None:
-    """The figures of what has the focus, else those of the largest plot or table in its panel; of a table with
-    selected rows, these. ``None`` if there are none."""
+    """Figures of the focused plot or table, else of the largest in its panel; ``None`` if there are none. A table with
+    selected rows gives only these."""
     around = focus
     while around is not None:
         if _has_figures(around):
@@ -242,13 +241,13 @@ BEST = "auto"
 
 
 class PreferencesDialog(QDialog):
-    """Opened with ``open()``; every choice holds at once."""
+    """Opened with ``open()``; every choice takes effect at once."""
 
     scheme_chosen = Signal(object)
     device_chosen = Signal(str)
 
     def __init__(self, actions: Sequence[tuple[str, Action]], parent: QWidget | None = None) -> None:
-        """``actions``: what else can be chosen, each with the line that its button is in."""
+        """``actions``: further buttons, each with the title of its row."""
         super().__init__(parent)
         self.setWindowTitle("Preferences")
         self.scheme = build.combo("Theme", _SCHEMES)
@@ -277,7 +276,7 @@ class PreferencesDialog(QDialog):
     def show_choices(
         self, scheme: Scheme, devices: Sequence[str], device: str, why_no_device: str, folder: str
     ) -> None:
-        """Show what is chosen; ``why_no_device`` says why no other device can be chosen now."""
+        """Show the current choices; ``why_no_device``: why the device cannot be changed now, or ``""``."""
         self.scheme.setCurrentIndex(self.scheme.findData(scheme))
         offered = (BEST, *devices)
         if [self.device.itemData(one) for one in range(self.device.count())] != list(offered):
@@ -336,7 +335,7 @@ def keeps(field: QWidget, redoes: bool = False) -> bool:
 
 
 def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
-    """What the box shows of its value while nothing is typed."""
+    """The box's text for its value while nothing is typed."""
     special = box.specialValueText()
     if special and box.value() == box.minimum():
         return special
@@ -345,7 +344,7 @@ def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
 
 
 class EditPresenter(Presenter):
-    """Owns the dialogs, which are there while they are open."""
+    """Owns the dialogs while they are open."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -371,8 +370,7 @@ class EditPresenter(Presenter):
 
     # --- Finding ----------------------------------------------------------------------------------------------------
     def find(self) -> None:
-        """Put the focus into the search field of the panel with the focus; if it has none, or has the focus, open the
-        list of everything."""
+        """Focus the search field of the current panel; if it has none, or is focused already, search everything."""
         focus = QApplication.focusWidget()
         field = _search_field(focus)
         if field is not None and field is not focus:

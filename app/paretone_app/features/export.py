@@ -1,5 +1,4 @@
-"""Export: dialogs that ask what goes out, in which form and to which place: the setting with its evidence, and
-weights."""
+"""Export dialogs: profiles (the setting with its evidence) and weights, in a chosen format and place."""
 
 from __future__ import annotations
 
@@ -39,18 +38,18 @@ from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 
 
 class ProfileExport:
-    """Makes profiles of what is selected, and has them exported."""
+    """Builds profiles of the selection and exports them."""
 
     def __init__(self, state: AppState) -> None:
         self._state = state
 
     @property
     def evidence(self) -> Take | None:
-        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        """Take A or B if made with exactly the selected setting; the profile quotes its figures."""
         return self._state.comparison.made_with(self._state.selection.setting)
 
     def profile(self) -> Profile:
-        """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
+        """The selected setting with artefact and evidence. Raises :class:`PlainError` if it cannot be exported."""
         state = self._state
         require(state.availability.why_not_export())
         take, baseline, evidence = self.evidence, state.comparison.take_a, None
@@ -65,7 +64,7 @@ class ProfileExport:
         self.profile().save(path)
 
     def account(self, target: Target) -> Account:
-        """What ``target`` honours and drops of the profile, or why it cannot have it."""
+        """What ``target`` honours and drops of the profile, or why it cannot take it."""
         try:
             profile = self.profile()
         except PlainError as error:
@@ -83,7 +82,7 @@ class ProfileExport:
 
 
 def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
-    """The technique that runs these weights of a model, if there is one."""
+    """The technique that runs these weights, if any."""
     return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
 
 
@@ -91,9 +90,8 @@ LINES = 11
 
 
 class AccountView(QTextBrowser):
-    """What is dropped comes first: it is what must not be missed. Hidden where there is nothing to say: for Paretone's
-    own profiles, which hold everything, and for targets that cannot have the profile, whose reason is below the path.
-    """
+    """Lists dropped parts first: they must not be missed. Hidden for Paretone's own profiles, which hold everything,
+    and for targets that cannot take the profile (the reason is below the path)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,7 +108,7 @@ class AccountView(QTextBrowser):
 
 
 def _list(title: str, lines: tuple[Line, ...]) -> str:
-    """A list in which lines with the same reason are one."""
+    """HTML list; lines with the same reason are merged."""
     if not lines:
         return f"<p><b>{title}</b>: nothing</p>"
     together: dict[str, list[str]] = {}
@@ -137,7 +135,7 @@ class DestinationDialog(QDialog):
         self.note = QLabel(wordWrap=True)
         set_look(self.note, "warning")
 
-    # --- What a subclass says -----------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     @property
     def takes_folder(self) -> bool:
         return True
@@ -151,7 +149,7 @@ class DestinationDialog(QDialog):
 
     # --- The frame ----------------------------------------------------------------------------------------------------
     def finish(self, label: str) -> None:
-        """Put the path, called ``label``, the note and the buttons below the rows of ``form``."""
+        """Add the path field (titled ``label``), the note and the buttons below ``form``."""
         browse = build.button("&Browse…", self._browse)
         browse.setAutoDefault(False)
         row = HBoxLayout()
@@ -196,7 +194,7 @@ class DestinationDialog(QDialog):
         self.path.setText(str(path))
 
     def proposed(self, name: str) -> str:
-        """A path called ``name`` where something was exported last."""
+        """``name`` in the folder of the last export."""
         return str(file_dialogs.last_folder(self, _KIND) / name)
 
     def accept(self) -> None:
@@ -224,8 +222,8 @@ _OWN_SUMMARY = "one file for the application and the command line"
 
 
 class ProfileDialog(DestinationDialog):
-    """Shows what the profile will hold and asks for whom and where. A profile for Paretone is written at once;
-    everything else is a job of the engine."""
+    """Shows the profile's content and asks for target and path. A profile for Paretone is written at once; the other
+    targets are jobs of the engine."""
 
     written = Signal(str)
 
@@ -248,7 +246,7 @@ class ProfileDialog(DestinationDialog):
 
     @property
     def _chosen(self) -> Target | None:
-        """The engine's target that is chosen; ``None`` for a profile for Paretone."""
+        """The chosen engine target; ``None`` for a profile for Paretone."""
         index = self.target.currentIndex()
         return targets()[index - 1] if index > 0 else None
 
@@ -342,7 +340,7 @@ _HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained
 
 class WeightsDialog(DestinationDialog):
     wanted = Signal(str, str, str)
-    """The user wants weights of this kind in this file, written to this folder."""
+    """Export weights: kind, source file, destination folder."""
 
     def __init__(self, info: ModelInfo, parent: QWidget | None = None) -> None:
         super().__init__("Export student or draft", parent)
@@ -368,7 +366,7 @@ class WeightsDialog(DestinationDialog):
 
     @Slot()
     def _show(self) -> None:
-        """Describe what is chosen, and propose a folder for it unless the user has typed one."""
+        """Describe the chosen weights, and propose a folder unless the user has typed one."""
         chosen = self._chosen
         layers = ", ".join(map(str, chosen.retained))
         runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
@@ -410,7 +408,7 @@ class ExportPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._exported: tuple[Setting, str] | None = None
-        """Setting and voice of the profile that was exported last."""
+        """Setting and voice of the last exported profile."""
         actions, available = services.actions, services.state.availability
         actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
         actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
@@ -474,7 +472,7 @@ class ExportPresenter(Presenter):
         state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
 
     def _settings_for(self, file: str) -> Values:
-        """The present knobs of the technique that runs the draft in ``file``, without those that choose it."""
+        """Current knobs of the technique that runs the draft in ``file``, except those that select the draft."""
         info = self._state.selection.loaded
         draft = next((one for one in info.drafts if one.path == file), None)
         runs = technique_of(draft, info) if draft is not None else None

@@ -1,4 +1,4 @@
-"""Optional packages: which there are, what they are for, and installing them."""
+"""Optional packages: list, purpose and installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paretone_app.widgets.panel_parts import InstallOffer
 
 
 class ExtrasDialog(QDialog):
-    """Opened with ``open()``; closing it does not stop what is being installed."""
+    """Opened with ``open()``; closing it does not stop an installation."""
 
     def __init__(self, installing: Installing, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -24,19 +24,19 @@ class Feature:
     """The docks of its panels; none for a feature of actions and dialogs."""
     actions: tuple[FeatureAction, ...] = ()
     menus: tuple[MenuPart, ...] = ()
-    """Where menus have them; an action with a shortcut needs no entry."""
+    """Menu entries of the actions; an action with a shortcut needs none."""
     steps: tuple[MainStep, ...] = ()
     stops: tuple[TourStop, ...] = ()
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
     :mod:`paretone_app.features.studies.forms`."""
     terms: str = ""
-    """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
+    """Glossary terms, as ``"package.module:TERMS"``; knobs of techniques are included anyway."""
     keys: tuple[tuple[str, str], ...] = ()
     about: str = ""
     """A sentence or two for a newcomer."""
     technique: str = ""
-    """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
+    """The technique it belongs to. Only the folders of such features may refer to that technique."""
 
     def make(self, services: Services) -> Presenter:
         made_by = imported(self.presenter) if isinstance(self.presenter, str) else self.presenter
@@ -54,8 +54,8 @@ def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:
 
 
 def tour_stops(features: Iterable[Feature]) -> dict[TourStop, str]:
-    """The stops in order, each with the name of its feature. A stop follows the one that it names, wherever that is
-    declared, and else the stops of the features before."""
+    """Ordered stops, each with its feature's name. A stop follows its ``after`` stop, wherever that is declared, else
+    the stops of earlier features. Raises :class:`ValueError` if stops follow each other in a circle."""
     declared = [(stop, feature.name) for feature in features for stop in feature.stops]
     names = {stop.name for stop, _ in declared}
     ordered = [one for one in declared if one[0].after not in names]

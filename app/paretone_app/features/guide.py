@@ -26,7 +26,7 @@ class Step:
 
 
 class Guide(QWidget):
-    """Steps as buttons; the next one is highlighted, those that are done carry a tick."""
+    """Steps as buttons; done ones are ticked, the next one is highlighted."""
 
     def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,9 +58,8 @@ class Guide(QWidget):
         return self._buttons[index]
 
     def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
-        """Mark the steps that are done and point at the next one; ``None`` leaves out a step that the chosen model does
-        not have. ``changed``: steps that were done for another selection. ``instead`` replaces the hint while something
-        else matters."""
+        """Tick the steps in ``done`` and highlight the next; ``None`` hides a step that the model lacks. ``changed``:
+        steps done for another selection. ``instead`` replaces the hint."""
         left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
         for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
@@ -82,12 +81,12 @@ class Guide(QWidget):
             self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
-            # What stands against a step comes first.
+            # The reason why a step is unavailable replaces its hint.
             self._hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
 
 
 class GuidePresenter(Presenter):
-    """Owns the bar above the panels of the workspace that the main job is done in."""
+    """Owns the bar of steps above the Listen workspace's panels."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)

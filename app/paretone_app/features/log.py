@@ -1,4 +1,4 @@
-"""The log: what the window said and what the engine did, line by line, and all messages in a dialog."""
+"""The log panel (window messages and engine events), and the dialog of past messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Base of presenters, and what they are given. A presenter binds the panels and actions of one feature to the state.
+"""Base class of presenters, and their services. A presenter binds the panels and actions of one feature to the state.
 
-A presenter is made once, when the window is. It binds its actions and puts panels that are there at once into their
-docks. Panels that draw with pyqtgraph come later, so that the window is painted first.
+A presenter is created once, with the window. It binds its actions and docks the panels needed at once. Panels that draw
+with pyqtgraph are built later, so that the window is painted first.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Part:
-    """One thing to do at a stop of the tour."""
+    """One task at a stop of the tour."""
 
     hint: str
     """What to press, as the end of a sentence."""
     control: Callable[[], QWidget | None]
-    """Where it is done; ``None`` if that is not in sight."""
+    """Control to press; ``None`` if out of sight."""
     done: Callable[[], bool]
     help: Callable[[], object]
     """Does it for the user. May raise :class:`paretone.errors.PlainError`."""
@@ -47,14 +47,14 @@ class Part:
     """Why it cannot be done now, as a sentence, or ``""``."""
     help_text: str = "Do it for me"
     place: str = ""
-    """Name of the panel that it is in, if that is not the stop's."""
+    """Name of its panel, if not the stop's."""
 
 
 class Presenter(QObject):
     """Interface of presenters for the window. A feature overrides what concerns it."""
 
     changed = Signal()
-    """Something changed that other features show: the window refreshes them all."""
+    """State shown by other features changed: the window refreshes them all."""
 
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
@@ -70,20 +70,20 @@ class Presenter(QObject):
         self._theme = services.theme
 
     def _ask_where_to_write(self, title: str, kinds: str, proposal: str, write: Callable[[Path], object]) -> None:
-        """Ask for a file and write it; a problem that the user can act on is reported."""
+        """Ask for a file and write it; report problems that the user can act on."""
         file_dialogs.ask_where_to_write(
             self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
         )
 
     def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:
-        """For each kind of file an action that saves ``what``: ``ask`` is given the file's ending."""
+        """Add an action per file type that saves ``what``; ``ask`` gets the file's ending."""
         return tuple(
             self._actions.add(ending.upper(), partial(ask, ending), f"Save {what} as {ending.upper()}")
             for ending in file_dialogs.PLOTS
         )
 
     def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:
-        """An action that cancels while a job of ``kind`` runs."""
+        """Add a cancel action, enabled while a job of ``kind`` runs."""
 
         def why_not() -> str:
             return "" if any(job.kind is kind for job in self._state.jobs.running) else "Nothing to cancel."
@@ -91,46 +91,45 @@ class Presenter(QObject):
         return self._actions.add(text, self._actions.cancel.trigger, tip, why_not)
 
     def engine_starts(self) -> None:
-        """The window was painted and the engine starts: report what went wrong before."""
+        """Report earlier problems; called once the window is painted and the engine starts."""
 
     def panels_built(self) -> None:
-        """All panels are there."""
+        """Called once all panels are built."""
 
     def follow(self, event: Event) -> None:
-        """Take in an event of the engine. The state has it already; a job that it ends still counts as running."""
+        """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
 
     def show_progress(self, event: Progress) -> None:
-        """Show how far a job is, at most twelve times a second."""
+        """Show a job's progress, at most 12 times per second."""
 
     def show_telemetry(self, event: Telemetry) -> None:
-        """Show live figures of a synthesis, at most twelve times a second."""
+        """Show live figures of a synthesis, at most 12 times per second."""
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        """Show what preparations reported since the last call, at most twelve times a second."""
+        """Show reports of preparation jobs since the last call, at most 12 times per second."""
 
     def refresh(self) -> None:
-        """Show the present state: enable what can be done, and say why the rest cannot."""
+        """Show the current state; enable available actions and give reasons for the others."""
 
     def step_done(self, action: str) -> bool | None:
-        """Whether the feature's step of the main job, which ``action`` does, is done for what is selected now; ``None``
-        if the chosen model has no such step."""
+        """Whether main-job step ``action`` is done for the current selection; ``None`` if the model lacks the step."""
         return None
 
     def step_changed(self, action: str) -> bool:
-        """Whether the step of ``action``, which is not done, was done for what was selected before."""
+        """Whether step ``action``, now not done, was done for an earlier selection."""
         return False
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
-        """What there is to do at the feature's ``stop`` of the tour, in order: an action by its name for each step of
-        the main job. Nothing where there is only something to read."""
+        """Parts of the tour's ``stop``, in order; a main-job step is given by its action's name. Empty if there is only
+        text to read."""
         return ()
 
     def shut_down(self) -> None:
-        """The window closes and the engine has stopped: end threads, close files."""
+        """End threads and close files; called when the window closes, after the engine has stopped."""
 
 
 class Presenters:
-    """The presenters of a window, by the names of their features, in the order of the list."""
+    """Presenters by feature name, in the order of the list."""
 
     def __init__(self) -> None:
         self._made: dict[str, Presenter] = {}
@@ -145,7 +144,7 @@ class Presenters:
         return iter(self._made.values())
 
     def find(self, kind: type[Found]) -> Found:
-        """The presenter of this class. While presenters are made, only those before in the list are there."""
+        """The presenter of this class. During construction only earlier ones exist. Raises :class:`LookupError`."""
         for one in self._made.values():
             if isinstance(one, kind):
                 return one
@@ -167,15 +166,14 @@ class Services:
     job: Mapping[MainStep, str] = field(default_factory=dict)
     """The steps of the main job, in order, each with the name of its feature."""
     stops: Mapping[TourStop, str] = field(default_factory=dict)
-    """The stops of the tour, likewise."""
+    """The stops of the tour, in order, each with the name of its feature."""
     terms: Sequence[str] = ()
-    """Where the features' terms of the glossary are, as they declare it."""
+    """Glossary terms of the features, as ``"package.module:TERMS"``."""
     features: Presenters = field(default_factory=Presenters)
 
 
 def built(panel: Panel | None) -> Panel:
-    """``panel``, in what happens only once there is one: because it was asked for there, for example. Raises
-    :class:`RuntimeError` if there is none yet."""
+    """``panel``, which must exist. Raises :class:`RuntimeError` if it has not been built yet."""
     if panel is None:
         raise RuntimeError("The panel has not been built yet.")
     return panel

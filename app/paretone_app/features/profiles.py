@@ -1,4 +1,4 @@
-"""The presenter of opened profiles: reads the file, has the model loaded that it is for, and selects what it says."""
+"""Open a profile: read the file, load its model, then select its setting."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from paretone_app.state.jobs import Job, Kind, Outcome
 
 
 class ProfilesPresenter(Presenter):
-    """Owns no panel: what a profile says is shown where it is chosen."""
+    """Owns no panel: a profile's setting appears in the panels that edit it."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
         self._waiting: tuple[Path, Profile] | None = None
-        """The profile that is selected once its model is loaded."""
+        """Profile to select once its model is loaded."""
         self._asked = False
         self._actions.bind(self._actions["open_profile"], self._ask)
         self._state.jobs.ended.connect(self._job_ended)
 
     def open(self, path: Path) -> None:
-        """Select what the profile in a file says, after loading the model that it is for. Raises :class:`PlainError`
-        when the file is not a profile, or not for a model that is here."""
+        """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError` if the file is
+        not a profile, or not one for an available model."""
         self._waiting, self._asked = None, False
         profile = Profile.load(path)
         self._waiting = path, profile
@@ -45,7 +45,7 @@ class ProfilesPresenter(Presenter):
 
     # --- From the file to the selection -------------------------------------------------------------------------------
     def _go_on(self) -> None:
-        """Select what waits, or have its model loaded first; nothing while a model is being loaded."""
+        """Select the waiting profile, after loading its model if needed; do nothing while a model loads."""
         chosen = self._state.selection
         if self._waiting is None or chosen.loading or not (chosen.ready or self._asked):
             return
@@ -86,7 +86,7 @@ class ProfilesPresenter(Presenter):
         if job.kind is not Kind.LOAD or self._waiting is None:
             return
         if outcome is Outcome.FAILED and self._asked:
-            # Why it could not be loaded is said by the code that knows which model stays.
+            # Setup reports the reason: it knows which model stays.
             self._waiting = None
         else:
             self._actions.attempt(self._go_on)

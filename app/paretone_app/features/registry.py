@@ -1,7 +1,7 @@
-"""The list of features. A new one is added by its folder, or its file and a declaration here, and a line in the list.
+"""The list of features. To add one: its folder, or its file and a declaration here, and a line in the list.
 
-The order is that of the shortcuts of their panels (Alt+1 to Alt+9, then Ctrl+Alt+1 and so on) and of the tabs of a
-region. A presenter finds those before it while it is made, and all of them later.
+The order sets the shortcuts of panels (Alt+1 to Alt+9, then Ctrl+Alt+1 and so on) and the order of tabs. During
+construction a presenter can find only the presenters before it; later, all of them.
 """
 
 from __future__ import annotations

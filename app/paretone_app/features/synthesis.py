@@ -1,4 +1,4 @@
-"""The synthesis presenter: the two syntheses of the main job, cancelling them, and the device they run on."""
+"""The synthesis presenter: baseline and accelerated synthesis, and cancelling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALL_OF_IT = "Speak the whole text"
 
 
 class SynthesisPresenter(Presenter):
-    """Owns no panel: runs are actions, and the status line shows how far they are."""
+    """Owns no panel: runs are actions, and the status line shows their progress."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -31,7 +31,7 @@ class SynthesisPresenter(Presenter):
         self._ask_if_long(self._state.selection.setting, self._state.synthesis.synthesise_accelerated)
 
     def _ask_if_long(self, setting: Setting, synthesise: Callable[[], None]) -> None:
-        """Synthesise at once, or after a question if that will take minutes."""
+        """Synthesise at once; ask first if it will take minutes."""
         long = self._state.cost.why_ask(setting)
         if not long:
             synthesise()

@@ -1,5 +1,5 @@
-"""The tour: its course from stop to stop, its card and frame, which lie over the window and move nothing in it, and
-the presenter, which sees when something has been done."""
+"""The tour: its course through the stops, its card and frame (overlays on the window), and its presenter, which
+detects finished parts."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from paretone_app.widgets.screen_readers import announce
 
 
 class Course:
-    """Where the tour is. What was done at a stop counts until the tour ends, also if it is undone."""
+    """Position in the tour. A finished part counts until the tour ends, even if undone."""
 
     def __init__(self, stops: Sequence[TourStop], parts: Callable[[TourStop], Sequence[Part]]) -> None:
-        """``parts`` of a stop are asked for when it is first reached."""
+        """``parts`` is called when a stop is first reached."""
         self.stops = tuple(stops)
         self._parts_of = parts
         self._parts: dict[str, tuple[Part, ...]] = {}
         self._done: dict[str, int] = {}
-        """How many parts of a stop are done, by its name."""
+        """Number of finished parts, by the stop's name."""
         self._at = 0
         self._reach()
 
@@ -56,24 +56,24 @@ class Course:
 
     @property
     def part(self) -> Part | None:
-        """What is to be done next at the stop; ``None`` once everything is."""
+        """Next part of the stop; ``None`` once all are done."""
         parts = self._parts[self.stop.name]
         return next(iter(parts[self._done[self.stop.name] :]), None)
 
     @property
     def last_part(self) -> Part | None:
-        """The part that is shown once everything is done."""
+        """Part to point at once all are done."""
         return next(iter(self._parts[self.stop.name][-1:]), None)
 
     def look(self) -> bool:
-        """Note what has been done; whether that is more than before."""
+        """Record finished parts; return whether any is new."""
         name, before = self.stop.name, self._done[self.stop.name]
         while (part := self.part) is not None and part.done():
             self._done[name] += 1
         return self._done[name] > before
 
     def go(self, by: int) -> None:
-        """Go ``by`` stops further; not beyond the ends."""
+        """Move by ``by`` stops, clamped to the ends."""
         self._at = min(max(self._at + by, 0), len(self.stops) - 1)
         self._reach()
 
@@ -86,8 +86,7 @@ class Course:
 
 
 def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) -> QPoint:
-    """Upper left corner of a ``card`` within ``room``, near ``target`` and covering as little as possible of that and
-    of what is around it, ``clear``."""
+    """Top-left corner of ``card`` in ``room``: near ``target``, covering as little as possible of it and ``clear``."""
     clear = target if clear is None else clear.united(target)
     rows = (target.top(), target.center().y() - card.height() // 2, target.bottom() + 1 - card.height())
     columns = (target.left(), target.center().x() - card.width() // 2, target.right() + 1 - card.width())
@@ -109,7 +108,7 @@ def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) 
 
 
 def in_a_corner(card: QSize, room: QRect) -> QPoint:
-    """The lower right corner of ``room``, where there is nothing to point at."""
+    """Top-left corner of ``card`` at the lower right of ``room``, for stops without a control."""
     return QPoint(room.right() + 1 - card.width() - WIDE, room.bottom() + 1 - card.height() - WIDE)
 
 
@@ -177,7 +176,7 @@ class TourCard(QGroupBox):
         self.can.back.set_reason("" if number > 1 else "This is the first stop.")
 
     def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
-        """Show what to do next. ``help_text``: title of the button that does it, none where it is empty."""
+        """Show what to do next. ``help_text``: title of the button that does it; no button if empty."""
         changed = hint != self._hint.text() or done != (self.next_button.property("look") == "primary")
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
@@ -196,7 +195,7 @@ class TourCard(QGroupBox):
             self.fit()
 
     def fit(self) -> None:
-        """Be as high as the words need."""
+        """Fit the height to the words."""
         width = _WIDTH * self.fontMetrics().height()
         layout = self.layout()
         if layout is not None:
@@ -204,7 +203,7 @@ class TourCard(QGroupBox):
             self.resize(width, layout.totalHeightForWidth(width))
 
     def take_focus(self) -> None:
-        """Put the focus on what is pressed next."""
+        """Focus the button to press next."""
         button = self.help_button if self.help_button.isVisible() and self.help_button.isEnabled() else self.next_button
         self.setFocusProxy(button)
         button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -218,7 +217,7 @@ class TourCard(QGroupBox):
 
 
 class TourFrame(QWidget):
-    """A frame around a control, through which the mouse goes."""
+    """A frame around a control; mouse events pass through."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -243,7 +242,7 @@ class TourFrame(QWidget):
 
 
 _LOOK_MILLISECONDS = 150
-"""How often the card looks where its control is, and whether the thing has been done."""
+"""Polling interval for the control's place and for finished parts."""
 _DONE = "Done."
 
 
@@ -264,9 +263,9 @@ class TourPresenter(Presenter):
         self.card = TourCard(actions, services.window)
         self.frame = TourFrame(services.window)
         self._before: QWidget | None = None
-        """What had the focus last, outside the card."""
+        """Last focused widget outside the card."""
         self._helping: Part | None = None
-        """What was done for the user last, while more of the stop follows."""
+        """Part last done for the user, while more parts of the stop follow."""
         self._seen: QWidget | None = None
         """The control that was scrolled into view."""
         self._looking = QTimer(self, interval=_LOOK_MILLISECONDS)
@@ -334,13 +333,13 @@ class TourPresenter(Presenter):
         self.card.take_focus()
         announce(self.card, f"{self.card.accessibleName()}. {self.card.said}")
 
-    # --- What there is to do -----------------------------------------------------------------------------------------
+    # --- Parts of a stop ---------------------------------------------------------------------------------------------
     def _parts(self, stop: TourStop) -> Sequence[Part]:
         parts = self._features[self._stops[stop]].tour_parts(stop.name)
         return [self._main_step(one) if isinstance(one, str) else one for one in parts]
 
     def _main_step(self, name: str) -> Part:
-        """A step of the main job as it is in the guide."""
+        """A main-job step as a part of the tour, with the guide's hint."""
         (step, feature), action = self._job[name], self._actions[name]
         return Part(
             step.hint,
@@ -351,7 +350,7 @@ class TourPresenter(Presenter):
         )
 
     def _control(self, action: QAction) -> QWidget | None:
-        """The button in sight that does ``action``."""
+        """The visible button of ``action``."""
         for one in self._window.findChildren(QAbstractButton):
             does = one.defaultAction() if isinstance(one, QToolButton) else None
             if (does or (one.action if isinstance(one, ActionButton) else None)) is action and _in_sight(one):
@@ -360,8 +359,8 @@ class TourPresenter(Presenter):
 
     @Slot()
     def _help(self) -> None:
-        """Do the next part; those that follow it at this stop are done once it is. Whoever had the focus in the card
-        keeps it there: the next Enter is meant for the tour, not for what was just shown."""
+        """Do the next part; further parts of the stop follow once it is done. Focus in the card stays there: the next
+        Enter is meant for the tour, not for the panel just shown."""
         part = self.course.part if self.course is not None else None
         if part is not None and not part.why_not():
             self._helping, before = part, self._before
@@ -407,7 +406,7 @@ class TourPresenter(Presenter):
         self.card.show_part(hint, part.help_text, reason, False, course.is_last)
 
     def _bring_forward(self, place: str) -> None:
-        """What is to be done next may be in another panel, or jobs may have shown theirs."""
+        """Show panel ``place``: the next part may be in another panel, or a job may have shown its own."""
         if place and place in self._workspaces.panels:
             before, with_focus = self._before, self._has_focus
             self._workspaces.go_to(place)
@@ -415,7 +414,7 @@ class TourPresenter(Presenter):
                 self.card.take_focus()
                 self._before = before
 
-    # --- Where it is -------------------------------------------------------------------------------------------------
+    # --- Placement ---------------------------------------------------------------------------------------------------
     def _place(self, course: Course) -> None:
         part = course.part or course.last_part
         control = part.control() if part is not None else None
@@ -434,7 +433,7 @@ class TourPresenter(Presenter):
         self.card.raise_()
 
     def _bar_of(self, control: QWidget) -> QRect | None:
-        """The bar that ``control`` is in, whose other buttons and words belong to it; ``None`` in a panel."""
+        """The toolbar around ``control``, to keep clear as a whole; ``None`` in a panel."""
         one: QWidget | None = control
         while one is not None and not isinstance(one, QToolBar):
             one = one.parentWidget()
@@ -474,7 +473,7 @@ class TourPresenter(Presenter):
 
 
 def _in_sight(control: QWidget) -> bool:
-    """Whether any of ``control`` can be seen. Not by its visible region, which leaves out what children paint."""
+    """Whether any part of ``control`` is visible. (Its visible region would omit areas painted by children.)"""
     seen, one = control.rect(), control
     while not one.isWindow() and (parent := one.parentWidget()) is not None:
         seen = seen.translated(one.pos()).intersected(parent.rect())
@@ -483,7 +482,7 @@ def _in_sight(control: QWidget) -> bool:
 
 
 def _bring_into_view(control: QWidget) -> None:
-    """Scroll what ``control`` is in, as little as is needed."""
+    """Scroll the areas around ``control`` as little as needed to show it."""
     parent = control.parentWidget()
     while parent is not None:
         if isinstance(parent, QScrollArea):

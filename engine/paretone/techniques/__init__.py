@@ -1,7 +1,7 @@
-"""The techniques, how they are found, and how a setting's techniques act together. Torch-free.
+"""Techniques: their discovery, and the joint effect of a setting's techniques. Torch-free.
 
-Each lives in its own file or folder. Adding one means adding that and naming it in ``pyproject.toml``, in the
-entry-point group ``paretone.techniques``; a package of a researcher's own does the same.
+Each technique is one file or folder. To add one, add that and name it in ``pyproject.toml``, in the entry-point group
+``paretone.techniques``; a researcher's own package does the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def wording(difference: Difference) -> str:
-    """Name of a difference for people, such as "DiTReducio, Threshold δ"."""
+    """Readable name of a difference, such as "DiTReducio, Threshold δ"."""
     name, _, knob = difference.what.partition(".")
     found = find(name) if difference.technique else None
     if found is None or not knob:

@@ -1,8 +1,8 @@
-"""What a technique must declare, checked once when it is found. Torch-free.
+"""Checks of a technique's declaration, once when it is found. Torch-free.
 
-A plug-in with a fault is left out as a whole, with a sentence that says what to change; so nothing that reads
-declarations later has to doubt them. What shows only with a model (``describe``, ``little``, ``lacking``, weights, the
-study's and the exports' functions) is held to its type at every call, and a failure there is the same kind of sentence.
+A faulty plug-in is left out as a whole, with a sentence that says what to change; later readers of declarations need
+not check them. Parts that run only with a model (``describe``, ``little``, ``lacking``, weights, the functions of study
+and exports) are checked for their type at every call; a failure gives the same kind of sentence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paretone.wording import grouped
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
-"""What a technique may need of a device; see :func:`paretone.device.lacking`."""
+"""Device features that a technique may need; see :func:`paretone.device.lacking`."""
 RESERVED = frozenset(
     "again check compare csv device folder help json keep_profile model out profile published quiet repeat repeats "
     "rounds seed setting technique text text_file trace transcript variant vocoder voice".split()
@@ -40,7 +40,7 @@ RESERVED = frozenset(
 PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})
 """Fields of profiles that are not artefacts; see :mod:`paretone.setting.profile`."""
 LONGEST_TITLE, LONGEST_TEXT = 100, 2_000
-"""Characters of a title, and of any other text, of a plug-in that are shown."""
+"""Most characters shown of a plug-in's titles and of its other texts."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KNOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -50,7 +50,7 @@ _COMMAND = re.compile(r"[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?")
 
 
 def fault(found: object, value: str) -> str:
-    """What is wrong with what the entry point ``value`` names, as the end of a sentence, or ``""``."""
+    """The fault in the object that the entry point ``value`` names, as the end of a sentence, or ``""``."""
     if not isinstance(found, Technique) or not isinstance(found.name, str) or not _NAME.fullmatch(found.name):
         return f"{value} is not a Technique with a name of lower-case letters, digits and underscores"
     return next(_faults(found), "")
@@ -142,7 +142,7 @@ _KINDS = {
     **dict.fromkeys(("trajectory", "later", "whole"), bool),
     "effect": Effect,
 }
-"""Kinds of the fields that knobs have."""
+"""Types of the fields of knobs."""
 
 
 def _fault_of_knob(knob: Knob) -> str:
@@ -207,7 +207,7 @@ def _fault_of_function(field: str, function: object, arguments: int) -> Iterator
 
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
-    """Why ``function`` gives no ``kind``, as in ``gave None in place of a text``."""
+    """Why ``function`` does not give a ``kind``, as in ``gave None in place of a text``."""
     found, error = attempted(function, *given)
     if error is not None:
         return f"failed ({described(error, function.__module__ or '')})"
@@ -262,7 +262,7 @@ def _object(field: str, value: object) -> Iterator[str]:
 
 
 def _faults_of_modules(one: Technique) -> Iterator[str]:
-    """The modules that are torch-free are imported; of benches it is seen that they are there."""
+    """Import the torch-free modules; of benches, check only that they exist."""
     if not isinstance(one.benches, tuple) or not all(
         isinstance(each, tuple) and len(each) == 2 and all(isinstance(part, str) for part in each)
         for each in one.benches
@@ -272,7 +272,7 @@ def _faults_of_modules(one: Technique) -> Iterator[str]:
         reason = _fault_of_bench(name, module)
         if reason:
             yield f"benches: {reason}"
-    # Ours are imported on use, which tests see to.
+    # Ours are imported on use; tests check them.
     if one.resolve.__module__.partition(".")[0] == "paretone":
         return
     for job in filter(lambda each: each.form, one.jobs):
@@ -310,7 +310,7 @@ def _fault_of_bench(name: str, module: str) -> str:
 
 
 def _imported(name: str) -> Any:
-    """The module or, of ``"package.module:name"``, the object called ``name``; a text that says why there is none."""
+    """Import a module or, for ``"package.module:name"``, an object; on failure return the reason as a text."""
     if not _MODULE.fullmatch(name) and not _OBJECT.fullmatch(name):
         return f"{shown(name)} is not the name of a module"
     module, _, within = name.partition(":")
@@ -321,7 +321,7 @@ def _imported(name: str) -> Any:
 
 
 def _fault_of_command(found: Any, called: str) -> str:
-    # By name: commands and forms import the registry.
+    # Imported by name: commands and forms import the registry.
     if isinstance(found, imported("paretone.commands.command:Command")):  # With the names that a module has.
         found = SimpleNamespace(NAME=found.name, SUMMARY=found.summary, declare=found.declare, run=found.run)
     for field in ("NAME", "SUMMARY"):
@@ -409,8 +409,8 @@ _FAULTS: dict[str, Callable[[Any, str], str]] = {
 
 # --- At use -----------------------------------------------------------------------------------------------------------
 def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Technique:
-    """``one`` of the plug-in ``plug_in``, its functions checked against their types; failures go to ``report`` as
-    sentences."""
+    """Wrap ``one``, of the plug-in ``plug_in``: check its functions' results and shorten its texts; failures go to
+    ``report`` as sentences."""
 
     def clipped(field: str, text: str, longest: int = LONGEST_TEXT) -> str:
         if len(text) > longest:

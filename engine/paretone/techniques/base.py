@@ -49,12 +49,12 @@ PARTS = {"weights": ("language",), "guidance": ("every", "running", "combining")
 """Parts of slots that several techniques may take. A plug-in may add others."""
 _PART = re.compile(r"[a-z][a-z0-9_]*")
 _MISSPELT = 0.85
-"""Likeness to a known part from which a part is taken for it."""
+"""Similarity to a known part from which a part counts as its misspelling."""
 
 
 def fault_of_slot(name: str) -> str:
-    """Why a slot or a part of one cannot be called ``name``, as the end of a sentence, or ``""``. A misspelt part would
-    exclude nothing."""
+    """Fault in ``name`` as a slot or a part of one, as the end of a sentence, or ``""``. Catches misspelt parts, which
+    would exclude nothing."""
     slot, colon, part = name.partition(":")
     near, known = nearest(slot, SLOTS), PARTS.get(slot, ())
     if slot in SLOTS:
@@ -79,26 +79,25 @@ class Context:
     """Information for a technique when it resolves."""
 
     info: ModelInfo
-    """The model. Not ``loaded``: what the catalogue says of it; layers, weights and devices are then unknown."""
+    """The model. Not ``loaded``: the catalogue's information; layers, weights and devices are then unknown."""
     setting: Setting
     entry: UsedTechnique
-    """The technique's own place in the setting: its knobs as they were given, and its artefact."""
+    """The technique's entry in the setting: its given knobs and its artefact."""
     artefacts: tuple[Artefact, ...] = ()
     """Artefacts that the setting names by fingerprint."""
     loaded: bool = True
     taken: Mapping[str, Technique] = field(default_factory=dict)
-    """The technique in each slot that is taken, whether it has resolved yet or not."""
+    """The technique in each occupied slot, resolved or not."""
 
     def title_in(self, slot: str) -> str:
-        """The title of the technique in use that takes ``slot``, or ``""``. Raises :class:`ValueError` for a slot that
-        cannot be."""
+        """Title of the technique in ``slot``, or ``""``. Raises :class:`ValueError` for an impossible slot."""
         if fault := fault_of_slot(slot):
             raise ValueError(f"the slot is {fault}")
         return self.taken[slot].title if slot in self.taken else ""
 
     @property
     def artefact(self) -> Artefact | None:
-        """The artefact that the technique's entry names, if it is at hand."""
+        """The artefact of the technique's entry, if available."""
         return next((one for one in self.artefacts if one.fingerprint == self.entry.artefact), None)
 
     def compatibility(self, plan: Plan) -> Compatibility:
@@ -108,7 +107,7 @@ class Context:
 
 
 class Conflict(SettingError):
-    """A technique that cannot be used with what takes other ``slots``: the sentence belongs to both."""
+    """Techniques that exclude each other by their ``slots``; the sentence names both."""
 
     def __init__(self, sentence: str, *slots: str) -> None:
         super().__init__(sentence)
@@ -126,18 +125,18 @@ class ArtefactType:
     type: type
     """Its class."""
     read: Callable[[object, str], Any]
-    """Reads plain JSON values; also given the field's name for messages. Raises :class:`ProfileError`."""
+    """Reads plain JSON values; the second argument is the field's name for messages. Raises :class:`ProfileError`."""
     write: Callable[[Any], Any]
     """The artefact as plain JSON values."""
     check: Callable[[Any, UsedTechnique, Compatibility], None] = lambda artefact, entry, compatibility: None
-    """Raises :class:`ProfileError` that names the field where artefact, entry and profile do not belong together."""
+    """Raises :class:`ProfileError`, naming the field, if artefact, entry and profile are inconsistent."""
     knobs: Callable[[Any, Values], Values] = lambda artefact, knobs: knobs
-    """The technique's knobs as the artefact has fixed them."""
+    """Overrides the technique's knobs with those fixed by the artefact."""
 
 
 @dataclass(frozen=True)
 class ArtefactFile:
-    """An option of the command line that gives a technique's artefact as a file, ``--option FILE``."""
+    """Command-line option ``--option FILE`` for a technique's artefact."""
 
     option: str
     noun: str
@@ -145,48 +144,48 @@ class ArtefactFile:
     meaning: str
     """The option's help."""
     use: str
-    """``"package.module:function"``, called with a setting, the loaded model, the file's path and the knobs that were
-    given; returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
+    """``"package.module:function"``, called with a setting, the loaded model, the file's path and the given knobs;
+    returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
     knobs: tuple[str, ...] = ()
-    """The knobs that say what such a file of others' does not."""
+    """Knobs for properties missing from foreign files."""
     made_by: str = ""
-    """The command that writes such a file, with its options but not the model's, such as ``calibrate --table
+    """Command that writes such a file, with its options but not the model's, such as ``calibrate --table
     table.json``."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Trained weights that a technique runs, among those that a loaded model has found (``ModelInfo``)."""
+    """Trained weights of a technique, among those found for a loaded model (``ModelInfo``)."""
 
     all_of: Callable[[ModelInfo], Sequence[TrainedWeights]]
-    """All that it could run under some knobs."""
+    """All that it could run under any knobs."""
     fitting: Callable[[ModelInfo, Values], Sequence[TrainedWeights]]
-    """Those that fit the knobs; a setting that names none takes the first."""
+    """Those that fit the knobs; a setting without a fingerprint takes the first."""
     knobs_of: Callable[[Any], Mapping[str, object]]
-    """The values of the knobs that distinguish these weights."""
+    """Values of the knobs that distinguish these weights."""
     of: Callable[[Any], TrainedWeights | None] = lambda plan: plan.weights
-    """Those that run under a resolved plan."""
+    """Weights that run under a resolved plan."""
     required: bool = False
-    """Whether a profile must name them: without them the technique does nothing."""
+    """Whether a profile must name them: without weights the technique does nothing."""
 
 
 @dataclass(frozen=True)
 class JobTask:
-    """Arguments of the function that carries out a preparation."""
+    """Arguments of a function that runs a preparation."""
 
     request: Any
-    """The technique's own, frozen and picklable."""
+    """Request of the technique, frozen and picklable."""
     observer: Observer
     model: SpeechModel | None
-    """The loaded model, where the job runs on it."""
+    """The loaded model, if the job runs on it."""
     machine: str = ""
-    """The machine in a line."""
+    """One-line description of the machine."""
     created: str = ""
-    """UTC, ISO 8601."""
+    """Time in UTC, ISO 8601."""
 
     @property
     def loaded(self) -> SpeechModel:
-        """:attr:`model`, of a job that runs on the loaded one."""
+        """:attr:`model` of a job on the loaded model."""
         assert self.model is not None
         return self.model
 
@@ -195,8 +194,8 @@ class JobTask:
 class Job:
     """One kind of preparation: calibrating, measuring, training.
 
-    The command ``Prepare(job, technique, request)`` asks for it; the executor finds the technique's job by the type of
-    ``request``, runs ``run`` and posts ``Prepared(job, technique, result, info)`` with what that returns.
+    Requested by the command ``Prepare(job, technique, request)``; the executor finds the technique's job by the type of
+    ``request``, runs ``run`` and posts ``Prepared(job, technique, result, info)`` with its result.
     """
 
     name: str
@@ -204,80 +203,79 @@ class Job:
     title: str
     """Title, such as ``Calibrate``."""
     request: str
-    """The type of its requests, ``"package.module:Class"``, torch-free. A request that runs on the loaded model has the
+    """Type of its requests, ``"package.module:Class"``, torch-free. Requests that run on the loaded model have the
     field ``setting``."""
     run: str
-    """``"package.module:function"``, called with a :class:`JobTask`; returns the result, frozen and picklable."""
+    """``"package.module:function"``, called with a :class:`JobTask`; returns a frozen and picklable result."""
     on_loaded_model: bool = True
     """Whether it runs on the loaded model (of ``request.setting``), or brings its own."""
     finds_weights: bool = False
-    """Whether there may be new weights afterwards, so that the loaded model has to look for them; ``Prepared.info`` is
-    what it then says of itself."""
+    """Whether it may produce weights, so that the loaded model must search again; ``Prepared.info`` then describes the
+    model."""
     form: str = ""
-    """Of a training: ``"package.module:name"`` of its form, a :class:`paretone.training.forms.TrainingForm`, with which
-    the panel Training offers it. Its requests are then :class:`paretone.training.requests.TrainingRequest`, its reports
-    ``TrainingProgress`` and its result ``Trained``, of the same module."""
+    """For trainings: ``"package.module:name"`` of a :class:`paretone.training.forms.TrainingForm`, for the panel
+    Training. Requests are then :class:`paretone.training.requests.TrainingRequest`, reports ``TrainingProgress`` and
+    the result ``Trained``, of the same module."""
 
 
 @dataclass(frozen=True)
 class Technique:
-    """One acceleration, as the application shows it and the engine applies it."""
+    """Declaration of one acceleration, for the application and the engine."""
 
     name: str
-    """Short, lower case, with underscores; settings and profiles name it so."""
+    """Short name in settings and profiles: lower case, with underscores."""
     title: str
     summary: str
     paper: Paper
     families: tuple[str, ...]
     knobs: tuple[Knob, ...]
     resolve: Callable[[Context, Values, Any], Any]
-    """``resolve(context, knobs, plan) -> plan``: the plan with this technique, given all knobs and the plan of those
-    that come before it. Raises :class:`SettingError` with a sentence if it cannot be, and
-    :class:`paretone.setting.plan.NotPrepared` where only its preparation is missing."""
+    """``resolve(context, knobs, plan) -> plan``: add this technique to the plan of the earlier ones, given all knobs.
+    Raises :class:`SettingError` with a sentence if that is impossible, and :class:`paretone.setting.plan.NotPrepared`
+    if only its preparation is missing."""
     slot: str = ""
-    """Slot, usually one of :data:`SLOTS`: two techniques of one slot exclude each other. ``slot:part`` resolves with
-    ``slot`` and excludes only its like; ``""`` excludes none."""
+    """Slot, usually one of :data:`SLOTS`: techniques of one slot exclude each other. ``slot:part`` resolves with
+    ``slot`` and excludes only the same part; ``""`` excludes none."""
     options: tuple[str, ...] = ()
-    """The sampler options that a model must have for it."""
+    """Sampler options that a model must have."""
     needs_mel_flow: bool = False
-    """Whether language models must have a flow that makes mel frames of their tokens for it (``mel_steps``)."""
+    """Whether a language model must have a flow from tokens to mel frames (``mel_steps``)."""
     describe: Callable[[Values], str] = lambda knobs: ""
     """Meaning of the knobs' values, in a few words."""
     benefit: str = ""
-    """What it does for the user, in some six words without a full stop, for lists that are narrow; by default the
-    summary."""
+    """Benefit to the user, in about six words without a full stop, for narrow lists; default: the summary."""
     idle: Callable[[Values, Any], str] | None = None
-    """Why it saved nothing in a take that computed everything, and what to do, as the end of a sentence without a full
-    stop: called with all knobs and the plan. Only for techniques that decide while they run; for those of the slot
-    ``skipping`` there is a default."""
+    """Called with all knobs and the plan after a take that skipped nothing: the reason and what to do, as the end of a
+    sentence without a full stop. Only for techniques that decide at run time; those of the slot ``skipping`` have a
+    default."""
     improves: str = "real_time_factor"
-    """Name of the metric that it is for, one that is better if lower (see :mod:`paretone.measure.metrics`): lists show
-    the last measured ratio of it."""
+    """Name of the metric to improve, one that is better if lower (see :mod:`paretone.measure.metrics`): lists show its
+    last measured ratio."""
     experimental: bool = False
-    """Whether nobody has published it for such models; lists show experiments apart, and the title says so."""
+    """Whether it is unpublished for such models; lists show experiments separately, and the title says so."""
     little: Callable[[ModelInfo], str] = lambda info: ""
-    """Why it gains little for a loaded model on its device, as a sentence, or ``""``; lists show it late then."""
+    """Reason why it gains little for a loaded model on its device, as a sentence, or ``""``; lists then show it
+    late."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
     mark: Mark | None = None
-    """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so that
-    it is the same where the plug-in is not installed (:mod:`paretone.techniques.registry`)."""
+    """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so it is
+    the same on installations without the plug-in (:mod:`paretone.techniques.registry`)."""
     lacking: Callable[[str], str | None] = lambda family: None
-    """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
+    """Reason why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""
     """Required features of the device; see :func:`paretone.device.lacking`."""
     artefact: ArtefactType | None = None
-    """Artefact that is prepared for it and kept in profiles."""
+    """Type of its prepared artefact, stored in profiles."""
     artefact_file: ArtefactFile | None = None
-    """File of the artefact for the command line."""
+    """Command-line file of the artefact."""
     weights: Weights | None = None
-    """Which trained weights it runs."""
+    """Its trained weights."""
     jobs: tuple[Job, ...] = ()
-    """Its preparations."""
     commands: tuple[str, ...] = ()
-    """Commands for the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
+    """Commands of the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
     ``declare(parser)``, ``run(options, session)``, or ``"package.module:NAME"`` of a
-    :class:`paretone.commands.command.Command`. A name of two words, such as ``train draft``, is a command of
+    :class:`paretone.commands.command.Command`. A name of two words, such as ``train draft``, is a subcommand of
     ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`paretone.bench`."""
@@ -285,13 +283,12 @@ class Technique:
     """Views, as in :mod:`paretone.views`: modules with a ``VIEW``, or ``"package.module:NAME"`` of a
     :class:`paretone.views.view.View`."""
     study: str = ""
-    """Module of what studies ask of it: see :mod:`paretone.studies.hooks`."""
+    """Module with hooks for studies: see :mod:`paretone.studies.hooks`."""
     exports: str = ""
-    """Module of what exports ask of it: see :mod:`paretone.export.targets`."""
+    """Module with hooks for exports: see :mod:`paretone.export.targets`."""
 
     def not_offered(self, info: ModelInfo) -> str:
-        """Why the model that ``info`` describes is not offered it, or its device cannot carry it out, as a sentence, or
-        ``""``."""
+        """Reason why the model of ``info`` is not offered it, or its device cannot run it, as a sentence, or ``""``."""
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
 
     @property
@@ -304,7 +301,7 @@ SKIPPING = "skipping"
 
 
 def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
-    """What a take says if ``technique`` saves nothing under ``plan``; empty if that cannot be."""
+    """Remarks of a take in which ``technique`` saves nothing under ``plan``; empty if that cannot happen."""
     part = technique.slot.partition(":")[0]
     if technique.idle is None and part != SKIPPING:
         return ()
@@ -315,13 +312,14 @@ def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
 
 
 def no_fewer(plan: Plan) -> tuple[str, ...]:
-    """Remark on a plan that takes no fewer steps than without techniques."""
+    """Remark on a plan with no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
     return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:
-    """Raise :class:`SettingError` if another technique computes evaluations in part; ``why`` they must be whole."""
+    """Raise :class:`SettingError` if another technique computes evaluations partly; ``why`` is the reason for whole
+    ones."""
     title = context.title_in("skipping")
     if title or plan.computes_in_part:
         raise Conflict(
@@ -331,7 +329,7 @@ def require_whole(context: Context, plan: Plan, why: str) -> None:
 
 
 def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info: ModelInfo) -> AnyWeights:
-    """Those of the weights ``there`` with this fingerprint; ``kind`` says what they are. Raises
+    """The weights with this fingerprint, from ``there``; ``kind`` is their name in messages. Raises
     :class:`paretone.setting.plan.NotPrepared` if the loaded model has none."""
     for one in there:
         if one.fingerprint == fingerprint:
@@ -344,8 +342,8 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
 
 
 def to_type(command: str, info: ModelInfo) -> str:
-    """``paretone COMMAND`` for the loaded model: the name of a command, then its options, and where the model lies
-    between them if that is not the usual place; ``""`` for a model that the catalogue has not."""
+    """``paretone COMMAND`` for the loaded model, with the model's folder before other options if it is not the usual
+    one; ``""`` for a model outside the catalogue."""
     chosen = next((one for one in MODELS if one.id == info.id), None)
     if chosen is None:
         return ""
@@ -366,7 +364,7 @@ def other_checkpoint(info: ModelInfo, folder: str) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A number from 2 on as it is said after "every": second, third, 4th, 21st."""
+    """Ordinal after "every", from 2 on: second, third, 4th, 21st."""
     words = {2: "second", 3: "third"}
     if number in words:
         return words[number]

@@ -1,17 +1,16 @@
-"""``torch.compile``: evaluations are translated into fewer, larger kernels before they run. See
+"""``torch.compile``: evaluations are compiled into fewer, larger kernels before they run. See
 :mod:`paretone.models.kernels.compiled`.
 
 Measured on f5-mini (491 frames, two branches, one thread of a Xeon with AMX, paired CPU time of evaluations): compiling
-took five minutes and gave 1.06 times the speed (95 % interval 1.02 to 1.09) of the packed products that run otherwise;
-the same products unpacked and not compiled gave 1.09 (1.03 to 1.11). On omni-mini (one guided step, likewise), two
-minutes gave 1.12 (extremes without the two outermost 1.03 and 1.15) in float32, five 1.36 (1.27 to 1.41) in bfloat16.
-On processors it hence seldom helps. Lengths are compiled as such: further ones, blocks too, add no more graphs.
+took five minutes and gave 1.06× the speed (95 % interval 1.02 to 1.09) of the usual packed products; the same products
+unpacked and not compiled gave 1.09× (1.03 to 1.11). On omni-mini (one guided step, likewise), two minutes gave 1.12×
+(extremes without the two outermost 1.03 and 1.15) in float32, five 1.36× (1.27 to 1.41) in bfloat16. On CPUs it hence
+seldom helps. Graphs are dynamic in the length: further lengths, including blocks, add no graphs.
 
-Language models are offered it nowhere. Measured on a decoding pass of LM mini (one token after 100 in fixed memory of
-128, one thread, 25 paired rounds of CPU time), compiled passes had 0.55 times the speed of what runs otherwise (the
-extremes without the two outermost 0.46 to 0.66): products that read float16 weights are nothing that the compiler
-knows, and what lies between them is cut into pieces. With float32 weights, which it knows, they had 0.54 (0.43 to
-0.65). On GPUs CUDA graphs launch the same passes at once.
+Language models are not offered it. Measured on a decoding pass of LM mini (one token after 100 in fixed memory of 128,
+one thread, 25 paired rounds of CPU time), compiled passes had 0.55× the usual speed (extremes without the two outermost
+0.46 to 0.66): the compiler does not know products with float16 weights, so the graph is split at each. With float32
+weights, which it knows, it was 0.54× (0.43 to 0.65). On GPUs CUDA graphs launch the same passes at once.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ NOT_FOR_LANGUAGE = (
     "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a CPU, and on "
     "GPUs CUDA graphs launch passes at once; do without it."
 )
-"""Why no language model is offered it."""
+"""Reason for language models."""
 
 
 def lacking(family: str) -> str | None:
-    """Why it is not offered for models of ``family`` on any device, or ``None``."""
+    """Reason why it is not offered for models of ``family`` on any device, or ``None``."""
     return NOT_FOR_LANGUAGE if family == LANGUAGE else None
 
 
 def little(info: ModelInfo) -> str:
-    """That processors gain little, or ``""``."""
+    """Note on the small gain of CPUs, or ``""``."""
     if info.device_type != "cpu":
         return ""
     return "Processors gain little: 1.06 to 1.36 times as fast in our measurements, after minutes of compiling."

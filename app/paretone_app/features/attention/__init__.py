@@ -1,4 +1,4 @@
-"""Attention: how alike attention is between steps, and the maps themselves."""
+"""Attention: diagonal similarity per layer and step, and the attention maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention: diagonal or striped? The check phase's similarity map, and the attention of a chosen layer and step.
+"""Attention: the check phase's map of diagonal similarity, and the attention of a chosen layer and step.
 
 Keys in the attention maps: arrows move, plus and minus zoom, 0 shows all.
 """
@@ -80,7 +80,7 @@ class ColourBar(QWidget):
 
 
 def similarity_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform, safe for colour-blind readers, with low values near the ground."""
+    """Perceptually uniform and safe for colour-blind readers."""
     return pg.colormap.get("viridis")
 
 
@@ -101,7 +101,7 @@ class SimilarityGrid(CellGrid):
         return (float(measured.min()), float(measured.max())) if measured.size else None
 
     def show_similarities(self, similarities: np.ndarray, cut: float | None) -> None:
-        """Show (layers, steps) values, NaN where not measured; those from ``cut`` on are marked."""
+        """Show (layers, steps) values, NaN where not measured; values ≥ ``cut`` are marked."""
         self._similarities, self._cut = similarities, cut
         self.set_shape(*similarities.shape)
 
@@ -168,11 +168,11 @@ _MOVES = {
     Qt.Key.Key_Up: (0.0, 0.1),
     Qt.Key.Key_Down: (0.0, -0.1),
 }
-"""As shares of the section."""
+"""Pan (right, up) per arrow key, as shares of the visible section."""
 
 
 def attention_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform, with no attention in the colour of the ground."""
+    """Perceptually uniform; zero attention has the background colour."""
     return pg.colormap.get("magma" if colours == DARK else "CET-L17")
 
 
@@ -198,23 +198,21 @@ class AttentionPlot(ZoomChart):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_map(self, weights: np.ndarray, levels: tuple[float, float], logarithmic: bool) -> None:
-        """Show (queries, keys) ``weights`` in colours from one of ``levels`` to the other, which are logarithms if so
-        wanted."""
+        """Show (queries, keys) ``weights``, coloured between ``levels`` (decadic logarithms if ``logarithmic``)."""
         self._weights = weights
         shown = np.log10(np.maximum(weights, 10.0 ** levels[0])) if logarithmic else weights
         self.image.setImage(np.ascontiguousarray(shown, np.float32), autoLevels=False, levels=levels)
         self._place()
 
     def show_axes(self, extent: float, boundary: float | None, unit: str, titled: bool) -> None:
-        """Set extent of the map on both axes, end of the prompt, and unit; ``titled``: whether the upright axis has a
-        title."""
+        """Set the map's extent on both axes, the prompt's end, and the unit; ``titled``: give the y axis a title."""
         self.extent, self.boundary, self._unit = extent, boundary, unit
         self.frame.bottom.set_title(Dimension(f"Key, {unit}", "Key"))
         self.frame.left.set_title(Dimension(f"Query, {unit}", "Query") if titled else Dimension(""))
         self._place()
 
     def _place(self) -> None:
-        """Pooled or not, a map covers all frames of the speech."""
+        """Scale the map, pooled or not, to cover all frames of the speech."""
         rows, columns = self._weights.shape
         self.image.setTransform(QTransform.fromScale(self.extent / columns, self.extent / rows))
         self.draw_section()
@@ -293,11 +291,11 @@ BRANCH_NAMES = {
 }
 _INVITATION = "Select a cell on the left, by mouse or by arrow keys and Space, to see its attention."
 _LOG_DECADES = 4
-"""A logarithmic scale ends this many decades below its upper end."""
+"""Range of the logarithmic scale, in decades."""
 
 
 class AttentionPanel(QWidget):
-    """Left: which layers attend diagonally at which steps. Right: what the attention of one of them looks like."""
+    """Left: diagonal similarity per layer and step. Right: attention maps of the chosen layer and step."""
 
     cell_chosen = Signal(int, int)
     """Capture the attention of (layer, step), counted from 0."""
@@ -379,7 +377,7 @@ class AttentionPanel(QWidget):
         self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
     def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
-        """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
+        """Show the attention of one layer at one step; ``names``: of the branches, if not :data:`BRANCH_NAMES`."""
         before = self.captured
         same_shape = before is not None and (before.frames, before.frame_seconds) == (
             captured.frames,
@@ -401,11 +399,11 @@ class AttentionPanel(QWidget):
         self._change_axes(keep=same_shape)
 
     def show_failure(self, sentence: str) -> None:
-        """The capture failed, or was cancelled; the last map stays."""
+        """Report a failed or cancelled capture; the last map stays."""
         self._say(sentence, "warning")
 
     def clear_capture(self) -> None:
-        """Forget the captured attention, for example because another model was loaded."""
+        """Forget the captured attention, as after loading another model."""
         self.captured = None
         self.grid.show_captured(None)
         self.attention_bar.set_ends(None)

@@ -1,4 +1,4 @@
-"""The attention presenter: how alike attention is between steps, and capturing the maps of a cell."""
+"""The attention presenter: diagonal similarity per layer and step, and capture of a cell's maps."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ class AttentionPresenter(Presenter):
             self.attention.show_capture(event.capture)
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        """Show the similarities of a running calibration; those of one that has ended are passed over."""
+        """Show similarities of a running calibration; ignore those of an ended one."""
         reports = running_reports(events, self._state.jobs)
         similarities = [one for one in reports if isinstance(one, Similarities)]
         if similarities and self.attention is not None:
             self.attention.set_similarities(similarities[-1].values)
 
     def capture(self, layer: int, step: int) -> None:
-        """Look at the attention of one layer at one step. Raises :class:`SettingError` when it cannot be done."""
+        """Capture the attention of one layer at one step. Raises :class:`SettingError` if that is not possible."""
         state, chosen = self._state, self._state.selection
         require(state.availability.why_not_synthesise())
-        # On the grid in force, so that its steps are those of the strategy table.
+        # Use the step grid in force, so that the steps match the strategy table.
         text, voice, setting = chosen.text, chosen.speaker, chosen.setting.without(NAME)
         require(problem(chosen.loaded, setting) or "")
         state.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))

@@ -1,4 +1,4 @@
-"""Decoding: how the speech tokens of A and B came about."""
+"""Decoding: the outcome of every speech token of A and B."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from paretone_app.widgets.side_panel import CHOSEN, SIDES, TakePanel
 
 _IDEAL, _LEAST = (14.0, 8.0), (10.0, 5.5)
-"""In heights of the font: these plots are low."""
+"""Ideal and minimum size, in font heights; these plots are low."""
 _BAR, _MARK = 0.66, 0.3
-"""Width of a bar, as a share of its room; radius of a mark, in heights of the font."""
+"""Width of a bar, as a share of its position's; radius of a mark, in font heights."""
 
 _AS_A_WHOLE = (
     "A draft verified as a whole (Verification in Setup, at β = 0) is not judged token by token: a token "
@@ -52,7 +52,7 @@ _AS_A_WHOLE = (
 
 
 class AcceptancePlot(Chart):
-    """Bars: of the drafts at a position that the target looked at, how many it accepted. Points: of all proposed."""
+    """Bars: accepted share of the drafts judged at each position. Points: accepted share of all proposed."""
 
     ideal, least = _IDEAL, _LEAST
 
@@ -119,7 +119,7 @@ class AcceptancePlot(Chart):
 
 
 class RunningPlot(CurveChart):
-    """Committed tokens for each pass of the target, as a running mean along the audio, with the mean of all."""
+    """Running mean of committed tokens per target pass along the audio, with the overall mean."""
 
     ideal, least = _IDEAL, _LEAST
 
@@ -237,7 +237,7 @@ class DecodingPanel(TakePanel):
             titled = VBoxLayout()
             titled.setSpacing(TIGHT)
             title = QLabel(text)
-            # A title that does not fit is cut rather than widens the panel.
+            # Cut a title that does not fit instead of widening the panel.
             title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             titled.addWidget(title)
             titled.addWidget(plot, 1)
@@ -252,7 +252,7 @@ class DecodingPanel(TakePanel):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_position(self, side: str, seconds: float | None) -> None:
-        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
         self.strip.set_position(seconds if side == self._side else None)
 
     def set_colours(self, colours: Colours) -> None:
@@ -263,7 +263,7 @@ class DecodingPanel(TakePanel):
         self._show_legend()
 
     def figure(self, name: str) -> str:
-        """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
+        """A figure as displayed: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
         return self._values[name].text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class DecodingPanel(TakePanel):
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
 
     def _plain(self) -> Drafting | None:
-        """The other take's decoding, where that differs from this one's by the draft alone."""
+        """The other take's decoding, if it differs only in having no draft."""
         take = self._take(self._side)
         for other in (self._take(side) for side in SIDES if side != self._side):
             if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
@@ -359,7 +359,7 @@ class DecodingPanel(TakePanel):
             self.hear_wanted.emit(self._side, trace.seconds_of[index])
 
     def _limit_height(self, height: int) -> None:
-        """Leave to the plots what a short take does not need."""
+        """Limit the strip's height, so that a short take leaves room to the plots."""
         self._upper.setMaximumHeight(height + 2 * self.fontMetrics().height())
 
     def _keep_in_view(self, line: QRectF) -> None:
@@ -368,7 +368,7 @@ class DecodingPanel(TakePanel):
 
 
 def _said(take: Take) -> tuple[object, ...]:
-    """Text, voice, model and techniques other than drafts: two takes with the same can be compared in speed."""
+    """Text, voice, model and techniques except drafting: takes that agree in these can be compared in speed."""
     setting = take.setting
     others = {one for one in setting.techniques if one.technique != speculative.NAME}
     return take.text, take.voice, setting.model, others

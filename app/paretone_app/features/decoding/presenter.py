@@ -1,4 +1,4 @@
-"""The presenter of Decoding: outcomes of the speech tokens of A and B, and playback from any token on."""
+"""The decoding presenter: outcomes of the speech tokens of A and B, and playback from any token."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tokens along time, line below line like text: each with its outcome, and below it the drafts discarded there.
+"""Tokens along time, in lines like text: each with its outcome and, below it, its discarded drafts.
 
-Mouse: a click hears from a token. Keys: left and right go token by token, up and down line by line, Page Up and Page
-Down cycle by cycle, Home and End to the ends; Space or Enter hears from the token, Ctrl+C copies all as text.
+Mouse: a click plays from a token. Keys: left and right move by tokens, up and down by lines, Page Up and Page Down by
+cycles, Home and End to the ends; Space or Enter plays from the token, Ctrl+C copies all as text.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
 _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
 _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
 _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
-"""In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
+"""In font heights: a token's minimum width and its height, a rejected draft's height, and the line gap."""
 _DRAFTS = 2.0
-"""The room for all drafts beneath a token at most: many are drawn the flatter."""
+"""Maximum height of all drafts below a token, in font heights; many drafts are drawn flatter."""
 _MOVES = (
     Qt.Key.Key_Left,
     Qt.Key.Key_Right,
@@ -47,7 +47,7 @@ _MOVES = (
 
 
 def outcome_colours(colours: Colours) -> dict[str, str]:
-    """Fill colours of outcomes; letters on them have the colour of text on accents."""
+    """Fill colours of outcomes; their letters use the colour of text on accents."""
     return {
         ACCEPTED: series_colour(colours, 2),
         RESAMPLED: series_colour(colours, 1),
@@ -58,9 +58,9 @@ def outcome_colours(colours: Colours) -> dict[str, str]:
 
 
 class TokenStrip(LineCanvas):
-    """The tokens of one take. As high as its lines need at its width.
+    """The tokens of one take; as high as its lines need.
 
-    The margin has the seconds at which a line begins; a token may reach over its end.
+    The margin shows each line's start in seconds; a token may extend past the end of its line.
     """
 
     cursor_moved = Signal(int)
@@ -82,8 +82,8 @@ class TokenStrip(LineCanvas):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
-        """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds. Cursor and playhead stay if
-        these are what is shown, with more after it."""
+        """Show tokens in time order, each 1 / ``rate`` seconds long. Cursor and playhead stay if tokens are only
+        appended."""
         before, self._tokens, self._rate = self._tokens, tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
         if not before or self._tokens[: len(before)] != before:
@@ -143,7 +143,7 @@ class TokenStrip(LineCanvas):
         return QSize(50 * em, max(4 * em, round(len(self._lines) * self.line_height() + em * 0.4)))
 
     def fit_lines(self) -> None:
-        """As many seconds to a line as leave a token room for its letter."""
+        """Set the seconds per line: the most at which a token's letter fits."""
         least = self._rate * _LEAST_CELL * self.fontMetrics().height()
         self.per_line = max(
             (one for one in _LINES_OF_SECONDS if one * least <= self.room()), default=_LINES_OF_SECONDS[0]
@@ -220,7 +220,7 @@ class TokenStrip(LineCanvas):
         for depth in range(len(one.rejected)):
             top = round(cell.bottom() + 1 + depth * height)
             box = QRectF(drawn.left(), top, drawn.width() - 1, max(1, round(height - 2)))
-            # The refused draft itself is filled; those after it fell with it. If they are flat, all are lines.
+            # The rejected draft is filled; those discarded after it are outlined, or filled if too flat.
             if depth == 0 or box.height() < 3:
                 painter.fillRect(box, QColor(fills[REJECTED]))
             else:

@@ -1,7 +1,7 @@
-"""A canvas that is filled in: codebooks over frames along time, after a step.
+"""The canvas of a masked model after a step: codebooks by frames along time.
 
 Mouse: a click chooses a cell. Keys: arrows go from cell to cell, Home and End to the first and last frame, Page Up and
-Page Down a step back and on, Space or Enter hears the take from here, Ctrl+C copies all as text.
+Page Down a step back and on, Space or Enter plays the take from here, Ctrl+C copies all as text.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _MOVES = {
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _STEPS = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
 _TIME, _GAP = 1.25, 0.7
-"""In heights of the font: room for the times of a line, and between lines."""
+"""In font heights: room for a line's time labels, and between lines."""
 _BETWEEN_TIMES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Allowed distances of time labels, in seconds."""
+"""Candidate spacings of time labels, in seconds."""
 _ROW, _LEAST_CELL = 0.86, 0.3
-"""Height of a cell and its least width, likewise."""
+"""Minimum height and width of a cell, in font heights."""
 _HIGHEST = 2.2
 _FAINTEST = 0.28
-"""Strength of the colour of a code that was committed with probability 0."""
+"""Colour strength of a code committed with probability 0."""
 
 
 class DemaskingGrid(LineCanvas):
-    """One passage. The first codebook is the lowest row, as the coarsest of all."""
+    """One passage; the first codebook, the coarsest, is the bottom row."""
 
     cursor_moved = Signal(int, int)
     step_wanted = Signal(int)
@@ -72,7 +72,7 @@ class DemaskingGrid(LineCanvas):
         self.refresh()
 
     def set_position(self, position: float | None) -> None:
-        """Show which frame is heard; ``None``, or one that is not of this passage: none."""
+        """Mark the frame being played; no mark for ``None`` or a frame outside this passage."""
         known = position is not None and self._passage is not None and 0 <= position < self._frames
         super().set_position(position if known else None)
 
@@ -137,7 +137,7 @@ class DemaskingGrid(LineCanvas):
     # --- Geometry ----------------------------------------------------------------------------------------------------
     @property
     def _shown(self) -> DemaskedPassage:
-        """The passage, once there is one. Raises :class:`ValueError` before."""
+        """The passage. Raises :class:`ValueError` if there is none."""
         if self._passage is None:
             raise ValueError("No passage is shown.")
         return self._passage
@@ -151,7 +151,7 @@ class DemaskingGrid(LineCanvas):
         return self._shown.codes.shape[1]
 
     def _row(self) -> float:
-        """Height of a cell: all the room there is, within limits."""
+        """Cell height that fills the widget, within limits."""
         em = self.fontMetrics().height()
         room = (self.height() - 0.4 * em) / max(1, self.lines) - (_TIME + _GAP) * em
         return max(_ROW * em, min(room / self._codebooks, _HIGHEST * em))
@@ -166,7 +166,7 @@ class DemaskingGrid(LineCanvas):
         return QSize(50 * em, round((self.lines * (_ROW * self._codebooks + _TIME + _GAP) + 0.4) * em))
 
     def fit_lines(self) -> None:
-        """As many frames to a line as are wide enough to be seen, all lines nearly alike."""
+        """Set the frames per line: as many as stay visible, in lines of nearly equal length."""
         if self._passage is not None:
             fitting = max(1, int(self.room() / (_LEAST_CELL * self.fontMetrics().height())))
             lines = -(-self._frames // fitting)
@@ -211,7 +211,7 @@ class DemaskingGrid(LineCanvas):
             self.paint_cursor(painter, self.cell(*self._cursor))
 
     def _picture(self) -> np.ndarray:
-        """A colour for every cell, (codebooks, frames, 3), the first codebook last."""
+        """Colours of the cells (codebooks, frames, 3), the first codebook last."""
         passage, colours = self._shown, self.colours
         ground, fill, lit, masked = (
             np.array((one.red(), one.green(), one.blue()), np.float32)
@@ -255,7 +255,7 @@ class DemaskingGrid(LineCanvas):
         return max(0.5, self._cells_of(0).width() / self.per_line)
 
     def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:
-        """Lines between cells where these are wide enough, and between blocks."""
+        """Draw lines between codebooks, between frames if wide enough, and between blocks."""
         painter.setPen(QPen(QColor(self.colours.base), 1))
         height = target.height() / self._codebooks
         for codebook in range(1, self._codebooks):

@@ -1,4 +1,4 @@
-"""Demasking: in which order did the canvas of a masked model fill in, and what was heard of it at each step?"""
+"""Demasking: the order in which a masked model's canvas filled in, and its sound after any step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTHING = (
 
 
 class StepBars(QWidget):
-    """Codes committed per step, as bars, and in total, as a line. A click goes to a step."""
+    """Codes committed per step (bars) and in total (line). A click goes to a step."""
 
     screen_role = CHART
 
@@ -95,7 +95,7 @@ class StepBars(QWidget):
 
 
 class DemaskingPanel(TakePanel):
-    """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
+    """Top: choice of take, passage and step, and playback. Bottom: the canvas."""
 
     hear_wanted = Signal(str, float)
 
@@ -171,7 +171,7 @@ class DemaskingPanel(TakePanel):
         self._partial.refresh()
 
     def set_position(self, side: str, seconds: float | None) -> None:
-        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
         trace = self._trace(self._side)
         if trace is None or side != self._side or seconds is None:
             self.grid.set_position(None)
@@ -260,7 +260,7 @@ class DemaskingPanel(TakePanel):
             (self._fill, "committed before (stronger: more probable)"),
         )
         kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
-        # What is masked is hardly darker than the panel.
+        # Masked cells are hardly darker than the panel: show an outline.
         self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
         self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
 

@@ -1,4 +1,4 @@
-"""The demasking presenter: how the canvases of A and B filled in, and hearing them as they were after any step."""
+"""The demasking presenter: the canvases of A and B, and their sound after any step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DemaskingPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._job = 0
         self._asked: tuple[str, Take, float] | None = None
-        """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
+        """Side and take of the part being decoded, and the part's start in the take, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self._partial = services.actions.add(
@@ -80,7 +80,7 @@ class DemaskingPresenter(Presenter):
     def follow(self, event: Event) -> None:
         if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
             side, take, start = self._asked
-            # Another take may be compared there by now.
+            # The side may have another take by now.
             part_of = (side, start) if self._take(side) is take else None
             title = take_title(take, f"Canvas of take {side} after step {event.step + 1}")
             self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))

@@ -1,4 +1,4 @@
-"""Glossary: what the words, symbols and figures of the window mean."""
+"""Glossary: meanings of the window's words, symbols and figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All terms, collected from techniques, trainings, views, models, metrics and features, and found by words. No Qt.
+"""All terms, collected from techniques, trainings, views, models, metrics and features, and their search. No Qt.
 
-A technique's entries come from its declaration, so that those of plug-ins are here without a word of ours.
+A technique's entries come from its declaration, so plug-ins are included automatically.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from paretone.views import views
 from paretone_app.shell.entries import Term
 
 _LAYERS = 8
-"""Of the model that views are asked about their knobs for; which they have is the same for all."""
+"""Number of layers for which views list their knobs; any number gives the same knobs."""
 _BETTER = {LOWER: " Lower is better.", HIGHER: " Higher is better."}
 
 
 def all_terms(of_features: Iterable[Term]) -> tuple[Term, ...]:
-    """Every term in the order of the alphabet; of several with one key, the first."""
+    """All terms in alphabetical order; of several with the same key, only the first."""
     found: dict[str, Term] = {}
     for term in (*of_features, *_of_metrics(), *_of_techniques(), *_of_trainings(), *_of_views(), *_of_models()):
         found.setdefault(term.key.casefold(), term)
@@ -29,7 +29,7 @@ def all_terms(of_features: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def search(terms: Sequence[Term], words: str) -> tuple[Term, ...]:
-    """The terms that have all ``words``, those with a title or symbol that begins like them first."""
+    """Terms with all ``words``; first those whose title begins with them, or whose symbol they are."""
     wanted = words.casefold().split()
     found = [one for one in terms if all(word in _searched(one) for word in wanted)]
     start = words.casefold().strip()
@@ -37,7 +37,7 @@ def search(terms: Sequence[Term], words: str) -> tuple[Term, ...]:
 
 
 def lookup(terms: Sequence[Term], name: str) -> Term | None:
-    """The term that ``name`` is about: by its key or title, else the longest title that stands in it as words."""
+    """The term with this key, title or symbol, else the one with the longest title contained in ``name`` as words."""
     asked = name.casefold().strip()
     if not asked:
         return None

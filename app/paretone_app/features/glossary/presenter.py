@@ -1,4 +1,4 @@
-"""The glossary: terms of the window, opened at what has the focus."""
+"""The glossary, opened at the term of the focused control."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDo
 
 
 class GlossaryDialog(QDialog):
-    """Up and Down go through the list while one types."""
+    """Up and Down move through the list while the user types."""
 
     def __init__(self, terms: Sequence[Term], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +42,7 @@ class GlossaryDialog(QDialog):
         self.search.textChanged.connect(self._show_found)
         self.search.installEventFilter(self)
         self.list = build.named(QListWidget(), "Terms")
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles end in dots.
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles are elided.
         self.list.currentItemChanged.connect(self._show_term)
         self.page = build.named(QTextBrowser(), "Meaning")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -103,7 +103,7 @@ def _of(term: Term) -> str:
 
 
 class GlossaryPresenter(Presenter):
-    """Owns the dialog, which is there while it is open."""
+    """Owns no panel: the glossary is a dialog."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -113,7 +113,7 @@ class GlossaryPresenter(Presenter):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms; collected when they are first wanted."""
+        """All terms, collected at first use."""
         if not self._terms:
             self._terms = all_terms(term for name in self._named for term in imported(name))
         return self._terms
@@ -128,7 +128,7 @@ class GlossaryPresenter(Presenter):
         dialog.open()
 
     def term_of(self, widget: QWidget | None) -> Term | None:
-        """The term that ``widget`` is about, or what it is in."""
+        """The term of ``widget``, or of the nearest enclosing widget with a term."""
         while widget is not None and not widget.isWindow():
             for name in names_of(widget):
                 if (found := lookup(self.terms, name)) is not None:
@@ -138,7 +138,7 @@ class GlossaryPresenter(Presenter):
 
 
 def names_of(widget: QWidget) -> Iterator[str]:
-    """What ``widget`` may be about, the most certain first."""
+    """Candidate term names for ``widget``, the most certain first."""
     yield str(widget.property(TERM) or "")
     if isinstance(widget, QTableView) and widget.model() is not None and widget.currentIndex().isValid():
         column = widget.currentIndex().column()

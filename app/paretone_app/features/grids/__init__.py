@@ -1,4 +1,4 @@
-"""Grid: where the evaluations of a flow model are placed, and a search for better places."""
+"""Grid: times of a flow model's evaluations, and a search for better times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grid: the placed times in use next to well-known grids, and the search for them while it runs."""
+"""Grid: the placed times in use next to well-known grids, and the progress of a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 
 _LINE, _MARK = 2.4, 3.0
-"""Height of a line in heights of the font, and pixels of a mark."""
+"""Height of a line, in font heights; width of a mark, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Row:
     title: str
     times: tuple[float, ...]
     figure: str = ""
-    """How good it is, in words."""
+    """Value of the objective, as text."""
     chosen: bool = False
     """Whether it is the one in use."""
 
 
 class Ruler(QWidget):
-    """A line for each grid, noise at the left, speech at the right, and a mark at each time."""
+    """One line per grid, from noise (left) to speech (right), with a mark at each time."""
 
     screen_role = CHART
 
@@ -127,8 +127,8 @@ class GridPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
-        """Show the grid in use; ``None`` if there is none for what is selected. ``searched``: the search that found it,
-        if that is known, by ``objective``."""
+        """Show the grid in use; ``None`` if the selection has none. ``searched``: the search by ``objective`` that
+        found it, if known."""
         self._grid, self._searched, self._objective = grid, searched, objective
         self._show()
 
@@ -192,7 +192,7 @@ class GridPanel(QWidget):
 
 
 def known_rows(steps: int) -> list[Row]:
-    """The grids that anybody has with ``steps`` steps."""
+    """Well-known grids with ``steps`` steps."""
     spacings = [("EPSS", "epss", -1.0)] if effective_spacing(steps, "epss") == "epss" else []
     spacings += [("sway −1", "uniform", -1.0), ("even", "uniform", 0.0)]
     return [

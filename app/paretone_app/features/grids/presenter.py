@@ -1,4 +1,4 @@
-"""The presenter of Grid: searches placed times, follows the search, opens and saves grids."""
+"""The grid presenter: searches times, follows the search, opens and saves grids."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class GridState(ArtefactStore):
         return f"{TECHNIQUE.title} has no placed times for {self.evaluations} evaluations yet: search them in Grid."
 
     def compatibility(self) -> Compatibility | None:
-        """What a grid must have been placed for, but for its number of evaluations."""
+        """Compatibility that a grid must have, apart from its number of evaluations."""
         if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
         try:
@@ -81,7 +81,7 @@ class GridState(ArtefactStore):
         return artefact.compatibility == placed_for(wanted, artefact.steps)
 
     def chosen(self, wanted: Compatibility | None) -> PlacedGrid | None:
-        """The newest for what is selected, one for the selected solver if there is."""
+        """The newest grid for the selection, preferably one placed for the selected solver."""
         if wanted is None:
             return None
         fitting = [one for one in reversed(self.kept) if one.steps == self.evaluations and self.serves(one, wanted)]
@@ -91,7 +91,7 @@ class GridState(ArtefactStore):
     def knobs_of(self, artefact: PlacedGrid) -> Mapping[str, object]:
         return {"evaluations": artefact.steps}
 
-    # --- What can be done ---------------------------------------------------------------------------------------------
+    # --- Actions ------------------------------------------------------------------------------------------------------
     @property
     def evaluations(self) -> int:
         return int(self._selection.knobs(NAME)["evaluations"])
@@ -112,7 +112,7 @@ class GridState(ArtefactStore):
         self._state.jobs.start(Kind.GRID, lambda job: Prepare(job, NAME, request))
 
     def open(self, path: Path) -> None:
-        """Use the grid in a file. Raises :class:`ProfileError` if there is none, or it is for something else."""
+        """Use the grid in a file. Raises :class:`ProfileError` if it holds none, or one for another selection."""
         grid = read(str(path))
         wanted = self.compatibility()
         mismatch = None if wanted is None else grid.compatibility.mismatch(placed_for(wanted, grid.steps))

@@ -1,4 +1,4 @@
-"""Groups: speech tokens that sound alike, the largest groups first, and what they sound like."""
+"""Groups: speech tokens that sound alike, the largest groups first, with playback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GroupsActions:
 
 
 class GroupsPanel(QWidget):
-    """The groups in a table; the tokens of the chosen one are heard one after another."""
+    """Table of the groups; plays the chosen group's tokens one after another."""
 
     def __init__(self, can: GroupsActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class GroupsPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_groups(self, groups: Groups | None) -> None:
-        """Show these groups; ``None`` if there are none for what is selected."""
+        """Show these groups; ``None`` if the selection has none."""
         if groups == self._groups:
             return
         self._groups = groups

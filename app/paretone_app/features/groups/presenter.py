@@ -1,4 +1,4 @@
-"""The presenter of Groups: finds groups of tokens, plays one, and writes both to files."""
+"""The groups presenter: finds groups of tokens, plays one, and writes both to files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GroupsState(ArtefactStore):
         return not artefact.mismatch(wanted)
 
     def chosen(self, wanted: Compatibility | None) -> Groups | None:
-        """The newest that were found for the selected weights and knobs."""
+        """The newest groups found for the selected weights and knobs."""
         knobs = self._selection.knobs(NAME)
         fitting = (one for one in reversed(self.kept) if wanted is not None and self.serves(one, wanted))
         return next((one for one in fitting if all(getattr(one, name) == knobs[name] for name in DECIDED)), None)
@@ -69,7 +69,7 @@ class GroupsState(ArtefactStore):
     def knobs_of(self, artefact: Groups) -> Mapping[str, object]:
         return {name: getattr(artefact, name) for name in DECIDED}
 
-    # --- What can be done ---------------------------------------------------------------------------------------------
+    # --- Actions ------------------------------------------------------------------------------------------------------
     def why_not_find(self) -> str:
         """Why no groups can be found now, as a sentence, or ``""``."""
         if not any(one.name == NAME for one in self._selection.techniques):
@@ -103,7 +103,7 @@ class GroupsPresenter(Presenter):
         self.state = GroupsState(services.state, services.folder / "token-groups", self)
         self._player = services.features.find(PlayerPresenter)
         self._asked: Path | None = None
-        """Where the sound that is being decoded goes, rather than into the player."""
+        """File for the sound being decoded; ``None``: play it."""
         self.groups: GroupsPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"groups": self._build_groups}
         add, state = services.actions.add, self.state
@@ -166,7 +166,7 @@ class GroupsPresenter(Presenter):
         )
 
     def save(self, members: tuple[int, ...], path: Path) -> None:
-        """Decode ``members`` into the WAV file ``path``. Raises when it cannot be done."""
+        """Decode ``members`` into the WAV file ``path``. Raises :class:`SettingError` if that is not possible."""
         self.state.hear(members)
         self._asked = path
 

@@ -1,4 +1,4 @@
-"""Guidance: what becomes of it if it is in the weights, and training such weights."""
+"""Guidance: explains why its strength has no effect if guidance is in the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guidance presenter: Setup shows what becomes of guidance if it is in the weights."""
+"""The guidance presenter: tells Setup why the strength has no effect if guidance is in the weights."""
 
 from __future__ import annotations
 

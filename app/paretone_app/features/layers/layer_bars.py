@@ -1,6 +1,6 @@
-"""Importance of each layer as bars with intervals, and the kept layers: a lane for every measure.
+"""Importance of each layer as bars with intervals, one lane per measure, and the kept layers.
 
-Layers go by the numbers that they have in the checkpoint, from 0. Mouse: a click on a layer keeps or removes it. Keys:
+Layers are numbered as in the checkpoint, from 0. Mouse: a click on a layer keeps or removes it. Keys:
 left and right, Home and End choose a layer, Space or Enter keeps or removes it, up and down keep one layer more or
 less, Ctrl+C copies all as text.
 """
@@ -33,15 +33,14 @@ _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
 _LEFT, _RIGHT, _SWITCHES, _TITLE = 4.2, 0.5, 2.9, 1.35
-"""In heights of the font: room for the numbers of the axis and on the right, for the row of switches below, and for a
-lane's title."""
+"""In font heights: margins for axis labels and on the right, heights of the row of switches and of a lane's title."""
 
 
 class LayerBars(Chart):
     toggled = Signal(int)
-    """The user wants to keep the layer of this number, or to remove it where it stays."""
+    """Keep the layer with this number, or remove it if it is kept."""
     more_wanted = Signal(int)
-    """The user wants one layer more (1) or less (−1)."""
+    """Keep one layer more (1) or fewer (−1)."""
 
     own_keys = (*_MOVES, *_DEPTH_KEYS, *ACTIVATING)
 
@@ -74,7 +73,7 @@ class LayerBars(Chart):
     def show_layers(
         self, layers: int, record: ImportanceRecord | None, retained: Sequence[int], by_hand: bool = False
     ) -> None:
-        """Show ``layers`` layers with what was measured of them, if anything, and which of them stay."""
+        """Show ``layers`` layers, their measured importance if any, and the kept ones."""
         self._layers, self._record, self._retained, self._by_hand = layers, record, frozenset(retained), by_hand
         self._cursor = max(0, min(self._cursor, layers - 1))
         self.show_again()
@@ -92,8 +91,8 @@ class LayerBars(Chart):
 
     @property
     def cut(self) -> tuple[str, float] | None:
-        """The measure that parts the layers that stay from the others, and its value between the two; ``None`` if
-        layers were chosen by hand, or none goes."""
+        """The measure that separates kept from removed layers, and its threshold; ``None`` if layers were chosen by
+        hand, or none is removed."""
         if self._record is None or self._by_hand:
             return None
         return self._record.cut(len(self._retained))
@@ -201,8 +200,8 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _bare_middle(self) -> float:
-        """Layer above which the label of the cut hides least: the middle of the longest run of removed layers, whose
-        bars end below it."""
+        """Layer at which the cut's label hides least: the middle of the longest run of removed layers, whose bars end
+        below the cut."""
         runs: list[list[int]] = [[]]
         for layer in range(self._layers):
             if layer in self._retained:
@@ -268,7 +267,7 @@ class _Lane:
         retained: frozenset[int],
         cut: tuple[float, str] | None,
     ) -> None:
-        """Draw a measure; ``cut`` is a value that parts layers, and what is said of it."""
+        """Draw a measure; ``cut``: threshold between kept and removed layers, and its label."""
         frame, colours, up = self.frame, self.frame.colours, _scale(one, logarithmic)
         self._shown, self._cut = one, cut
         frame.set_title(LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else ""))
@@ -319,7 +318,7 @@ class _Lane:
 
 
 class _Switches(Layer):
-    """A box for each layer that says whether it stays, and its number."""
+    """One box per layer, ticked if kept, with the layer's number."""
 
     clipped = False
 
@@ -351,8 +350,7 @@ class _Switches(Layer):
 
 
 def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
-    """An axis that everything measured fits on; on a logarithmic one, values that have no logarithm are at its lower
-    end."""
+    """Axis for all measured values. A logarithmic one begins below the smallest positive value."""
     values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
     most, positive = max(values, default=0.0), [value for value in values if value > 0]
     if not logarithmic or not positive:
@@ -374,7 +372,7 @@ def _value(one: LayerImportance, value: float) -> str:
 
 
 def _round_up(value: float) -> float:
-    """The least of 1, 2, 2.5, 4, 5, 8 and their tenths, hundreds and so on that is not below ``value``."""
+    """Round up to 1, 2, 2.5, 4, 5 or 8 times a power of ten."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** math.floor(math.log10(value))

@@ -26,7 +26,7 @@ from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import JobProgress
 
 _SPREAD = 12.0
-"""Ratio of the greatest value to the median from which axes are logarithmic."""
+"""Ratio of the greatest value to the median above which axes are logarithmic."""
 _MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
 
 
@@ -47,7 +47,7 @@ class MeasurePlan:
 class LayersActions:
     by_importance: Action
     hear: Mapping[str, Action]
-    """By stage of recovery, a value of SPADE's knob."""
+    """By stage of recovery, the values of SPADE's knob ``recovery``."""
     train: Action
     measure: Action
     cancel: Action
@@ -175,7 +175,7 @@ class LayersPanel(QWidget):
         self._show()
 
     def set_reason(self, reason: str) -> None:
-        """Why no layers can be removed, as a sentence, or ``""``."""
+        """Set why no layers can be removed, as a sentence, or ``""``."""
         if reason != self._reason:
             self._reason = reason
             self._show()
@@ -233,7 +233,7 @@ class LayersPanel(QWidget):
         return 0 < len(self._retained) < self._layers
 
     def _show_page(self) -> None:
-        """The bars, once there is something in them or the user asked for them; else what they would show."""
+        """Show the bars if they have content or the user asked for them; else an invitation."""
         some = bool(self._layers) and not self._reason
         self.pages.invite(self._reason or _INVITATION)
         self.hand_button.setEnabled(some)
@@ -277,6 +277,6 @@ class LayersPanel(QWidget):
 
 
 def _spreads(record: ImportanceRecord) -> bool:
-    """Whether most layers would be invisible next to the greatest one."""
+    """Whether most bars would be invisible next to the greatest on a linear axis."""
     values = sorted(record.deciding.values)
     return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)

@@ -1,4 +1,4 @@
-"""The presenter of Layers: importance of layers, the choice of kept ones, and hearing them."""
+"""The layers presenter: importance of layers, the choice of kept ones, and synthesis with them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LayerChoice(QObject):
 
     measured = Signal()
     problem = Signal(str)
-    """A sentence about a record that cannot be read."""
+    """Why a record cannot be read."""
 
     def __init__(self, state: AppState, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -67,7 +67,7 @@ class LayerChoice(QObject):
 
     @property
     def retained(self) -> tuple[int, ...]:
-        """Kept layers, in order; all if nothing says which to remove."""
+        """Kept layers, in order; all without a manual selection or a measurement."""
         if self.by_hand:
             listed = spade.parsed_layers(str(self._state.selection.knobs(spade.NAME)["layers"]))
             return tuple(layer for layer in listed if layer < self.layers)
@@ -76,7 +76,7 @@ class LayerChoice(QObject):
         return self.record.retained(self.depth)
 
     def toggle(self, layer: int) -> None:
-        """Keep ``layer``, or remove it if it is kept. Raises :class:`SettingError` for the last one that is left."""
+        """Keep ``layer``, or remove it if it is kept. Raises :class:`SettingError` for the last kept layer."""
         kept = set(self.retained) ^ {layer}
         if not kept:
             raise SettingError("Keep at least one layer.")
@@ -175,7 +175,7 @@ class LayersPresenter(Presenter):
         return self.why_not() or self._state.jobs.why_wait
 
     def why_not(self) -> str:
-        """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
+        """Why no layers of the model can be removed, as a sentence, or ``""``."""
         state = self._state
         if reason := state.selection.why_not_ready():
             return reason

@@ -1,4 +1,4 @@
-"""Layer importance by word errors, as a kind of study that the form offers."""
+"""Kind of study: layer importance by word errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listen: A and B, heard and seen."""
+"""Listen: playback and plots of A and B."""
 
 from __future__ import annotations
 

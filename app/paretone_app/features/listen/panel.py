@@ -1,4 +1,4 @@
-"""Listen: can I hear the difference? A and B switched in the middle of a word, seen side by side, equally loud."""
+"""Listen: compare A and B by ear, switching in the middle of a word at equal loudness, and by their plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DRAW_MILLISECONDS = 33
 
 
 class ListenPanel(QWidget):
-    """Plots of the two takes of a deck, and what is to be known about comparing them. It follows ``playing``.
+    """Plots of a deck's two takes, with cautions about comparing them. Follows ``playing``.
 
     Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
     """
@@ -35,7 +35,7 @@ class ListenPanel(QWidget):
 
     seek_wanted = Signal(float)
     loop_wanted = Signal(float, float)
-    """The user drew a part of A and B to be repeated: start and end in seconds."""
+    """Loop a part of A and B: start and end in seconds."""
 
     def __init__(self, deck: Deck, playing: Playing, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +44,7 @@ class ListenPanel(QWidget):
         self._colours = colours
         self._coming: ComingTake | None = None
         self._drawn_gains = (1.0, 1.0)
-        """How loud A and B are drawn: as loud as they are heard."""
+        """Gains at which A and B are drawn, equal to those of playback."""
         self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
         self._soon.timeout.connect(self._draw_coming)
         self.setAccessibleName("Listen")
@@ -61,7 +61,7 @@ class ListenPanel(QWidget):
         self._show_deck()
         self._show_takes()
 
-    # --- What comes in ----------------------------------------------------------------------------------------------
+    # --- Methods in -------------------------------------------------------------------------------------------------
     def set_warning(self, text: str) -> None:
         self._caution.say(text)
 
@@ -70,7 +70,7 @@ class ListenPanel(QWidget):
         self._difference.setVisible(bool(text))
 
     def begin_take(self, side: str, rate: int) -> None:
-        """A take for ``side`` is being made; :meth:`add_to_take` brings its sound at ``rate`` hertz."""
+        """Begin a streaming take of ``side``; :meth:`add_to_take` adds its samples at ``rate`` hertz."""
         self._coming = ComingTake(side, rate)
 
     def add_to_take(self, samples: np.ndarray) -> None:
@@ -79,7 +79,7 @@ class ListenPanel(QWidget):
             self._soon.start()
 
     def end_take(self, finished: bool) -> None:
-        """The take is complete, and is drawn as a whole once it was analysed; or it was given up."""
+        """End the streaming take: a finished one is drawn as a whole after its analysis, another one is removed."""
         if not finished:
             self._coming = None
             self._draw()
@@ -123,7 +123,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _note_seen(self) -> None:
-        """What is in view is what a loop repeats first."""
+        """A loop begins with the visible section."""
         self._deck.seen = self.plots.seen
 
     # --- Showing ----------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _draw_coming(self) -> None:
-        """Draw more of the take that is being made, at most 30 times a second."""
+        """Draw the streaming take, at most 30 times per second."""
         if self._coming is not None and self.isVisible():
             self._draw()
 
@@ -169,7 +169,7 @@ class ListenPanel(QWidget):
     def _show_position(self, seconds: float) -> None:
         now = self._playing.now
         if self.isVisible():
-            # Of a sound that is neither A nor B nor a part of them, there is nothing to see here.
+            # No playhead for a sound that is neither A nor B nor a part of them.
             there = bool(now.letter) or now.origin is not Origin.SOUND
             self.plots.set_position(now.start + seconds if there else None)
         self._facts.show_underruns(self._deck.player.underruns, self._deck.waits[0])
@@ -183,7 +183,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _show_deck(self) -> None:
-        """Show the loop, and what a switch does."""
+        """Show the loop and the mode of switching."""
         deck = self._deck
         if deck.lent:
             return

@@ -1,4 +1,4 @@
-"""Waveforms and mel spectrograms of A, B and A - B under each other, on locked axes with one playhead.
+"""Stacked waveforms and mel spectrograms of A, B and A - B, on locked axes with one playhead.
 
 Mouse: click to go there, drag to loop a region, wheel to zoom in time, Shift-drag to move, double click to see all.
 """
@@ -64,7 +64,7 @@ class ColourScale(QWidget):
 
 
 def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
-    """Some of the map's colours, from its lower end (0) to its upper one (1)."""
+    """Gradient stops of the map, from its lower end (0) to its upper end (1)."""
     shares = np.linspace(0, 1, 24)
     return list(zip(shares.tolist(), colours.map(shares, mode="qcolor"), strict=True))
 
@@ -72,8 +72,8 @@ def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
 def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds.
 
-    No sample is missed: where several fall on one of the ``columns``, the line visits their least and greatest value.
-    With fewer samples than columns these are the samples themselves.
+    Several samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost. Up to two
+    samples per column are returned unchanged.
     """
     first = max(0, int(np.floor(start * rate)))
     last = min(len(samples), int(np.ceil(end * rate)) + 1)
@@ -94,8 +94,8 @@ def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: i
 
 
 class _Plot(pg.GraphicsView):
-    """A view with an axis on its left, and perhaps one under it. What a :class:`pyqtgraph.PlotWidget` has in addition,
-    menus, buttons and further axes, takes longer to make than the rest of the panel."""
+    """A view with a left axis and an optional bottom one. The menus, buttons and further axes of a
+    :class:`pyqtgraph.PlotWidget` would take longer to create than the rest of the panel."""
 
     screen_role = CHART
 
@@ -139,7 +139,7 @@ class TimePlot(_Plot):
             self.view.addItem(item, ignoreBounds=True)
 
     def set_colours(self, colours: Colours, faint: bool) -> None:
-        """Follow the theme. ``faint`` regions leave the colours of a picture under them readable."""
+        """Follow the theme. ``faint`` regions keep the colours of a picture below readable."""
         self.setBackground(colours.base)
         self.left.setPen(colours.border)
         self.left.setTextPen(colours.muted)
@@ -211,7 +211,7 @@ class TimeView(pg.ViewBox):
 
 
 class ComingTake:
-    """Grows with every piece. Spectrograms of pieces are joined as they come; the finished take is drawn anew."""
+    """A streaming take. Joins the spectrograms of its pieces; the finished take is drawn anew."""
 
     def __init__(self, side: str, rate: int) -> None:
         """``side`` is ``"A"`` or ``"B"``; ``rate`` is in hertz."""
@@ -233,13 +233,13 @@ class ComingTake:
 
 
 RANGE_DECIBELS = 70.0
-"""Spectrograms show this much below the loudest band of A and B."""
+"""Range of spectrograms below the loudest band of A and B."""
 _WAVE, _MEL = 2, 5
-"""How waveforms and spectrograms share the height."""
+"""Ratio of the heights of waveforms and spectrograms."""
 READABLE = 60
-"""Pixels of a spectrogram, at least."""
+"""Minimum height of a spectrogram, in pixels."""
 DIFFERENCE_DECIBELS = 20.0
-"""The colour scale of A - B ends here, on either side."""
+"""Ends of the colour scale of A - B (±)."""
 _EMPTY = ("Take A will appear here.", "Take B will appear here.")
 _FREQUENCIES = (500, 1000, 2000, 4000, 8000)
 _FRAME_SECONDS = HOP / RATE
@@ -260,9 +260,9 @@ class Picture:
 
 
 def difference(one: Picture, other: Picture, floor: float) -> Picture:
-    """One minus the other: of the samples, and of the log-mel spectrograms, over the time that they share.
+    """Difference of the samples and of the log-mel spectrograms, over the common duration.
 
-    Levels below ``floor`` (in nepers) count as ``floor``: two silences do not differ, however unlike their noise is.
+    Levels below ``floor`` (in nepers) count as ``floor``, so that two silences do not differ by their noise.
     Only meaningful for takes with the same timing and rate.
     """
     length = min(len(one.samples), len(other.samples))
@@ -272,14 +272,14 @@ def difference(one: Picture, other: Picture, floor: float) -> Picture:
 
 
 class ComparisonPlots(QWidget):
-    """Three rows, each a waveform over a spectrogram. Knows nothing of players; see the signals."""
+    """Three rows, each a waveform above a spectrogram. Independent of players; see the signals."""
 
     sought = Signal(float)
     region_drawn = Signal(float, float)
-    """The user drew a region to be repeated, or moved one: start and end in seconds."""
+    """A loop was drawn or moved: start and end in seconds."""
     seen_changed = Signal()
     read_out = Signal(str)
-    """Values under the mouse, as text; empty when it left."""
+    """Values under the mouse, as text; empty after it left."""
 
     difference_shown = Signal(bool)
 
@@ -291,7 +291,7 @@ class ComparisonPlots(QWidget):
         self.heard: int | None = None
         self._loudest = 0.0
         self.duration = 1.0
-        # Plots that are shown within an event that resizes others crash pyqtgraph.
+        # Showing plots in an event that resizes others crashes pyqtgraph.
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._make_room)
         self._has_room = True
@@ -357,7 +357,7 @@ class ComparisonPlots(QWidget):
         if take_a is not None and take_b is not None and not why_no_difference:
             compared = difference(take_a, take_b, floor)
         self.pictures = [take_a, take_b, compared]
-        # One scale for A, B and their difference: what looks smaller is smaller.
+        # One scale for A, B and their difference, so that their sizes compare.
         peak = max((float(np.abs(one.samples).max()) for one in shown if len(one.samples)), default=0.0) or 1.0
         for plot in self._waves:
             plot.view.setYRange(-peak, peak, padding=0.05)
@@ -399,7 +399,7 @@ class ComparisonPlots(QWidget):
             )
 
     def set_position(self, seconds: float | None) -> None:
-        """Move the playhead; ``None``: nothing of this is heard."""
+        """Move the playhead; ``None`` hides it."""
         for plot in self.plots:
             plot.playhead.setVisible(seconds is not None)
             if seconds is not None:
@@ -417,7 +417,7 @@ class ComparisonPlots(QWidget):
         self.plots[0].view.setXRange(0, self.duration, padding=0)
 
     def zoom(self, factor: float, around: float) -> None:
-        """Show ``factor`` times as much time as now, keeping ``around`` (seconds) where it is."""
+        """Scale the visible time span by ``factor``, keeping ``around`` (seconds) in place."""
         start, end = self.seen
         self.plots[0].view.setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
 
@@ -430,9 +430,9 @@ class ComparisonPlots(QWidget):
         """Follow the theme, which pyqtgraph does not do automatically."""
         self._colours = colours
         dark = colours == DARK
-        # Perceptually uniform, with silence in the colour of the ground: from black, or from white over red to blue.
+        # Perceptually uniform; silence has the background colour: from black, or from white over red to blue.
         level = pg.colormap.get("magma" if dark else "CET-L17")
-        # Diverging around the ground's own colour: black in the middle on dark, white on light.
+        # Diverging around the background colour: black in the middle on dark, white on light.
         signed = pg.colormap.get("CET-D4" if dark else "CET-D1A")
         for index, (wave, mel, scale) in enumerate(zip(self._waves, self._mels, self._scales, strict=True)):
             for plot in (wave, mel):
@@ -450,7 +450,7 @@ class ComparisonPlots(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._soon.start()
-        # As many frequencies as have room, the middle one always.
+        # Label as many frequencies as fit, always the middle one.
         line = 1.3 * self.fontMetrics().height()
         for mel in self._mels:
             room = mel.height() / line
@@ -458,8 +458,7 @@ class ComparisonPlots(QWidget):
             mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
 
     def _make_room(self) -> None:
-        """Leave out what is secondary where spectrograms would become too low to read: the waveform of A − B, then all
-        of it."""
+        """Keep spectrograms readable in a low panel: hide the waveform of A − B, then its whole row."""
         room = self.height() - self._ruler.height() - 2 * len(self.ROWS) * TIGHT
         wave, mel = self._waves[0].minimumHeight(), READABLE
         difference = room >= 2 * wave + 3 * mel
@@ -468,7 +467,7 @@ class ComparisonPlots(QWidget):
             one.setVisible(difference)
         self._waves[2].setVisible(difference and outline_of_it)
         for row, (wave_there, mel_there) in enumerate(((True, True), (True, True), (outline_of_it, difference))):
-            # A row that is hidden keeps its share of the height otherwise.
+            # Otherwise a hidden row keeps its share of the height.
             self._grid.setRowStretch(2 * row, _WAVE * wave_there)
             self._grid.setRowStretch(2 * row + 1, _MEL * mel_there)
         if difference is not self._has_room:

@@ -1,4 +1,4 @@
-"""The listen presenter: A and B are seen while they are heard, and takes while they are made."""
+"""The listen presenter: plots A and B during playback, and takes while they stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ListenPresenter(Presenter):
         self._failures: dict[str, str] = {}
         """Why the last take of a side failed, by side."""
         self._compared: tuple[str, str] | None = None
-        """Ids of the takes A and B that were listened to last."""
+        """Ids of the takes A and B compared last."""
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
         self._actions.compare.triggered.connect(lambda: self._workspaces.bring_forward("listen"))
@@ -36,7 +36,7 @@ class ListenPresenter(Presenter):
         self._state.jobs.ended.connect(self._job_ended)
 
     def step_done(self, action: str) -> bool:
-        """The baseline that is selected was compared with the take of the techniques that are."""
+        """Whether A and B were compared, and both were made with the current selection."""
         made = self._state.synthesis
         return self._compared == self._sides and made.baseline_is_current and made.accelerated_is_current
 
@@ -79,7 +79,7 @@ class ListenPresenter(Presenter):
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
 
     def _show_warning(self) -> None:
-        """Say what is to be known about the comparison. Where a take failed, an older one is heard."""
+        """Show cautions about the comparison. After a failed take, the previous one still plays."""
         takes = {"A": self._state.comparison.take_a, "B": self._state.comparison.take_b}
         said = [
             f"The last take {side} failed: {sentence}"
@@ -93,7 +93,7 @@ class ListenPresenter(Presenter):
         self._compared = self._sides
         self.changed.emit()
 
-    # --- While a take is made ---------------------------------------------------------------------------------------
+    # --- Streaming --------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or self.listen is None:
             return

@@ -1,4 +1,4 @@
-"""Meters: how fast syntheses are."""
+"""Meters: speed of syntheses."""
 
 from __future__ import annotations
 

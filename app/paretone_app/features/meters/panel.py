@@ -1,4 +1,4 @@
-"""Meters: how fast is it right now? Live real-time factor, first audio, rate, parts, device and memory."""
+"""Meters: live real-time factor, first audio, rate, parts, device and memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PAUSE_MEANING = (
     "in time. If waits were heard, their number and their time."
 )
 Waits = tuple[int, float]
-"""How often playback waited, and for how many seconds in all."""
+"""Number of playback waits, and their total seconds."""
 _RATES = {
     False: ("Steps/s", "Solver steps per second, over the last steps"),
     True: ("Tokens/s", "Speech tokens per second of the language model"),
@@ -57,7 +57,7 @@ _STEPS = {
     False: ("Step", "Solver step of the current chunk"),
     True: ("Token", "Speech tokens of the current chunk, of the expected number"),
 }
-"""Meters of models with tokens (True) and without (False)."""
+"""Titles and meanings for models with tokens (True) and without (False)."""
 _METERS = (
     ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
     ("gap", "Largest gap", GAP_MEANING),
@@ -100,7 +100,7 @@ class PartsBar(QWidget):
         self.update()
 
     def show_measurements(self, measurements: Measurements | None, scale: float) -> None:
-        """Show where the seconds went; ``scale`` is how many seconds fill the bar."""
+        """Show the seconds by part; ``scale``: seconds of a full bar."""
         self._scale = scale
         if measurements is None:
             self.parts = ()
@@ -166,7 +166,7 @@ class _Figure(QFrame):
 
 
 class MetersPanel(QScrollArea):
-    """Live figures while a synthesis runs, and A compared with B when none does."""
+    """Live figures of a synthesis, and a comparison of A and B."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -192,7 +192,7 @@ class MetersPanel(QScrollArea):
         seconds = Dimension("seconds since the request", "Second")
         self.plot = CurveChart("Live real-time factor", seconds, Dimension("RTF"), colours)
         self.plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
-        # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
+        # Ignore the plot's size hint: the figures below come first, and the plot gets the remaining height.
         self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.plot.setMaximumHeight(self.fontMetrics().height() * 26)
         layout.addWidget(self.plot, 1)
@@ -227,7 +227,7 @@ class MetersPanel(QScrollArea):
         self._layout.insertWidget(self._below, ActionButton(action), 0, Qt.AlignmentFlag.AlignLeft)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the content the height of its wrapped lines, which its least height leaves out."""
+        """Set the content's minimum height from its wrapped lines, which Qt's minimum size omits."""
         if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
             layout = self._content.layout()
             if layout is not None:
@@ -271,7 +271,7 @@ class MetersPanel(QScrollArea):
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
         self.figures["rate"].show_value(fixed(rate, 1))
         self.figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
-        # How many tokens a text needs is known at its end only.
+        # The number of tokens is known only at the end.
         about = "" if event.tokens is None else "about "
         self.figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
         self.figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
@@ -286,7 +286,7 @@ class MetersPanel(QScrollArea):
             self._draw()
 
     def _name_rates(self, tokens: bool) -> None:
-        """Models that decode token by token have tokens where others have solver steps."""
+        """Count tokens for models that decode token by token, and solver steps for others."""
         self.figures["rate"].set_name(*_RATES[tokens])
         self.figures["step"].set_name(*_STEPS[tokens])
 
@@ -306,7 +306,7 @@ class MetersPanel(QScrollArea):
         self.plot.show_series([curve], across, up, real_time, summary)
 
     def forget(self, job: int, outcome: str) -> None:
-        """The synthesis ``job`` made no take, with this ``outcome``: its estimates go."""
+        """Discard the estimates of synthesis ``job``, which ended without a take."""
         if job != self._job:
             return
         self._job = 0
@@ -346,8 +346,8 @@ class MetersPanel(QScrollArea):
         self.figures["others"].show_value(_load(measured))
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
-        """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
-        be said; ``basis``: what it compares."""
+        """Show the seconds of A and B by part, and the ``headline``: the speed-up of B, or why there is none;
+        ``basis``: what it compares."""
         takes = {"A": take_a, "B": take_b}
         scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
         for name, take in takes.items():
@@ -384,7 +384,7 @@ def _load(measured: Measurements) -> str:
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:
-    """The waits that were heard; without any, the seconds that playback would have waited by the engine's clock."""
+    """Waits heard during playback; without any, the waiting time predicted by the engine's clock."""
     times, seconds = heard
     if times:
         return f"{fixed(seconds, 2)} s ({counted(times, 'wait', 'waits')})"

@@ -1,4 +1,4 @@
-"""The meters presenter: how fast syntheses are, while they run and compared."""
+"""The meters presenter: speed of running syntheses, and of A against B."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MetersPresenter(Presenter):
         self._actions.bind(self._repeat, made.time_again, lambda: made.why_not_time_again() or jobs.why_wait)
 
     def show_telemetry(self, event: Telemetry) -> None:
-        """Show the live figures of a running job; those of one that has ended are passed over."""
+        """Show live figures of a running job; ignore those of an ended one."""
         if self.meters is not None and self._state.jobs.find(event.job) is not None:
             self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
 

@@ -1,4 +1,4 @@
-"""The one player with its device and keys, shown in its bar, and what screen readers are told of it."""
+"""The window's player: its device, keys and bar, and announcements for screen readers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Playback(QObject):
         self.playing = playing
         self.deck = Deck(player, self)
         self.looked = False
-        """Whether a device was looked for; before that there is nothing to complain about."""
+        """Whether a device was searched for; until then, a missing one is not reported."""
         self.probing = False
         self._problem: str | None = None
         self._stream = Heard()
@@ -65,9 +65,9 @@ class Playback(QObject):
         self.deck.changed.connect(self.follow)
         self.deck.lent_changed.connect(lambda _: self.follow())
 
-    # --- What is heard -----------------------------------------------------------------------------------------------
+    # --- The current sound -------------------------------------------------------------------------------------------
     def begin_stream(self, rate: int, title: str, detail: str, letter: str) -> None:
-        """Play a take while it is made: at ``rate`` hertz, called ``title``, for the side ``letter`` if for any."""
+        """Play a take while it streams, at ``rate`` hertz; ``letter``: its side, or ``""``."""
         self._stream = Heard(Origin.STREAM, title, detail, letter)
         self.deck.begin_stream(rate)
 
@@ -106,7 +106,7 @@ class Playback(QObject):
 
     # --- The device --------------------------------------------------------------------------------------------------
     def connect_device(self) -> None:
-        """Look for the audio device in the background and open it; again after it was lost."""
+        """Find and open the audio device in the background; also after it was lost."""
         if not self.probing:
             self.probing = self.looked = True
             self.probing_changed.emit(True)
@@ -142,12 +142,12 @@ _ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _MOVES | _SPAC
 
 
 class PlayerKeys(QObject):
-    """Shortcuts of ``window``. Text fields, lists and whatever else uses a key keep it while they have the focus."""
+    """Shortcuts of ``window``. A focused widget that uses a key itself, such as a text field, keeps it."""
 
     def __init__(
         self, window: QWidget, deck: Deck, others: Mapping[str, Callable[[], object]], parent: QObject | None = None
     ) -> None:
-        """``others`` are keys, M and N, with what they do."""
+        """``others``: functions of further keys, M and N."""
         super().__init__(parent or window)
         self._deck = deck
         actions = {**_actions(deck), **others}
@@ -165,7 +165,7 @@ class PlayerKeys(QObject):
 
     @Slot(QWidget, QWidget)
     def _leave_keys(self, _before: QWidget | None, focus: QWidget | None) -> None:
-        """Leave to what has the focus the keys that it needs; during a listening test, all of them."""
+        """Disable the shortcuts of keys that the focused widget needs; during a listening test, all."""
         kept = _ALL if self._deck.lent else own_keys(focus)
         for key, shortcut in self._shortcuts.items():
             if isValid(shortcut):
@@ -191,7 +191,7 @@ def _actions(deck: Deck) -> Mapping[str, Callable[[], object]]:
 
 
 def own_keys(widget: QWidget | None) -> frozenset[str]:
-    """The keys of the player that ``widget`` uses itself. Painted widgets keep theirs without being asked."""
+    """Keys of the player that ``widget`` uses itself. Painted widgets claim theirs by their own event handlers."""
     match widget:
         case None | WaveStrip():
             return frozenset()
@@ -200,7 +200,7 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
         case QLineEdit() | QPlainTextEdit() | QTextEdit() | QAbstractSpinBox() | QComboBox() | QMenuBar():
             own = _ALL
         case QAbstractItemView():
-            # Letters search in it.
+            # Letters search in the list.
             own = _ALL - {"[", "]"}
         case QAbstractButton():
             own = _SPACE | (_MOVES if _is_one_of_several(widget) else frozenset())
@@ -214,20 +214,20 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
 
 
 def _is_one_of_several(button: QAbstractButton) -> bool:
-    """Whether the arrow keys go from this button to others, of which one is chosen."""
+    """Whether the arrow keys move between this button and others of its exclusive group."""
     group: QButtonGroup | None = button.group()
     return button.autoExclusive() or (group is not None and group.exclusive())
 
 
 _TOGETHER_MILLISECONDS = 80
-"""A sound that is chosen begins to play a little later; that is one sentence."""
+"""Changes within this time are announced together: a chosen sound begins to play slightly later."""
 
 
 class PlayerAnnouncements(QObject):
-    """Follows the state, on behalf of the player's bar."""
+    """Announces changes of playback on behalf of the player's bar."""
 
     said = Signal(str)
-    """What screen readers are given to say."""
+    """Sentence announced to screen readers."""
 
     def __init__(self, playing: Playing, bar: QWidget) -> None:
         super().__init__(bar)
@@ -247,7 +247,7 @@ class PlayerAnnouncements(QObject):
 
 
 def what_changed(before: Heard, now: Heard) -> str:
-    """What to say, as a sentence; ``""`` if that is nothing."""
+    """Announcement of a change of playback, or ``""``."""
     if Origin.TEST in (before.origin, now.origin) or now.origin is Origin.NOTHING:
         return ""
     other = (before.origin, before.key, before.title) != (now.origin, now.key, now.title)
@@ -302,7 +302,7 @@ class PlayerControl(QObject):
 
     @Slot()
     def _show_deck(self) -> None:
-        """Show the takes, how loud they are made, and the waveform of what is heard."""
+        """Show the takes, their gains, and the waveform of the current sound."""
         deck = self.deck
         gains = dict(zip(SIDES, deck.gains, strict=True))
         parts = [

@@ -1,4 +1,4 @@
-"""The player: what is heard and where it comes from, its waveform, and the controls, in one bar.
+"""The player's bar: title, detail and waveform of the current sound, and the controls.
 
 The bar knows neither the player nor the application's state: methods in, signals out.
 """
@@ -25,7 +25,7 @@ from paretone_app.widgets.screen_readers import GROUP
 from paretone_app.widgets.side_panel import SIDES, SideButtons
 
 _UNITS = 100
-"""Steps of the slider in a second."""
+"""Slider steps per second."""
 _STEPS_OF_ROOM = 1.5
 """A stream's time axis grows by this factor, so that its waveform does not shrink all the time."""
 _LEAST_ROOM = 2.0
@@ -36,7 +36,7 @@ class WaveStrip(QSlider):
 
     sought = Signal(float)
     region_drawn = Signal(float, float)
-    """The user drew a part to be repeated: start and end in seconds."""
+    """A loop was drawn: start and end in seconds."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -59,7 +59,7 @@ class WaveStrip(QSlider):
         self.update()
 
     def set_heard(self, now: Heard) -> None:
-        """Show of what is heard what repeats; nothing of a listening test."""
+        """Show the length and loop of the current sound; nothing during a listening test."""
         if now.origin is Origin.TEST:
             now, self._envelope, self._position = Heard(Origin.TEST), None, 0.0
         elif (now.origin, now.key, now.title) != (self._now.origin, self._now.key, self._now.title):
@@ -70,7 +70,7 @@ class WaveStrip(QSlider):
         self.update()
 
     def set_envelope(self, envelope: Envelope | None, gain: float) -> None:
-        """Draw this waveform, as loud as it is played: times ``gain``."""
+        """Draw this waveform, scaled by the playback ``gain``."""
         self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
         self.update()
 
@@ -85,7 +85,7 @@ class WaveStrip(QSlider):
 
     @property
     def room(self) -> float:
-        """Seconds from the left end to the right one."""
+        """Visible time span, in seconds."""
         seconds = max(self._now.seconds, self._envelope.seconds if self._envelope is not None else 0.0)
         if self._now.origin is not Origin.STREAM:
             return max(seconds, 1e-3)
@@ -131,7 +131,7 @@ class WaveStrip(QSlider):
         if envelope is None or not envelope.peak:
             return
         lowest, highest = envelope.columns(self.width(), self.room)
-        # Quiet sounds are drawn smaller, but can be seen.
+        # Quiet sounds are drawn smaller, but visibly.
         scale = (middle - 2) / max(envelope.peak * self._gain, 0.25) * self._gain
         heard = self._place(self._position)
         lines = [
@@ -198,14 +198,14 @@ class PlayerActions:
 
 
 class PlayerPanel(QWidget):
-    """Is given its actions; it plays nothing."""
+    """Shows the current sound and offers the actions; plays nothing itself."""
 
     screen_role = GROUP
 
     side_chosen = Signal(str)
     matching_changed = Signal(bool)
     disabled = Signal()
-    """The window closes: fall silent at once."""
+    """The bar was disabled, as when the window closes: stop playback at once."""
 
     def __init__(self, colours: Colours, can: PlayerActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -300,7 +300,7 @@ class PlayerPanel(QWidget):
         self._show_title()
 
     def show_heard(self, now: Heard, there: Collection[str]) -> None:
-        """Show what is in the player, and offer the sides that are ``there``. Of a listening test nothing is shown."""
+        """Show the current sound and enable the sides in ``there``; show nothing of a listening test."""
         self._now, self._there = now, tuple(there)
         self._pages.setCurrentIndex(1 if now.origin is Origin.TEST else 0)
         self.strip.set_heard(now)
@@ -330,7 +330,7 @@ class PlayerPanel(QWidget):
         self.strip.set_position(seconds)
 
     def toggle_matching(self) -> None:
-        """Make both sides equally loud, or no longer."""
+        """Switch loudness matching on or off."""
         self._match.toggle()
 
     def reconnect(self) -> None:
@@ -342,13 +342,13 @@ class PlayerPanel(QWidget):
         self._sides.buttons[side].setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
 
     def show_gains(self, text: str, caution: str) -> None:
-        """Show how loud the sides are made, and what is to be known about it."""
+        """Show the gains of the sides, and a ``caution`` about them."""
         self._gains.setText(text)
         self._gains.setToolTip(caution)
         set_look(self._gains, "warning" if caution else "muted")
 
     def show_problem(self, problem: str, shown: bool) -> None:
-        """Why nothing can be heard, or ``""``; ``shown`` in place of the title or not."""
+        """Set why nothing can be heard, or ``""``; ``shown``: display it in place of the title."""
         self._problem.setText(problem)
         self._problem.setToolTip(problem)
         self._line.setCurrentIndex(1 if problem and shown else 0)
@@ -359,14 +359,14 @@ class PlayerPanel(QWidget):
         self.can.reconnect.refresh()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The title is shown as far as there is room."""
+        """Elide the title anew when its width changes."""
         if watched is self._title and event.type() is QEvent.Type.Resize:
             self._show_title()
         return False
 
     @property
     def _title_metrics(self) -> QFontMetrics:
-        """Those of the bold part of the title."""
+        """Font metrics of the bold part of the title."""
         return QFontMetrics(bold_font(self._title.font()))
 
     def changeEvent(self, event: QEvent) -> None:
@@ -387,7 +387,7 @@ class PlayerPanel(QWidget):
         now = self._now
         if now.origin is Origin.TEST:
             return
-        # Qt cuts rich text off within a letter.
+        # Elide by hand: Qt cuts rich text off within a letter.
         bold, plain, right = self._title_metrics, self._title.fontMetrics(), Qt.TextElideMode.ElideRight
         head = bold.elidedText(now.title or _NOTHING, right, self._title.width())
         room = self._title.width() - bold.horizontalAdvance(f"{head}    ")

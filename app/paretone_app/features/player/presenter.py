@@ -1,5 +1,5 @@
-"""The player's presenter: A and B, streams and sounds of other features are heard through it, and it is lent to
-listening tests."""
+"""The player's presenter: plays A and B, streams and sounds of other features, and lends the player to listening
+tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHOOSE = {
     "B": "Choose take B first: press Accelerated, or Set B in Takes.",
     (_NEITHER := "A and B"): "Make take A first: press Baseline.",
 }
-"""Why two takes cannot be compared, by those that are missing."""
+"""Why two takes cannot be compared, by the missing sides."""
 
 
 class PlayerPresenter(Presenter):
@@ -38,7 +38,7 @@ class PlayerPresenter(Presenter):
         state = services.state
         self._streaming = 0
         self._left = 0
-        """The job whose take is not heard while it is made: another sound was wanted."""
+        """Job whose stream is not played, because another sound was chosen."""
         self._sounding = False
         self.control = PlayerControl(services.window, state.playing, services.theme.colours, self)
         self.playback, self.deck = self.control.playback, self.control.deck
@@ -67,7 +67,7 @@ class PlayerPresenter(Presenter):
 
     @property
     def _missing(self) -> str:
-        """The sides without a take, as a key of the reasons."""
+        """The sides without a take, as a key of ``_CHOOSE``."""
         compared = self._state.comparison
         sides = ("A", compared.take_a), ("B", compared.take_b)
         return " and ".join(side for side, take in sides if take is None)
@@ -108,7 +108,7 @@ class PlayerPresenter(Presenter):
 
     # --- Playing -----------------------------------------------------------------------------------------------------
     def _compare(self) -> None:
-        """Play what is compared; while it plays, switch to the other take."""
+        """Play A or B; during playback, switch to the other."""
         deck = self.deck
         if deck.sound is not None or self.player.playing:
             deck.switch()
@@ -118,7 +118,7 @@ class PlayerPresenter(Presenter):
 
     @Slot(str, float)
     def hear(self, side: str, seconds: float) -> None:
-        """Play side ``"A"`` or ``"B"`` from ``seconds`` on; of a take that is being made, what there is of it."""
+        """Play side ``"A"`` or ``"B"`` from ``seconds`` on; of a streaming take, the part received."""
         now = self.playing.now
         if now.origin is Origin.STREAM and now.letter == side:
             self.deck.seek(seconds)
@@ -130,14 +130,14 @@ class PlayerPresenter(Presenter):
         self.hear_row((sound,))
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
-        """The same of sounds that can be switched; see :meth:`paretone_app.audio.deck.Deck.hear_row`."""
+        """Play one of several sounds that can be switched; see :meth:`paretone_app.audio.deck.Deck.hear_row`."""
         self._left = self._streaming
         self._end_stream()
         self.deck.hear_row(sounds, at, aligned, repeat)
         self.refresh()
 
     def sounds(self, key: str) -> bool:
-        """Whether the sound that ``key`` names plays, rather than A, B or another one."""
+        """Whether the sound with this ``key`` is playing."""
         return self.deck.sound is not None and self.deck.sound.key == key and self.player.busy
 
     def why_not_hear(self) -> str:
@@ -146,7 +146,7 @@ class PlayerPresenter(Presenter):
 
     # --- Listening tests ---------------------------------------------------------------------------------------------
     def lend(self) -> Player:
-        """The player, which is a listening test's until :meth:`take_back`."""
+        """Lend the player to a listening test, until :meth:`take_back`."""
         player = self.deck.lend()
         self.refresh()
         return player
@@ -155,7 +155,7 @@ class PlayerPresenter(Presenter):
         self.deck.take_back()
         self.refresh()
 
-    # --- While a take is made ----------------------------------------------------------------------------------------
+    # --- Streaming ---------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or event.job == self._left:
             return

@@ -1,4 +1,4 @@
-"""Roofline: what each component takes against what the machine could do."""
+"""Roofline: each component's time against the limits of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roofline: the measured time of every component against the least that this machine needs for it.
+"""Roofline: the measured time of every component against its least time on this machine.
 
 A is the model without techniques, B with those in use.
 """
@@ -60,7 +60,7 @@ def head_of(phase: Phase) -> str:
 
 
 def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
-    """A row's texts, as :data:`COLUMNS`."""
+    """Texts of a row, in the order of :data:`COLUMNS`."""
     known = report.ceilings
     counted = bool(one.work.operations or one.work.bytes)
     precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
@@ -186,7 +186,7 @@ def _aligned(column: int) -> Qt.AlignmentFlag:
 
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
-"""Share of the sheet's width for each column of the table."""
+"""Widths of the table's columns, as shares of the sheet's width."""
 
 Reports = dict[str, RooflineReport | None]
 
@@ -194,9 +194,8 @@ Reports = dict[str, RooflineReport | None]
 def write(
     reports: Reports, at: RooflinePoint | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
 ) -> None:
-    """Write what was measured, and which component is chosen, as the ending of ``path`` says: ``.svg``, ``.png`` or
-    ``.csv``; ``description`` is an SVG's. Raises :class:`PlainError` for another ending, or when the file cannot be
-    written."""
+    """Write the reports as ``.svg``, ``.png`` or ``.csv``, by the ending of ``path``; ``at``: the component to mark,
+    ``description``: of the SVG. Raises :class:`PlainError` for another ending, or if the file cannot be written."""
     files.write(
         path,
         {
@@ -208,7 +207,7 @@ def write(
 
 
 def table(reports: Reports) -> str:
-    """All figures, A's and then B's, each after lines that say what they are."""
+    """All figures as CSV, A's and then B's, each after a line with its side."""
     return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
 
 
@@ -238,7 +237,7 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Col
 
 
 _ROOM_FOR_BOTH = 34
-"""In heights of the font: in a lower panel, plots and table share one place."""
+"""Panel height, in font heights, below which plots and table share one place."""
 _INVITATION = (
     "Press Measure A: the model speaks the sentence once, then each component runs alone. Their times are compared "
     "with the least time that this machine needs for their operations and memory traffic. Measure B does the same "
@@ -260,11 +259,11 @@ class RooflineActions:
     trace: Action
     cancel: Action
     save: tuple[Action, ...]
-    """One for each kind of file."""
+    """One per file type."""
 
 
 class RooflinePanel(SidePanel):
-    """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
+    """Top: measuring. Middle: the roofline plot next to the waterfall. Bottom: the table of one side."""
 
     def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
         super().__init__("the table of", colours, parent, first="A")
@@ -323,7 +322,7 @@ class RooflinePanel(SidePanel):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, model: str) -> None:
-        """Which model is loaded; what was measured of another is put away."""
+        """Set the loaded model; discard reports of another."""
         shown = next((one for one in self._reports.values() if one is not None), None)
         if model and shown is not None and shown.model != model:
             self._reports = dict.fromkeys(SIDES)
@@ -380,7 +379,7 @@ class RooflinePanel(SidePanel):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Plots and table beneath each other where both are of use, else one of them."""
+        """Show plots above table if the panel is high enough, else one of them."""
         low = self.height() < _ROOM_FOR_BOTH * self.fontMetrics().height()
         self.table_button.setVisible(low)
         self._plots.setVisible(not (low and self.table_button.isChecked()))

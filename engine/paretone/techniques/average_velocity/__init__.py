@@ -1,7 +1,7 @@
 """Average velocity: weights with which one evaluation carries the state over an interval of time, guidance included.
 
-One to four evaluations in one branch take the place of many guided steps. The weights are the technique's artefact: the
-same architecture with one more embedding, of the interval's length.
+One to four evaluations of one branch replace many guided steps. The weights are the technique's artefact: the same
+architecture with another embedding, of the interval's length.
 """
 
 from __future__ import annotations
@@ -57,37 +57,37 @@ if TYPE_CHECKING:
 
 
 DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
-"""Copying how far the model goes (IntMeanFlow), and MeanFlow's own loss."""
+"""Match the model's displacement (IntMeanFlow), or MeanFlow's own loss."""
 MOST_EVALUATIONS = 4
 HIGHEST_TEMPERATURE = 1.5
 TEACHER_STEPS, FEWEST_STEPS = 8, 2
-"""Steps of the frozen model that one evaluation from noise to speech replaces in training: as a rule, and at least."""
+"""Steps of the frozen model that one evaluation from noise to speech replaces in training: default and minimum."""
 SINGLE_SHARE = 0.45
-"""Share of the steps that learn a synthesis of one evaluation, as a rule."""
+"""Default share of training steps for a synthesis with one evaluation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AverageVelocityRequest(FineTuningRequest):
-    """Fine-tune ``model`` so that few evaluations speak as many guided steps do. Where a ``learning_rate`` is given and
-    no ``matrix_rate``, AdamW moves everything. The result is :class:`paretone.training.requests.Trained`."""
+    """Request to fine-tune ``model`` so that few evaluations replace many guided steps. With a ``learning_rate`` but no
+    ``matrix_rate``, AdamW trains all weights. The result is :class:`paretone.training.requests.Trained`."""
 
     guidance: Values = NO_VALUES
-    """Options of the guidance to include; those that are not given are the model's usual ones."""
+    """Options of the guidance to include; default: the model's usual ones."""
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
-    """Steps of the model's own that one evaluation from noise to speech replaces in training; fewer for parts."""
+    """Steps of the frozen model that one evaluation from noise to speech replaces in training; fewer for parts."""
     uses: int = 1
-    """Training steps that learn from each displacement of the frozen model's: more are cheaper than new ones."""
+    """Training steps per displacement of the frozen model; reuse is cheaper than a new one."""
     single_share: float = SINGLE_SHARE
-    """Share of the steps that learn a synthesis of one evaluation."""
+    """Share of training steps for a synthesis with one evaluation."""
     temperature: float = 1.0
-    """Scale of the initial noise that the weights are to be used with; they are trained with all of it."""
+    """Scale of the initial noise at inference; training uses the full noise."""
     initial: str = ""
-    """File of such weights, made from the same checkpoint, to start from; else from the model's own."""
+    """File of average-velocity weights from the same checkpoint to start from; default: the model's own."""
 
 
 def why_not_trained(chosen: CatalogueEntry) -> str:
-    """Why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
+    """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
     if chosen.kind == F5 or chosen.loader == "megatts3" or chosen.mel_steps:
         return ""
     return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2."
@@ -95,7 +95,7 @@ def why_not_trained(chosen: CatalogueEntry) -> str:
 
 NAME = "average_velocity"
 UNEQUAL_GUIDANCE = 0.1
-"""Strengths that differ by no more are taken for equal."""
+"""Largest difference of strengths that counts as equal."""
 OF_WEIGHTS = "the weights' own"
 
 
@@ -154,7 +154,8 @@ def describe(knobs: Values) -> str:
 
 
 def _require_alone(context: Context, evaluations: int) -> None:
-    """Raise :class:`SettingError` if something else decides about what these weights were trained on."""
+    """Raise :class:`SettingError` if another technique, or the checkpoint, already decides the grid, solver or
+    guidance."""
     info, title = context.info, TECHNIQUE.title
     if info.trained_guidance is not None:
         raise SettingError(
@@ -177,10 +178,10 @@ def _require_alone(context: Context, evaluations: int) -> None:
 
 
 def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalWeights:
-    """The weights of the loaded model that ``entry`` uses: those that it names by fingerprint, else the first that
-    were trained for this number of evaluations.
+    """Weights of the loaded model for ``entry``: those with its fingerprint, else the first trained for this number of
+    evaluations.
 
-    Raises :class:`NotPrepared` that says what there is and how to come by others.
+    Raises :class:`NotPrepared` with the state and the command to train some.
     """
     if entry.artefact:
         return named_weights(info.interval_weights, entry.artefact, "average-velocity weights", info)
@@ -195,7 +196,7 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
 
 
 def fitting(info: ModelInfo, evaluations: int) -> tuple[IntervalWeights, ...]:
-    """The loaded model's weights that were trained for this number of evaluations."""
+    """Weights of the loaded model that were trained for this number of evaluations."""
     return tuple(one for one in info.interval_weights if evaluations <= one.evaluations)
 
 
@@ -284,9 +285,9 @@ TITLED_METHODS = (
     ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
 )
 BY_SHARE = minutes_by_share(40.0, 8_200_000)
-"""Training of the bundled F5 on one processor core with bfloat16."""
+"""Training of the bundled F5 on one CPU core with bfloat16."""
 MEL_FLOW_PARAMETERS = 71_300_000
-"""Of the flow after the language model of CosyVoice 2, which is all that is trained of it."""
+"""Parameters of CosyVoice 2's flow after the language model, the only part that is trained."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
@@ -358,12 +359,12 @@ FORM = TrainingForm(
 
 
 INTERVALS = "weights with an embedding of the interval's length"
-"""What a target takes that runs them."""
+"""Capability of targets that run these weights."""
 NO_TEMPERATURE = "the official sampler starts from noise of scale 1; scale it yourself"
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """Only a class with a place for the interval's length runs them."""
+    """Carried only by targets with an embedding of the interval's length."""
     if INTERVALS in target.takes:
         temperature = knobs_of(entry)["temperature"]
         without = replace(entry, knobs=entry.knobs.replace(temperature=0.0))
@@ -384,7 +385,7 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
 
 
 def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> AverageVelocityWeights | None:
-    """Those that the profile runs with, ``None`` if it does not use the technique."""
+    """Weights that the profile runs; ``None`` if it does not use the technique."""
     from paretone.techniques.average_velocity.exported_weights import AverageVelocityWeights  # Imports torch.
 
     if profile.setting.technique(NAME) is None:

@@ -36,7 +36,7 @@ from paretone.techniques.resolving import resolve
 NAME = "few-evaluations"
 BASELINE, GUIDED = "baseline", "guided steps"
 TARGET, NARROW_TARGET = 32.0, 50.0
-"""The speed-up that is aimed at, in float32 and with --precision."""
+"""Target speed-ups in float32 and with --precision."""
 TIMED = 0.35
 """Share of the budget for timed rounds."""
 DEFINITION = (
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Time every way against the baseline in the same rounds, then let the judges listen."""
+    """Time every method against the baseline in the same rounds, then run the judges."""
     budget = Budget(arguments.minutes, arguments.rounds)
     texts, speakers = qualities.heard(arguments)
     model = bundled.loaded_flow(arguments)
@@ -86,7 +86,7 @@ def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting
 
 
 def _weights(model: FlowSpeech, typed: str) -> IntervalWeights:
-    """Those that are named, or the first. Raises :class:`PlainError` if there are none."""
+    """The weights named ``typed``, or the first. Raises :class:`PlainError` if there are none."""
     there = model.info.interval_weights
     for one in there:
         if not typed or one.fingerprint.startswith(typed.lower()) or typed in one.path:
@@ -101,7 +101,7 @@ def _weights(model: FlowSpeech, typed: str) -> IntervalWeights:
 def _ways(
     model: FlowSpeech, baseline: Setting, weights: IntervalWeights, precision: str
 ) -> Iterator[tuple[str, Setting]]:
-    """All ways but the baseline that the model can speak, by title."""
+    """All methods but the baseline that the model can run, by title."""
     numbers = range(1, weights.evaluations + 1)
     offered = [(_title(number), few(baseline, number, weights)) for number in numbers]
     if precision:
@@ -122,7 +122,8 @@ def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
         yield f"Euler, {steps} step{'s' * (steps != 1)}", plain
     for steps in (5, 7):
         yield f"step pruning, {steps} steps", baseline.with_technique(used("steps", steps=steps))
-    # One branch, as many evaluations. Its weights have to include the baseline's guidance, which 0.5 does for 1.
+    # One branch and the same number of evaluations. The weights must include the baseline's guidance, which 0.5 does
+    # for 1.
     for steps, plain in euler.items():
         yield (
             f"CFG-free, {steps} evaluation{'s' * (steps != 1)}",
@@ -170,8 +171,8 @@ def _row(
 def _headline(
     takes: Mapping[str, Spoken], times: PairedTimes, weights: IntervalWeights, precision: str = ""
 ) -> tuple[Interval, str]:
-    """Speed-up of the fewest evaluations that pass, as :func:`paretone.bench.qualities.headline` has it, and how it is
-    judged."""
+    """Speed-up of the fewest evaluations that pass, as in :func:`paretone.bench.qualities.headline`, and the
+    verdict."""
     titles = [_title(number) for number in range(1, weights.evaluations + 1)]
     if precision:
         titles = [f"{one}, {precision}" for one in titles]

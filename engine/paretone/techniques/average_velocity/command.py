@@ -1,4 +1,4 @@
-"""``paretone train average-velocity``: fine-tune a model so that few evaluations speak as many guided steps do."""
+"""``paretone train average-velocity``: fine-tune a model so that few evaluations replace many guided steps."""
 
 from __future__ import annotations
 

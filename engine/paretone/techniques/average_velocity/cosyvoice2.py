@@ -1,5 +1,4 @@
-"""The flow of CosyVoice 2, from speech tokens to mel frames, as a subject of the training, and the speech it
-learns from."""
+"""CosyVoice 2's flow, from speech tokens to mel frames, as a subject of the training, and its training speech."""
 
 from __future__ import annotations
 
@@ -39,9 +38,9 @@ from paretone.training.processes import Processes
 from paretone.training.requests import Follower
 
 JOINED = 0.9
-"""Share of the items that are two clips of one voice, where there are such."""
+"""Share of items with two clips of one voice, if the clips allow it."""
 LONGEST_BEGINNING = 0.3
-"""The largest share of a single clip that serves as its prompt, as in the official training."""
+"""Largest share of a single clip that serves as its prompt, as in the official training."""
 LAYER_MATRICES = LayerMatrices("_blocks.", apart_from="mlp")
 """Weights of an estimator that Muon trains."""
 
@@ -56,7 +55,7 @@ class CosyClip:
     speaker: np.ndarray = field(repr=False)
     """(width,) the speaker's embedding."""
     prompt: int = 0
-    """Tokens at its beginning that are a prompt."""
+    """Number of first tokens that are a prompt."""
 
     @property
     def frames(self) -> int:
@@ -71,13 +70,13 @@ class CosyProblem:
     target: Tensor
     times: Tensor
     span: Tensor
-    """All frames: those of the prompt come from noise as well."""
+    """All frames: the prompt's come from noise as well."""
     conditions: Tensor
     """(B, 3 · bands, frames)."""
 
 
 class CosySubject(Subject[Estimator, CosyProblem]):
-    """The estimator of a flow; what encodes the tokens stays as it is."""
+    """The estimator of a flow; the encoder of the tokens stays frozen."""
 
     layers = LAYER_MATRICES
 
@@ -85,7 +84,7 @@ class CosySubject(Subject[Estimator, CosyProblem]):
         self, flow: TokenToMel, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
     ) -> None:
         self._flow, self._clips, self._held_out = flow, clips, held_out
-        # Clips of no known voice cannot be joined, and those that the model said itself have their prompts already.
+        # Clips without a known voice cannot be joined; the model's own readings already have prompts.
         self._joins = all(one.voice and not one.prompt for one in clips)
         queue = BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed)
         super().__init__(flow.estimator, queue, seed)
@@ -107,7 +106,7 @@ class CosySubject(Subject[Estimator, CosyProblem]):
     def _problem(
         self, items: Sequence[Sequence[CosyClip]], times: Tensor, generator: torch.Generator, device: torch.device
     ) -> CosyProblem:
-        """A problem of items that are one clip, or two of one voice joined."""
+        """Problem of items of one clip, or two joined clips of one voice."""
         flow = self._flow.to(device)
         lengths = [sum(clip.frames for clip in item) for item in items]
         speech = torch.zeros(len(items), max(lengths), flow.config.bands)
@@ -188,7 +187,7 @@ def _recorded(
     processes: Processes,
     follower: Follower,
 ) -> list[tuple[ManifestRow, CosyClip]]:
-    """Recordings as the release's own models hear them; their texts are not needed."""
+    """Recordings as encoded by the release's own models; their texts are not needed."""
     manifest = Path(request.manifest)
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
@@ -210,7 +209,7 @@ def _recorded(
 
 
 def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: Follower) -> Speaker:
-    """The whole model as it speaks by default."""
+    """The whole model with default options."""
     options = chosen.options_with()
 
     def ready() -> Say:
@@ -229,7 +228,7 @@ def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: 
 
 
 def _arrays(prompt: AcousticPrompt, tokens: np.ndarray, mel: np.ndarray | None, before: int) -> Arrays:
-    """A recording, and what is spoken after it, of which ``before`` tokens are a prompt."""
+    """A recording and the speech after it, with ``before`` prompt tokens."""
     heard = prompt.mel[0].cpu().numpy()
     return {
         "tokens": np.concatenate([prompt.tokens[0].cpu().numpy(), tokens]),

@@ -1,4 +1,4 @@
-"""Average-velocity weights as they were trained: a file in the official layout with one more embedding."""
+"""Average-velocity weights as trained: a file in the official layout with one more embedding."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from paretone.wording import listed
 class AverageVelocityWeights:
     path: Path
     source: Path
-    """Folder of the model that they were trained from."""
+    """Folder of the original model."""
 
     @classmethod
     def of(
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> AverageVelocityWeights:
-        """Those that ``profile`` runs with on ``checkpoint``. ``check`` may raise to cancel. Raises
-        :class:`ProfileError` when they are not there."""
+        """Weights that ``profile`` runs on ``checkpoint``. ``check`` may raise to cancel. Raises :class:`ProfileError`
+        if they are missing."""
         places = interval_folders(profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:
@@ -42,7 +42,7 @@ class AverageVelocityWeights:
 
     @cached_property
     def tensors(self) -> Mapping[str, Tensor]:
-        """By the names of the official class and of the embedding."""
+        """Tensors by the names of the official class and of the embedding."""
         return plain_names(read_float_weights(self.path))
 
     @property
@@ -50,6 +50,5 @@ class AverageVelocityWeights:
         return f"model_average_velocity_{self.path.name}"
 
     def contents(self) -> dict[str, Content]:
-        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
-        read."""
+        """Files by name: the weights and their companions. Raises :class:`CheckpointError` if these cannot be read."""
         return {self.name: plain_content(self.path), **companions(self.source)}

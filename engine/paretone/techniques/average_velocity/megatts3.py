@@ -1,4 +1,4 @@
-"""A MegaTTS 3, bundled or released, as a subject of the training, and the speech that it learns from."""
+"""A MegaTTS 3, bundled or released, as a subject of the training, and its training speech."""
 
 from __future__ import annotations
 
@@ -56,15 +56,13 @@ OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
 
 
 class MegaSubject(Subject[MegaDiT, LatentProblem]):
-    """A MegaTTS 3 with clips as it sees them."""
-
     layers = LAYER_MATRICES
 
     def __init__(
         self, model: MegaDiT, clips: Sequence[LatentClip], held_out: Sequence[LatentClip], frames: int, seed: int
     ) -> None:
         self._clips, self._held_out = clips, held_out
-        # Clips of no known voice cannot be joined, and those that the model said itself have their prompts already.
+        # Clips without a known voice cannot be joined; the model's own readings already have prompts.
         self._joins = all(one.voice and not one.prompt for one in clips)
         super().__init__(model, BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed), seed)
         self.speech = f"{len(clips)} clips"
@@ -103,8 +101,8 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
 
 
 def _fields(model: MegaDiT, branches: Sequence[LatentProblem]) -> Field:
-    """Velocity under the conditions of each of ``branches``, one speech that is known in several ways: all items of a
-    branch, then of the next, in one pass."""
+    """Velocities under the conditions of each of ``branches``, which are one speech with different conditions;
+    branch-major, in one pass."""
 
     def rows(part: Callable[[LatentProblem], Tensor]) -> Tensor:
         return torch.cat([part(one) for one in branches])
@@ -130,19 +128,19 @@ def _fields(model: MegaDiT, branches: Sequence[LatentProblem]) -> Field:
 
 
 def _attention(state: Tensor) -> AbstractContextManager[None]:
-    """On processors as in the training of the bundled model: items are short, and the fused backward pass costs
-    more there. Graphics cards choose."""
+    """Attention kernel: on CPUs the math one, as in the training of the bundled model, since items are short and the
+    fused backward pass is slower there. GPUs choose."""
     return sdpa_kernel(SDPBackend.MATH) if state.device.type == "cpu" else nullcontext()
 
 
 NO_PHONES = Timed((), (), ())
 Clips = tuple[list[LatentClip], list[LatentClip]]
-"""To train on, and to validate on."""
+"""Training and validation clips."""
 
 
 @dataclass(frozen=True)
 class MegaSpeechSource:
-    """Where the speech for a request comes from."""
+    """Sources of training speech for a request."""
 
     request: AverageVelocityRequest
     chosen: CatalogueEntry
@@ -153,7 +151,7 @@ class MegaSpeechSource:
     follower: Follower
 
     def natural(self, corpus: CorpusOptions) -> Clips:
-        """Of the kind that the bundled model learnt from."""
+        """Natural speech as in the training of the bundled model."""
         work = Path(self.request.work)
         folder = Path(self.request.corpus) if self.request.corpus else work.parent / NATURAL_CORPUS
         with self.processes.first_process_first():
@@ -163,14 +161,14 @@ class MegaSpeechSource:
         return training, held_out
 
     def own(self) -> Clips:
-        """What the model says itself, each sentence after the recording of its voice."""
+        """The model's own readings, each sentence after the recording of its voice."""
         speaker = flow_speaker(self.request, self.chosen, self.guidance, _drawn, self.follower.check)
         parts = own_readings(self.request, self.chosen, self.base, speaker, self.processes, self.follower)
         training, held_out = (list(map(_clip, part)) for part in parts)
         return training, held_out
 
     def recorded(self, folder: OfficialFolder) -> Clips:
-        """Recordings as the release hears them, by its aligner and the latents next to them, or its encoder."""
+        """Recordings as the release encodes them: with its aligner, and the latents next to them or its encoder."""
         manifest, follower = Path(self.request.manifest), self.follower
         follower.status(f"Reading {manifest.name}")
         rows = read_manifest(manifest, follower.check)
@@ -228,7 +226,7 @@ def _drawn(prompt: MegaPrompt, passage: MegaPassage, state: np.ndarray) -> Array
 
 
 def _heard(prompt: MegaPrompt) -> Arrays:
-    """A whole recording: there is nothing before it."""
+    """Arrays of a whole recording, without a prompt."""
     passage = MegaPassage.of("", NO_PHONES, prompt.spoken)
     return _arrays(passage, prompt.latents[0, : passage.frames].numpy().astype(np.float16), 0)
 

@@ -1,14 +1,14 @@
-"""Fine-tuning a flow model so that one evaluation carries the state over an interval of time.
+"""Fine-tuning of a flow model so that one evaluation carries the state over an interval of time.
 
-*Displacement* (IntMeanFlow, arXiv 2510.07979): the target is how far the frozen model goes over the interval in a few
-Euler steps of its own, guidance included, so that the trained model runs one branch. The intervals are those between
-the evaluations of a synthesis with one to four, on the model's own grid. They start on the straight path from noise to
-speech, or, which is ours, where the averaged model itself has come from the noise: what it will see in a synthesis.
+*Displacement* (IntMeanFlow, arXiv 2510.07979): the target is the displacement of the frozen model over the interval in
+a few Euler steps, guidance included, so that the trained model runs one branch. The intervals are those between the
+evaluations of a synthesis with one to four, on the model's own grid. They start on the straight path from noise to
+speech or, which is ours, at a state of the averaged model itself, as in a synthesis.
 
 *MeanFlow* (arXiv 2505.13447) learns from speech alone, with a Jacobian-vector product and in full precision. Guidance
-comes in as in the paper, by the velocity that it is taken along, but from the frozen model.
+enters as in the paper, through the velocity of that product, but from the frozen model.
 
-The trained model is the frozen one with one more embedding that is zero at first.
+The trained model is the frozen one with one more embedding, initially zero.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import listed, percent
 
 OTHER_SHARES = (0.3, 0.125, 0.125)
-"""Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
+"""Relative shares of the training steps for a synthesis with two, three and four evaluations."""
 REFERENCE_STEPS = 16
-"""Steps of the frozen model by whose end validation measures."""
+"""Steps of the frozen model for the reference of validation."""
 OWN_SHARE = 0.5
-"""Share of the states that are the averaged model's own; at time 0 there is only noise."""
+"""Share of states from the averaged model itself; at time 0 all are noise."""
 MEAN_FLOW_SHARE = 0.25
-"""Share of intervals that have a length, as the paper found best."""
+"""Share of intervals with a length above 0, the paper's best."""
 MEAN_FLOW_CONSTANT = 1e-3
 """Keeps the weights of small errors finite in MeanFlow's adaptive loss."""
 
@@ -91,22 +91,22 @@ class AverageVelocityOptions(Rated):
     """All options of the model's guidance."""
     method: str = DISPLACEMENT
     sway: float = -1.0
-    """Of the model's grid."""
+    """Sway of the model's grid."""
     teacher_steps: int = TEACHER_STEPS
-    """Steps of the frozen model over the whole time; over parts of it, as many fewer, but two at least."""
+    """Steps of the frozen model from noise to speech; proportionally fewer for parts, but at least two."""
     single_share: float = SINGLE_SHARE
-    """Share of the steps that learn a synthesis of one evaluation."""
+    """Share of training steps for a synthesis with one evaluation."""
     temperature: float = 1.0
-    """Scale of the initial noise that the weights are to be used with; they are trained with all of it."""
+    """Scale of the initial noise at inference; training uses the full noise."""
     uses: int = 1
-    """Steps that learn from each target of the frozen model's."""
+    """Training steps per target of the frozen model."""
     learning_rate: float = 4e-4
     matrix_rate: float | None = 0.006
-    """Learning rate of Muon for the matrices of the layers; ``None`` for AdamW on everything."""
+    """Muon's learning rate for the matrices of the layers; ``None``: AdamW for all weights."""
     warm_up: int = 30
-    """Steps in which the learning rate rises."""
+    """Steps over which the learning rate rises."""
     hold: float = 0.0
-    """Share of the budget after which it falls."""
+    """Share of the budget before the learning rate falls."""
     average_decay: float = 0.999
     validation_items: int = 4
     half_precision: bool = False
@@ -133,13 +133,13 @@ class AverageVelocityOptions(Rated):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Share of the steps that learn a synthesis of one, two, three and four evaluations."""
+        """Shares of the training steps for a synthesis with one, two, three and four evaluations."""
         return (self.single_share, *((1 - self.single_share) * one / sum(OTHER_SHARES) for one in OTHER_SHARES))
 
 
 @dataclass(frozen=True)
 class _Displacement:
-    """Where intervals start, and how far the frozen model goes from there."""
+    """States at the start of intervals, and the frozen model's displacements from there."""
 
     problem: Problem
     state: Tensor
@@ -147,7 +147,7 @@ class _Displacement:
     intervals: Tensor
     """(B, 2)."""
     target: Tensor
-    """(B, frames, bands) per unit of time."""
+    """(B, frames, bands), per unit of time."""
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
@@ -159,8 +159,8 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         options: AverageVelocityOptions,
         initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``subject`` holds the model to start from, ``base`` is the fingerprint of its checkpoint; ``initial`` are
-        averaged weights of an earlier run by the backbone's own names."""
+        """``subject`` holds the initial model, ``base`` is the fingerprint of its checkpoint; ``initial`` are averaged
+        weights of an earlier run by the backbone's own names."""
         self.name = f"average-velocity {options.method} {_worded(options.guidance)}"
         self.subject, self.processes, self._base = subject, processes, base
         torch.manual_seed(options.seed)
@@ -200,7 +200,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return loss, {"loss": loss.detach()}
 
     def _displacement(self) -> _Displacement:
-        """Intervals of the next problem, of one number of evaluations."""
+        """Intervals of the next problem, for one number of evaluations."""
         problem = self.subject.next(self.device)
         generator, items = self.subject.generator, len(problem.times)
         evaluations = 1 + int(torch.multinomial(torch.tensor(self.options.shares), 1, generator=generator))
@@ -220,8 +220,8 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
 
     @torch.no_grad()
     def _states(self, problem: Problem, evaluations: int, numbers: Tensor, own: Tensor) -> Tensor:
-        """Where the intervals ``numbers`` (items,) start: on the path to the speech, or, of items that are ``own``
-        (items,), after as many evaluations of the averaged model."""
+        """States at the start of the intervals ``numbers`` (items,): on the path to the speech or, for ``own`` items
+        (items,), after that many evaluations of the averaged model."""
         grid = torch.from_numpy(sampling_grid(evaluations, "uniform", self.options.sway))
         found = state_at(problem, grid[numbers].to(self.device))
         last = int((numbers * own).max())
@@ -252,7 +252,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             plain = self.subject.field(self._teacher, problem)(state, starts)
             guided = self.subject.guided(self._teacher, problem, self.options.guidance)(state, starts)
         velocity = (problem.target + guided - plain) * problem.span[..., None]
-        # Only the math kernel has a derivative forwards; several processes exchange gradients around ``_call`` alone.
+        # Only the math kernel has a forward derivative; several processes exchange gradients only around ``_call``.
         predicted, target = self._call(problem, state, intervals, velocity)
         errors = ((predicted - target).square().mean(-1) * problem.span).sum(1) / problem.span.sum(1)
         return (errors / (errors.detach() + MEAN_FLOW_CONSTANT)).mean()
@@ -267,7 +267,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             return mean_flow(self.subject.field(model, problem), along[0], state, intervals)
 
     def _in_run_precision(self, velocity: Field) -> Field:
-        """``velocity`` in the precision of the run, given and taken in float32."""
+        """``velocity`` computed in the precision of the run, with float32 output."""
 
         def computed(state: Tensor, times: Tensor) -> Tensor:
             with self.processes.accelerator.autocast():
@@ -277,11 +277,12 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """How far the averaged model ends from where the frozen one does after many guided steps, from the same noise.
+        """Compare the final states of the averaged model with those of the frozen one after many guided steps, from the
+        same noise.
 
         ``distance 1`` to ``distance 4``: mean squared distance by the number of evaluations. ``left``: that distance as
-        a share of that of as many evaluations without training, which are Euler steps of the frozen model's one
-        branch; mean over the numbers, 1 at the start, 0 at the goal.
+        a share of the untrained one, that of the frozen model's single branch in as many Euler steps; mean over the
+        numbers, 1 at the start, 0 at the goal.
         """
         found = {}
         shares = []
@@ -292,7 +293,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return found | {"left": sum(shares) / len(shares)}
 
     def _distance(self, model: nn.Module, evaluations: int, trained: bool = True) -> float:
-        """Mean squared distance of the ends of ``model``, which takes intervals if it is ``trained``."""
+        """Mean squared distance of the final states of ``model``, which takes intervals if it is ``trained``."""
         total = count = 0.0
         for problem, end in self._ends:
             field = self.subject.field(model, problem)
@@ -301,7 +302,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return total / count
 
     def _end(self, field: Field, problem: Problem, evaluations: int, of_intervals: bool) -> Tensor:
-        """Where ``field`` carries the noise of ``problem`` in that number of evaluations."""
+        """Final state of ``problem`` under ``field`` after that number of evaluations."""
         grid = torch.from_numpy(sampling_grid(evaluations, "uniform", self.options.sway)).to(self.device)
         times = grid[:, None].expand(-1, len(problem.times))
         state, velocity = state_at(problem, times[0]), self._in_run_precision(field)
@@ -314,7 +315,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
     @cached_property
     @torch.no_grad()
     def _ends(self) -> list[tuple[Problem, Tensor]]:
-        """Problems to validate on, and where the frozen model ends."""
+        """Validation problems, with the frozen model's final states."""
         found = []
         for problem in self.subject.held_out(self.options.validation_items, self.device):
             field = self.subject.guided(self._teacher, problem, self.options.guidance)
@@ -324,14 +325,14 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
     @cached_property
     @torch.no_grad()
     def _plain_distances(self) -> list[float]:
-        """Distances without training, by the number of evaluations."""
+        """Distances before training, by the number of evaluations."""
         return [self._distance(self._teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "draws": self.processes.gather(self.subject.state()), "base": self._base}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` when the checkpoint was started from other weights or by another number of
+        """Raises :class:`TrainingError` if the checkpoint was started from other weights or with another number of
         processes."""
         if state["base"] != self._base:
             raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
@@ -347,7 +348,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
-        """Write the averaged weights under their official keys, with what they are as interval_metadata. Raises
+        """Write the averaged weights under their official keys, with their description as interval_metadata. Raises
         :class:`OSError`."""
         options = self.options
         weights = IntervalWeights(
@@ -367,12 +368,12 @@ def _worded(guidance: Values) -> str:
 
 
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
-"""Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
+"""Learning rates: measured on the bundled model; the official ones for fine-tuning the released models."""
 INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
 MEL_SWAY = -1.0
-"""Of the official grid of CosyVoice 2's flow, 1 − cos(π/2·t)."""
+"""Sway of the official grid of CosyVoice 2's flow, 1 − cos(π/2·t)."""
 GUIDANCE = ("guidance", "intelligibility", "similarity")
-"""Options that are guidance, of all models."""
+"""Options of guidance, of all models."""
 
 
 def fine_tune(
@@ -381,10 +382,10 @@ def fine_tune(
     intervals: Intervals = INTERVALS,
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train, and export the result. A bundled model that is given no speech learns from the kind that it learnt from
-    before: from ``corpus``.
+    """Train and export the result. A bundled model without given speech learns from ``corpus``, the kind of speech that
+    it was trained on.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     chosen = entry(request.model)
     if reason := why_not_trained(chosen):
@@ -402,8 +403,8 @@ def fine_tune(
 
 
 def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
-    """The weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are no such weights, or
-    were made from another checkpoint than the one with the fingerprint ``base``."""
+    """Weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are not average-velocity
+    weights, or are from another checkpoint than ``base``, a fingerprint."""
     told = metadata_of(path)
     if described_interval(told, str(path), "") is None:
         raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
@@ -434,7 +435,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
 
 
 def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
-    """Its guidance, and the sway of its grid."""
+    """Usual guidance of the model, and the sway of its grid."""
     if chosen.mel_steps:  # Those of the flow after the tokens are no options of the model.
         return {"guidance": FlowConfig().guidance}, MEL_SWAY
     known = checked(chosen.options, chosen.default_options, chosen.title)
@@ -467,7 +468,7 @@ def _subject(
 
 
 def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
-    """The learning rates that were asked for, or the usual ones of a model of this size."""
+    """The requested learning rates, or the default ones for a model of this size."""
     parameters = sum(one.numel() for one in subject.model.parameters())
     usual = SMALL_RATES if parameters < SMALL_PARAMETERS else USUAL_RATES
     return usual.unless_asked(request.learning_rate, request.matrix_rate)

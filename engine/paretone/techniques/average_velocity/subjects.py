@@ -1,7 +1,7 @@
-"""Subjects of the training: problems from a kind of model's speech, its velocity under their conditions, and the
+"""Subjects of the training: problems from the speech of a kind of model, its velocity under their conditions, and the
 targets of an average velocity u(z, t, r), which carries a state from time t to r: z_r = z_t + (r − t)·u.
 
-Time runs from noise (0) to speech (1), so that t ≤ r, and a velocity is that of the flow, dz/dt = v(z, t).
+Time runs from noise (0) to speech (1), so t ≤ r, and velocities are those of the flow, dz/dt = v(z, t).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from paretone.training.optimisers import LayerMatrices
 
 
 class Problem(Protocol):
-    """A batch of speech with noise drawn for it: the state (1 − t)·noise + t·speech of every item at its time."""
+    """A batch of speech with noise: the state (1 − t)·noise + t·speech of every item at its time."""
 
     @property
     def noised(self) -> Tensor:
@@ -54,7 +54,7 @@ class Problem(Protocol):
 
     @property
     def span(self) -> Tensor:
-        """(B, frames) true where the model is scored."""
+        """(B, frames), true at scored frames."""
 
 
 def state_at(problem: Problem, times: Tensor) -> Tensor:
@@ -66,13 +66,13 @@ AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 class Subject(ABC, Generic[Model, AnyProblem]):
-    """A model that is trained, and its speech. Everything that it draws is drawn on the CPU, so that one seed gives the
-    same run on every device."""
+    """A model to train, and its speech. All random numbers come from the CPU, so that a seed gives the same run on
+    every device."""
 
     layers: LayerMatrices
-    """What Muon trains of it."""
+    """Weights that Muon trains."""
     speech: str
-    """Its speech, in words."""
+    """Description of the speech."""
 
     def __init__(self, model: Model, queue: BatchQueue, seed: int) -> None:
         self.model = model
@@ -84,23 +84,23 @@ class Subject(ABC, Generic[Model, AnyProblem]):
 
     @abstractmethod
     def add_interval(self, model: Model) -> None:
-        """Let a copy of the model take intervals, without effect until it has learnt."""
+        """Add an embedding of intervals to ``model``, initially without effect."""
 
     @abstractmethod
     def drawn(self, items: list[list[int]], device: torch.device) -> AnyProblem:
-        """A problem of the clips whose numbers each item holds; speech that is to be spoken comes after a prompt."""
+        """Problem of the clips whose numbers each item holds; the speech to predict follows a prompt."""
 
     @abstractmethod
     def held_out(self, count: int, device: torch.device) -> Sequence[AnyProblem]:
-        """About ``count`` items to validate on, the same every time."""
+        """About ``count`` validation items, the same every time."""
 
     @abstractmethod
     def field(self, model: Model, problem: AnyProblem) -> Field:
-        """Velocity of ``model`` with all conditions of ``problem``, which are prepared once."""
+        """Velocity of ``model`` under all conditions of ``problem``, which are prepared once."""
 
     @abstractmethod
     def guided(self, model: Model, problem: AnyProblem, guidance: Values) -> Field:
-        """The same under guidance."""
+        """Guided velocity of ``model``."""
 
     @abstractmethod
     def official(self, weights: Mapping[str, Tensor], steps: int) -> dict[str, Tensor]:
@@ -115,15 +115,15 @@ class Subject(ABC, Generic[Model, AnyProblem]):
 
 
 Field = Callable[[Tensor, Tensor], Tensor]
-"""From states (B, frames, bands) and times, (B,) or intervals (B, 2), to velocities (B, frames, bands)."""
+"""Maps states (B, frames, bands) and times (B,), or intervals (B, 2), to velocities (B, frames, bands)."""
 
 
 def displacement(velocity: Field, state: Tensor, times: Tensor) -> Tensor:
-    """(z_r − z_t)/(r − t), (B, frames, bands): how far ``velocity`` carries ``state`` per unit of time, by Euler steps
-    along ``times`` (steps + 1, B) from t to r. Intervals have a length.
+    """(z_r − z_t)/(r − t), (B, frames, bands): displacement of ``state`` under ``velocity`` per unit of time, by Euler
+    steps along ``times`` (steps + 1, B) from t to r > t.
 
-    Steps of second order (Adams–Bashforth, DPM-Solver++) end further from the truth than Euler's on the bundled F5:
-    eight of them at three times its squared distance to 40.
+    Second-order steps (Adams–Bashforth, DPM-Solver++) are less accurate than Euler's on the bundled F5: eight of them
+    give three times its squared distance to 40.
     """
     moving = state
     for start, end in itertools.pairwise(times):
@@ -155,24 +155,24 @@ Target = TypeVar("Target")
 class _Kept(Generic[Target]):
     target: Target
     left: int
-    """Steps that are still to learn from it."""
+    """Remaining uses."""
 
 
 @dataclass
 class TargetsInUse(Generic[Target]):
-    """Hands out each target ``uses`` times, in between others.
+    """Returns each target ``uses`` times, interleaved with others.
 
-    Nothing of it is in a checkpoint: a resumed run begins with new targets.
+    Targets are not in checkpoints: a resumed run begins with new ones.
     """
 
     uses: int
     generator: torch.Generator
     most: int = 32
-    """How many are kept at a time."""
+    """Most targets kept at a time."""
     _kept: list[_Kept[Target]] = field(default_factory=list)
 
     def next(self, work_out: Callable[[], Target]) -> Target:
-        """One to learn from now: a new one of ``work_out`` as long as few are kept, then one of those."""
+        """Next target: a new one from ``work_out`` while few are kept, then one of those."""
         if self.uses == 1:
             return work_out()
         if len(self._kept) < self.most:
@@ -188,9 +188,9 @@ class TargetsInUse(Generic[Target]):
 
 
 SHORTEST_PROMPT, LONGEST_PROMPT = 70, 350
-"""Mel frames that are seen of the recording that is a prompt: prompts cost time, and nothing is learnt in them."""
+"""Mel frames of a recording that serves as a prompt: prompts cost time and contribute nothing to the loss."""
 JOINED = 0.9
-"""Share of the items that have a prompt, where the model can read those."""
+"""Share of items with a prompt, if the model can read prompts."""
 OBJECTIVE = FlowMatchingOptions(drop_audio=0.0, drop_both=0.0, whole_second_clip=1.0)
 
 
@@ -242,7 +242,7 @@ class F5Subject(Subject[DiT, F5Problem]):
         return [_on(device, batch, synthesis_problem(batch, 0.0, generator)) for batch in batches]
 
     def _excerpt(self, clip: Example, count: int) -> Example:
-        """As many frames of ``clip``, or all of it."""
+        """Excerpt of ``clip`` with ``count`` frames, or all of it."""
         first = int(float(torch.rand((), generator=self.generator)) * max(clip.frames - count + 1, 1))
         part = slice(first, first + count)
         return replace(clip, ids=clip.ids[part], mel=clip.mel[part])

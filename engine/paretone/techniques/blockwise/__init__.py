@@ -1,29 +1,28 @@
-"""Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
+"""Blockwise streaming of masked models: the canvas is filled and played block by block.
 
 The canvas passes the network at every step, with everything after the block still masked; only frames of the block may
-be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later ones take
-as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns out too
-slow is cut short while it runs (:mod:`paretone.models.families.pacing`). A machine on which not even the fewest steps
-fit lets playback pause, and the take says so.
+be committed, on their own schedule. The first block takes few steps for early audio. Later blocks take as many steps as
+the available audio allows, so that playback does not pause; a block that turns out too slow is cut short at run time
+(:mod:`paretone.models.families.pacing`). If not even the minimum of steps fits, playback pauses and the take says so.
 
-What a seed fixes: how long the canvas is, where its blocks begin, all random numbers, and what the first block says;
-the rest of the speech, too, as long as steps do not follow measured times. For that, either all blocks take their
-steps, or as many as would fit if a step lasted a time that is given (``step_time``).
+A seed fixes the length of the canvas, the bounds of its blocks, all random numbers, and the first block's speech; also
+the rest, unless steps follow measured times. For fixed speech, either all blocks take their steps, or as many as fit a
+given time per step (``step_time``).
 
-Which codes are committed when is another process than upstream's, which fills in the first codebook of the whole clip
-before any deeper one; so what is said differs, and has to be judged. Looking ahead no further than some frames saves
-time in addition and is an approximation: the network sees a shorter clip than it speaks.
+The order of commits differs from upstream's, which fills the first codebook of the whole clip before deeper ones; so
+the speech differs and must be judged. A limited look-ahead saves further time and is an approximation: the network sees
+a shorter clip than it speaks.
 
-Text and reference are most of the rows of a step. They are computed at the first step of a block and at every n-th from
-there, and the block attends in between to what they were: an unpublished experiment
-(:mod:`paretone.techniques.frozen_prefix` does so on whole canvases). CUDA graphs and compiled code are of whole passes:
+Text and reference are most rows of a step. They are computed at the first step of a block and at every n-th after it;
+in between, the block attends to their stored values: an unpublished experiment
+(:mod:`paretone.techniques.frozen_prefix` does so on whole canvases). CUDA graphs and compiled code run whole passes:
 with them, text and reference are computed at every step.
 
-The defaults are what was measured with the bundled model (``resources/docs/omnivoice.md``), whose words come through as
-well as on the whole canvas. omnivoice-fast has 32 frames in 8 steps first, and shows all.
+The defaults were measured on the bundled model (``resources/docs/omnivoice.md``), with words as intelligible as on the
+whole canvas. omnivoice-fast has 32 frames in 8 steps first, and an unlimited look-ahead.
 
-Sources: pavanyellow/omnivoice-fast (blocks of 32 frames, 8 steps for the first, decoding of the whole prefix); what is
-decoded here is exact.
+Sources: pavanyellow/omnivoice-fast (blocks of 32 frames, 8 steps for the first, decoding of the whole prefix); here
+decoding is exact.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ NAME = "blockwise"
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """The canvas is divided; text and reference are kept between steps where nothing else decides about them."""
+    """Divide the canvas; keep text and reference between steps unless another technique decides about them."""
     every = int(knobs["text_every"])
     plan = replace(plan, blocks=blocks(knobs)).noted(*remarks(knobs))
     if every == 1:
@@ -90,7 +89,7 @@ def remarks(knobs: Values) -> tuple[str, ...]:
 
 
 def text_kept(every: int) -> str:
-    """Note for a take whose text and reference were computed at every n-th step of a block."""
+    """Note for a take whose text and reference were computed at every n-th step of a block only."""
     return (
         f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
         "unpublished approximation."

@@ -31,10 +31,10 @@ from paretone.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
 WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
-"""The second is the same as the first on single sentences, which are judged."""
+"""The second equals the first on single sentences, on which the judges listen."""
 TEXT_COMPUTED = "blockwise, text and reference at every step"
 TOGETHER = 2
-"""Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
+"""Harvard sentences per utterance: four to five seconds, which the bundled model speaks on one canvas."""
 WORD_ERRORS = 0.03
 """Allowed increase of the word error rate."""
 DEFINITION = (

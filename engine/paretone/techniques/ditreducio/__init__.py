@@ -1,8 +1,8 @@
-"""DiTReducio: skip what a diffusion transformer repeats from step to step and from branch to branch.
+"""DiTReducio: skip outputs of a diffusion transformer that repeat from step to step and from branch to branch.
 
-``table`` is the artefact, ``record`` what a calibration measured, ``calibration`` the three passes that make one,
-``end_calibration`` ours for the end of the trajectory; ``preparation`` runs them on a loaded model. How a table acts
-inside a backbone: :mod:`paretone.sampling.skipping`.
+``table`` is the artefact, ``record`` the measurements of a calibration, ``calibration`` the three passes that make one,
+``end_calibration`` ours for the end of the trajectory; ``preparation`` runs them on a loaded model. Application of a
+table inside a backbone: :mod:`paretone.sampling.skipping`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ NAME = "ditreducio"
 METRICS = ("mae", "relative")
 UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
 """Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
-before its last projection, where units have no name."""
+before its last projection, whose units have no name."""
 COMBINATIONS = ("worst", "mean")
-"""Which error of several sentences decides a skip, if they are calibrated together."""
+"""Combination of the errors of sentences that are calibrated together."""
 THRESHOLD = Number(
     "threshold",
     "Threshold",
@@ -112,7 +112,7 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def require_sampling(context: Context, plan: FlowPlan) -> None:
-    """Raise :class:`SettingError` for ways of sampling that no strategy table is made for."""
+    """Raise :class:`SettingError` for sampling without support for strategy tables."""
     require_euler(plan.options)
     if plan.stepper is not None:
         raise Conflict(
@@ -146,7 +146,7 @@ def require_euler(options: Values) -> None:
 
 
 FEW_STEPS = 8
-"""At this number of steps or fewer, neighbouring steps differ much."""
+"""Up to this number of steps, neighbouring steps differ much."""
 
 
 def remarks(options: Values) -> tuple[str, ...]:
@@ -160,13 +160,13 @@ def remarks(options: Values) -> tuple[str, ...]:
 
 
 def calibrates_alike(knobs: Values, other: Values) -> bool:
-    """Whether calibrations with these knobs are the same but for the threshold, which moves within one. Knobs that an
-    older record lacks are at their defaults."""
+    """Whether calibrations with these knobs differ at most in the threshold, which a record can vary. Knobs missing in
+    an older record have their defaults."""
     return _deciding(knobs) == _deciding(other)
 
 
 def _deciding(knobs: Values) -> dict[str, object]:
-    """The knobs that decide what a calibration measures."""
+    """The knobs that a calibration's measurements depend on."""
     given = defaults(TECHNIQUE.knobs).replace(**knobs)
     passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "marked")
     return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
@@ -289,7 +289,7 @@ def preparer() -> Calibrations:
 
 
 class Calibrations:
-    """Calibrates, unless an earlier calibration decides every trial of another threshold alike."""
+    """Calibrates, unless an earlier calibration gives exactly the same table at another threshold."""
 
     def __init__(self) -> None:
         self._records: list[CalibrationRecord] = []
@@ -297,12 +297,12 @@ class Calibrations:
     def __call__(
         self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
-        """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
+        """Strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
         flow = flow_model(model, "Calibrating")
         derived = self._derived(flow, setting)
         if derived is not None:
             return derived
-        # By name: it imports torch.
+        # Imported by name, because it imports torch.
         calibrate_model = imported("paretone.techniques.ditreducio.preparation:calibrate_model")
         record: CalibrationRecord = calibrate_model(flow, utterances, setting, observer)
         self._records.append(record)
@@ -323,11 +323,11 @@ class Calibrations:
 
 
 REUSE = "reuse"
-"""The only kind of temporal skip that the official way knows."""
+"""The only kind of temporal skip in the official code."""
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None) -> Carried:
-    """The strategy table, unless it forecasts."""
+    """Carry the strategy table, unless it uses forecasts."""
     if TABLE not in target.takes or artefact is None:
         return lacking(target, entry)
     if artefact.temporal != REUSE:

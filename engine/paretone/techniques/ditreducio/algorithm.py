@@ -1,8 +1,8 @@
 """DiTReducio's Algorithm 1 as published: three passes, in which every trial is a whole evaluation of the model.
 
-Reads like section 3.4 of the paper (arXiv 2509.09748); where that is silent, like the official code. It is slow:
-:mod:`paretone.techniques.ditreducio.calibration` gives the same table many times sooner, which a test and the bench
-``calibration`` hold it to.
+Follows section 3.4 of the paper (arXiv 2509.09748) and, where that is silent, the official code. Slow:
+:mod:`paretone.techniques.ditreducio.calibration` gives the same table many times faster, as checked by a test and the
+bench ``calibration``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 
 @torch.inference_mode()
 def published_calibration(target: CalibrationTarget, knobs: Values) -> Rows:
-    """The strategy table for one sentence. ``knobs`` are the technique's, all of them."""
+    """Strategy table for one sentence. ``knobs`` are all of the technique's."""
     model = _Model(target, knobs)
     marked = check(model, float(knobs["marked"]))
     table = ((NONE,) * model.steps,) * model.layers
@@ -46,14 +46,14 @@ def check(model: _Model, q: float) -> np.ndarray:
 
 
 def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allowed: np.ndarray) -> Rows:
-    """Passes 2 and 3, pre-calibration and calibration: at every step t, each layer l that is ``allowed`` and has no
-    strategy yet tries ``strategies`` in turn and keeps the first whose error is below l/L · δ."""
+    """Passes 2 and 3, pre-calibration and calibration: at every step t, each ``allowed`` layer l without a strategy
+    tries ``strategies`` in turn and keeps the first whose error is below l/L · δ."""
     columns = []
     x, L = model.noise, model.layers
     model.forget()
     for t in range(model.steps):
         known = [row[t] for row in table]
-        # O: the output with the strategies that are known of this step.
+        # O: the output with the strategies known so far at this step.
         O = model.output(x, t, known)  # noqa: E741
         for l in range(L) if t else ():  # Nothing is cached at the first step.  # noqa: E741
             if known[l] is not NONE or not allowed[l, t]:
@@ -65,7 +65,7 @@ def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allo
                     known = tried
                     break
         columns.append(known)
-        # The step is taken with what was found, so that errors are those of the compressed trajectory.
+        # Take the step with the strategies found, so that errors are those of the compressed trajectory.
         x = model.step(x, t, model.output(x, t, known, keep=True))
     return tuple(zip(*columns, strict=True))
 
@@ -86,12 +86,12 @@ class _Model:
         self._memory = [LayerMemory() for _ in range(self.layers)]
 
     def output(self, x: Tensor, t: int, actions: Sequence[SkipAction], keep: bool = False) -> Tensor:
-        """All branches' output at state ``x`` and step ``t``; with ``keep``, caches are written."""
+        """Output of all branches at state ``x`` and step ``t``; with ``keep``, write the caches."""
         plans = [layer_plan(action, self._branch_skip, keep) for action in actions]
         return self._target.backbone.evaluate(x, t, self._target.run, plans, self._memory)
 
     def with_similarities(self, x: Tensor, t: int) -> tuple[Tensor, list[float]]:
-        """The output without any strategy, and each layer's similarity of attention and identity."""
+        """Output without strategies, and each layer's similarity of attention and identity."""
         found: dict[int, float] = {}
 
         def probe(layer: int, name: str, value: Tensor) -> None:
@@ -114,7 +114,7 @@ class _Model:
 
 
 def layer_plan(action: SkipAction, branch_skip: str, keep: bool) -> LayerPlan:
-    """Plan of a layer with ``action``; with ``keep``, everything that later steps may need is stored."""
+    """Plan of a layer with ``action``; with ``keep``, store everything that later steps may need."""
 
     def plan(action: SkipAction) -> ModulePlan:
         return ModulePlan(action, keep and action is not TS, keep and action is NONE)

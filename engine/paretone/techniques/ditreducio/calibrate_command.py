@@ -1,4 +1,4 @@
-"""``paretone calibrate``: DiTReducio's strategy tables at one threshold or several, with evidence."""
+"""``paretone calibrate``: calibrate DiTReducio's strategy tables at one or several thresholds, with evidence."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Calibration:
-    """One threshold or budget: where its files go, and what came out."""
+    """One threshold or budget: its output files and its results."""
 
     knobs: Values
     places: dict[str, Path]
     record: CalibrationRecord | None = None
     seconds: float = 0.0
     same_as: float | None = None
-    """The threshold whose calibration decides every trial alike, so that none was needed here."""
+    """Threshold with an identical calibration, which made this one unnecessary."""
     evidence: Evidence | None = None
 
     @property
@@ -94,7 +94,7 @@ class _Calibration:
 
     @property
     def calibrated(self) -> CalibrationRecord:
-        """The record, once there is one. Raises :class:`ValueError` before."""
+        """The record. Raises :class:`ValueError` before the calibration."""
         if self.record is None:
             raise ValueError("This threshold is not calibrated yet.")
         return self.record
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _planned(options: argparse.Namespace) -> list[_Calibration]:
-    """The calibrations to make, checked before anything is loaded."""
+    """Planned calibrations, checked before loading anything."""
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --profile, --table or --official.")
@@ -170,7 +170,7 @@ def _calibrate(
     combine: str,
     plain: Setting,
 ) -> None:
-    """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
+    """Calibrate, unless the table follows exactly from one of the ``others``."""
     started = time.perf_counter()
     for other in others:
         derived = other.calibrated.derive(one.threshold)
@@ -187,14 +187,14 @@ def _calibrate(
 
 
 class _Trials:
-    """Shows a calibration in the terminal, and how many of its trials were accepted."""
+    """Shows the progress of a calibration in the terminal, with the number of accepted trials."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._done = self._accepted = 0
 
     def __call__(self, event: Event) -> None:
-        """Raises :class:`PlainError` if an error is no number."""
+        """Raises :class:`PlainError` if an error is not finite."""
         if not isinstance(event, PreparationReport):
             self._terminal.hear(event)
         elif isinstance(event.report, Trial):
@@ -219,7 +219,7 @@ def _measure(
     utterance: Utterance,
     plain: Setting,
 ) -> None:
-    """Each table against the baseline: one synthesis each, from the same noise."""
+    """Compare each table with the baseline: one synthesis each, from the same noise."""
 
     def take(setting: Setting, *tables: StrategyTable) -> Take:
         return session.carry_out(Synthesise(JOB, utterance.text, utterance.voice, setting, tables)).take

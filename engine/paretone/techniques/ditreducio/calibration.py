@@ -1,21 +1,21 @@
-"""DiTReducio's three passes, the fast way: which layer may skip what at which step. The plain way, as published, is
+"""DiTReducio's three passes, fast: which layer may skip what at which step. The published algorithm is
 :mod:`paretone.techniques.ditreducio.algorithm`; both give the same table.
 
 1. *Check*: one plain sampling run measures how diagonal every layer's attention is; the most diagonal cells are marked.
 2. *Pre-calibration*: marked cells try temporal skipping.
 3. *Calibration*: all other cells try temporal, then branch skipping.
 
-A skip is accepted when the backbone's output changes by less than l/L of the threshold. Within a step, accepted skips
-stay in force while later layers are tried; the step is then taken with all of them, so that errors are measured on
-the trajectory that will really be run. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where
-the paper is silent.
+A skip is accepted if the backbone's output changes by less than l/L of the threshold. Within a step, accepted skips
+stay in force while later layers are tried; the step is then taken with all of them, so that errors are measured on the
+final trajectory. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where the paper is silent.
 
 Several sentences may be calibrated together (ours; the paper has one). They go through the passes in lockstep, each on
-its own trajectory, and every skip is tried on all of them: their worst or their mean error decides for all. The cost
-and the memory are those of as many calibrations of one sentence.
+its own trajectory, and every skip is tried on all of them: their worst or their mean error decides for all. Cost and
+memory equal those of as many calibrations of one sentence.
 
-What a trial costs: see :mod:`paretone.techniques.ditreducio.trajectory`. Moreover, as long as nothing has been
-accepted, pre-calibration is on the trajectory of the check pass, whose states are kept."""
+Cost of a trial: see :mod:`paretone.techniques.ditreducio.trajectory`. Moreover, until the first acceptance,
+pre-calibration follows the trajectory of the check pass, whose states are kept.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Rows = tuple[tuple[SkipAction, ...], ...]
 
 _ERRORS: dict[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean}
 _SIMILARITIES: dict[str, Callable[..., np.ndarray]] = {"worst": np.min, "mean": np.mean}
-"""The worst sentence is the one with the largest error and the least diagonal attention."""
+"""The worst sentence has the largest error and the least diagonal attention."""
 
 
 def calibrate(
@@ -60,12 +60,11 @@ def calibrate(
 ) -> CalibrationRecord:
     """Run the three passes on ``targets``, sentences of one model under one setting.
 
-    ``knobs`` are those that the technique declares, checked; ``combine`` is one of
-    :data:`paretone.techniques.ditreducio.COMBINATIONS`. With ``side_by_side`` both candidates of a cell pass the
-    remaining layers in one batch: that wins where a small batch leaves the device idle (a GPU), and loses where twice
-    the work takes twice the time (a CPU), hence the default. The third pass tries ``candidates`` in their order, and
-    the second one is left out unless ``pre_calibrates``: studies take parts away. Raises :class:`SettingError` for
-    sentences that do not belong together.
+    ``knobs`` are the technique's, checked; ``combine`` is one of :data:`paretone.techniques.ditreducio.COMBINATIONS`.
+    With ``side_by_side`` both candidates of a cell pass the remaining layers in one batch: faster if a small batch
+    leaves the device idle (a GPU), slower if twice the work takes twice the time (a CPU), hence the default. The third
+    pass tries ``candidates`` in their order; without ``pre_calibrates`` the second pass is omitted, for ablations.
+    Raises :class:`SettingError` for sentences that do not belong together.
     """
     if combine not in _ERRORS:
         raise SettingError(f"The errors of several sentences combine as {' or '.join(_ERRORS)}, not {combine!r}.")
@@ -91,8 +90,8 @@ def calibrate(
 
 
 def check_together(targets: Sequence[CalibrationTarget]) -> Compatibility:
-    """What a table of these sentences belongs to. Raises :class:`SettingError` if there are none, or they do not belong
-    together."""
+    """Compatibility of a table of these sentences. Raises :class:`SettingError` if there are none, or they do not
+    belong together."""
     if not targets:
         raise SettingError("There is no sentence to calibrate on; give at least one.")
     compatibility = targets[0].compatibility
@@ -104,7 +103,7 @@ def check_together(targets: Sequence[CalibrationTarget]) -> Compatibility:
 
 
 class _Passes:
-    """The passes over the sentences, and what they share."""
+    """The three passes over the sentences, with their shared state."""
 
     def __init__(
         self,
@@ -122,13 +121,13 @@ class _Passes:
         self.candidates = tuple(one for one in candidates if one is not SkipAction.BS or branches > 1)
         self.combine = combine
         self.observer = observer
-        # In layer evaluations; a generous estimate, for what is accepted is not known beforehand.
+        # In layer evaluations; a generous estimate, since acceptances are unknown beforehand.
         total = 3 * self.steps * self.layers + (self.steps - 1) * self.layers * (self.layers + 1)
         self.work = Work(observer, total * len(targets))
         self.trajectories = [Trajectory(target, knobs, self.work, side_by_side) for target in targets]
 
     def check(self) -> tuple[np.ndarray, float]:
-        """Pass 1: similarities (layers, steps) and the value from which a cell is marked."""
+        """Pass 1: return similarities (layers, steps) and the value from which a cell is marked."""
         self.observer.status("Check: how diagonal is the attention?")
         similarities = np.full((self.layers, self.steps), np.nan)
         for step in range(self.steps):
@@ -138,7 +137,7 @@ class _Passes:
         return similarities, float(np.percentile(similarities, 100 - self.marked_share))
 
     def pre_calibrate(self, marked: np.ndarray) -> tuple[Rows, list[Trial]]:
-        """Pass 2: marked cells try temporal skipping. Ends with the last marked step: nothing after it is asked for."""
+        """Pass 2: try temporal skipping on marked cells, up to the last marked step."""
         table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
         asked = [bool(marked[:, step].any()) for step in range(self.steps)]
@@ -162,7 +161,7 @@ class _Passes:
         return tuple(map(tuple, table)), trials
 
     def calibrate(self, pre_table: Rows) -> tuple[Rows, list[Trial]]:
-        """Pass 3: all cells that the second pass did not decide try every candidate."""
+        """Pass 3: try every candidate on all cells left undecided by pass 2."""
         self.observer.status("Calibration: what may the other layers skip?")
         table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
@@ -188,7 +187,7 @@ class _Passes:
     ) -> list[SkipAction]:
         """Decide every layer at one step and take it.
 
-        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes.
+        ``given`` applies from the start; a layer with ``candidates`` keeps the first that passes.
         """
         for trajectory in self.trajectories:
             trajectory.begin(step, given)

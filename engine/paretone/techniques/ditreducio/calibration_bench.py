@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @torch.inference_mode()
 def run(arguments: argparse.Namespace) -> Report:
-    """Calibrate both ways, round by round. Raises :class:`PlainError` when the two tables are not identical."""
+    """Calibrate both ways, round by round. Raises :class:`PlainError` if the tables differ."""
     model = bundled.loaded_flow(arguments)
     setting = bundled.setting(arguments)
     script = scripted(model, arguments.text, bundled.speaker(arguments), setting, prepared=False)

@@ -1,22 +1,21 @@
 """DiTReducio calibrated for the end of the trajectory: ours, with the paper's actions, table and evaluation.
 
-The paper accepts a skip by how far it moves the output of its own step. What is heard is the last state, and a movement
-of an output reaches it by the length of its step, by what the later steps make of it, and together with all others, in
-its direction or against it. Here skips are chosen by what they do to the last state, under a budget of operations:
+The paper accepts a skip by its change of the output of its own step. The audible result is the last state. A change of
+an output reaches it scaled by the step length and by the later steps, and adds to the changes of other skips, in their
+direction or against it. Here skips are chosen by their effect on the last state, under a budget of operations:
 
-1. One perturbed run measures how far a movement comes from each step to the end.
-2. Every change of a cell that saves operations is measured on the trajectory under the table so far: the movement of
-   the next state, and of those after it that reuse what the cell leaves
-   (:mod:`paretone.techniques.ditreducio.end_calibration`).
+1. One perturbed run measures the gain of a change from each step to the end.
+2. Every change of a cell that saves operations is measured on the trajectory under the current table: the change of the
+   next state, and of later states that reuse the cell's output.
 3. Changes are chosen in turn, each with the least growth of the squared distance of the end per operation saved, until
-   the round's share of the budget is saved. Movements add up as vectors, so that a change is also chosen because it
-   takes back what another did.
+   the round's share of the budget is saved. Changes add as vectors, so that one may be chosen because it cancels
+   another.
 4. The trajectory is run again, which gives the true end, and the next round starts from there.
-5. Last rounds exchange: cells are computed again where that helps most, and others skip. An exchange that does not come
-   nearer is dropped, and ends the search.
+5. Final rounds exchange: cells are computed again where that helps most, and others skip. An exchange without
+   improvement is dropped, and ends the search.
 
-Sentences that are calibrated together are weighed alike: their mean squared distance counts.
-``resources/docs/ditreducio-improved.md`` has what was measured.
+Sentences that are calibrated together have equal weights: their mean squared distance counts. Measurements:
+``resources/docs/ditreducio-improved.md``.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Work
 
 ROUNDS = 6
-"""Rounds in which the budget is saved, in equal parts."""
+"""Rounds that save the budget, in equal parts."""
 EXCHANGES = 4
-"""Rounds of exchange at most."""
+"""Most rounds of exchange."""
 EXCHANGED = 0.06
-"""Share of all operations that a round of exchange computes again."""
+"""Share of all operations that a round of exchange restores."""
 _ROUNDING = 1e-9
 
 
@@ -57,8 +56,8 @@ def calibrate_end(
     rounds: int = ROUNDS,
     exchanges: int = EXCHANGES,
 ) -> CalibrationRecord:
-    """The table on ``targets``, sentences of one model under one setting, whose evaluation costs ``counts``. The knob
-    ``operations`` is the budget in per cent. Raises :class:`paretone.errors.Cancelled`."""
+    """Calibrate a table on ``targets``, sentences of one model under one setting, with evaluations of ``counts``
+    operations. The knob ``operations`` is the budget in per cent. Raises :class:`paretone.errors.Cancelled`."""
     first = targets[0]
     layers, steps = first.backbone.layers, first.steps
     candidates = (SkipAction.TS, SkipAction.BS) if first.branches > 1 else (SkipAction.TS,)
@@ -97,13 +96,14 @@ def calibrate_end(
 
 
 def end_units(layers: int, steps: int, candidates: int = 2, rounds: int = ROUNDS + EXCHANGES) -> int:
-    """Layer evaluations for one sentence, about: fewer if exchanges end early, more where cells in a row skip."""
+    """Approximate number of layer evaluations for one sentence: fewer if exchanges end early, more if cells in a row
+    skip."""
     return 3 * steps * layers + rounds * (steps * layers + (steps - 1) * candidates * layers * (layers + 1) // 2)
 
 
 @dataclass
 class _Measured:
-    """Movements of the end by changes: ``vectors`` (changes, values) and what each change saves, as a share of all
+    """Effects of changes on the end: ``vectors`` (changes, values) and the savings of each change, as a share of all
     operations."""
 
     changes: list[Change]
@@ -112,7 +112,7 @@ class _Measured:
 
 
 class _Search:
-    """The table so far, and where it ends."""
+    """The current table, and the distance of its end."""
 
     def __init__(
         self,
@@ -134,23 +134,24 @@ class _Search:
 
     @property
     def share(self) -> float:
-        """Operations under the table over those without."""
+        """Operations under the table over those without it."""
         return 1 - sum(self._costs[SkipAction.NONE] - self._costs[action] for row in self.rows for action in row)
 
     def distance(self) -> float:
-        """Root of the mean squared distance of the end from that without skips."""
+        """Root mean squared distance of the end from the end without skips."""
         if self._distance is None:
             ends = [path.walk(self.rows, {})[0] for path in self.paths]
             self._distance = self._difference(ends).norm().item()
         return self._distance
 
     def save(self, share: float) -> list[tuple[Change, float]]:
-        """Skip more, until the operations are down to ``share``: the changes, each with the distance foreseen."""
+        """Skip more until the operations are down to ``share``; return the changes, each with the predicted
+        distance."""
         end, measured = self._measure(restoring=False)
         return self._choose(end, measured, self.share - share)[0]
 
     def exchange(self, share: float) -> list[tuple[Change, float]]:
-        """Compute cells again where that helps most, and skip others until the operations are down to ``share``."""
+        """Restore cells where that helps most, and skip others until the operations are down to ``share``."""
         end, measured = self._measure(restoring=True)
         restored, end = self._choose(end, measured, -EXCHANGED)
         touched = {(change.layer, change.step) for change, _ in restored}
@@ -158,14 +159,14 @@ class _Search:
         return [*restored, *chosen, *self.reach(share)]
 
     def reach(self, share: float) -> list[tuple[Change, float]]:
-        """Skip more where a round could not, for it leaves the neighbours of a change alone."""
+        """Skip more after a round that fell short, because it excludes the neighbours of a change."""
         found: list[tuple[Change, float]] = []
         while self.share > share + _ROUNDING and (chosen := self.save(share)):
             found += chosen
         return found
 
     def _measure(self, restoring: bool) -> tuple[Tensor, _Measured]:
-        """The end's difference under the table, (values,), and what every change does to it."""
+        """Difference of the end under the table, (values,), and the effect of every change on it."""
         changes = list(changes_of(self.rows, self._candidates, restoring))
         by_step: dict[int, list[Change]] = {}
         for change in changes:
@@ -182,15 +183,15 @@ class _Search:
         return self._joined([end - path.goal for end, path in zip(ends, self.paths, strict=True)])
 
     def _joined(self, differences: Sequence[Tensor]) -> Tensor:
-        """Differences of all sentences as one vector, whose norm is the root of their mean square."""
+        """Differences of all sentences as one vector whose norm is their root mean square."""
         return torch.cat([one / math.sqrt(len(one) * len(differences)) for one in differences])
 
     def _choose(
         self, end: Tensor, measured: _Measured, wanted: float, touched: set[tuple[int, int]] | None = None
     ) -> tuple[list[tuple[Change, float]], Tensor]:
-        """Choose changes until they save ``wanted`` (or, if that is negative, cost it), without touching a cell or its
-        neighbours in time twice: those were measured as they were. Returns them with the distance foreseen after each,
-        and the end foreseen."""
+        """Choose changes until they save ``wanted`` (or, if negative, cost it), excluding cells next in time to a
+        chosen one, whose measurements no longer hold. Return them with the predicted distance after each, and the
+        predicted end."""
         sign = 1.0 if wanted > 0 else -1.0
         blocked = torch.zeros(len(measured.changes), dtype=torch.bool)
         for layer, step in touched or ():
@@ -199,7 +200,7 @@ class _Search:
         squares, chosen, left = measured.vectors.square().sum(1), [], wanted * sign
         while left > _ROUNDING and not blocked.all():
             growth = 2 * (measured.vectors @ end) + squares
-            # Saving: least growth for each operation. Computing again: most relief for each.
+            # Saving: least growth per operation. Restoring: greatest reduction per operation.
             rating = growth / measured.savings.abs()
             rating[blocked] = math.inf
             at = int(rating.argmin())
@@ -224,7 +225,7 @@ class _Search:
 Rows = Sequence[Sequence[SkipAction]]
 """``rows[layer][step]``."""
 SAMPLES = 8192
-"""At most this many values of a state stand for all of it."""
+"""Most values of a state that represent it."""
 
 
 class Change(NamedTuple):
@@ -235,20 +236,20 @@ class Change(NamedTuple):
 
 @dataclass
 class _Step:
-    """One step of the way: what a change of it starts from."""
+    """Data of one step from which its changes are evaluated."""
 
     state: Tensor
     following: Tensor
     """The next state."""
     entered: Tensor
     inputs: list[Tensor]
-    """What goes into each layer."""
+    """Inputs of the layers."""
     before: list[LayerMemory]
-    """What each layer remembers when the step begins."""
+    """Memory of the layers at the start of the step."""
 
 
 class EndPath:
-    """One sentence. Its states are (1, frames, bands)."""
+    """Trajectory of one sentence. States are (1, frames, bands)."""
 
     def __init__(self, target: CalibrationTarget, knobs: Values, work: Work) -> None:
         self._target, self._work = target, work
@@ -262,17 +263,17 @@ class EndPath:
         self._stride = max(1, values // SAMPLES)
         computing = [[SkipAction.NONE] * self._steps] * self._layers
         self.goal = self.walk(computing, {})[0]
-        """The end without skips, as :meth:`seen`."""
+        """End without skips, as by :meth:`seen`."""
 
     def seen(self, state: Tensor) -> Tensor:
-        """Values of the new speech that stand for a state, (values,): the prompt's frames are overwritten."""
+        """Sample of a state, (values,), without the prompt's frames, which are overwritten."""
         return state[0, self._target.prompt_frames :].float().flatten()[:: self._stride].cpu()
 
     def walk(self, rows: Rows, changes: Mapping[int, Sequence[Change]]) -> tuple[Tensor, dict[Change, Tensor]]:
-        """The end under ``rows``, and the estimated movement of the end by each of the ``changes``, by step."""
+        """The end under ``rows``, and the estimated effect on it of each of the ``changes``, by step."""
         moved: dict[Change, Tensor] = {}
         late: dict[Change, LayerMemory] = {}
-        """What the layers of earlier changes would remember now."""
+        """Memories of the layers under earlier changes."""
         state = self._target.noise
         memory = [LayerMemory() for _ in range(self._layers)]
         for at in range(self._steps):
@@ -290,7 +291,7 @@ class EndPath:
         return self.seen(state), moved
 
     def find_gains(self) -> None:
-        """Measure how far a small movement of the state comes, from the end of each step to that of the last."""
+        """Measure the gain of a small change of the state from the end of each step to that of the last."""
         computing = [[SkipAction.NONE] * self._steps] * self._layers
         state, memory = self._target.noise, [LayerMemory() for _ in range(self._layers)]
         other: Tensor | None = None
@@ -314,7 +315,7 @@ class EndPath:
         return self._gains[at] if self._gains else 1.0
 
     def _taken(self, rows: Rows, at: int, state: Tensor, before: list[LayerMemory]) -> tuple[_Step, list[LayerMemory]]:
-        """A step under ``rows``, and what the layers remember after it."""
+        """Take a step under ``rows``; return it and the memories after it."""
         after = [_copied(one) for one in before]
         entered = hidden = self._backbone.enter(state, self._target.run)
         inputs = []
@@ -330,14 +331,14 @@ class EndPath:
     def _measured(
         self, rows: Rows, at: int, step: _Step, change: Change, memory: LayerMemory
     ) -> tuple[Tensor, LayerMemory]:
-        """How far the next state moves, and what the layer then remembers."""
+        """Change of the next state, and the layer's memory after it."""
         following, after = self._changed(rows, at, step, change, memory)
         return self.seen(following) - self.seen(step.following), after
 
     def _changed(
         self, rows: Rows, at: int, step: _Step, change: Change, memory: LayerMemory
     ) -> tuple[Tensor, LayerMemory]:
-        """The next state under the changed row of the layer, which remembers ``memory``."""
+        """Next state under the changed row of the layer, starting from ``memory``."""
         layer, row = change.layer, rows[change.layer]
         own = [*row[: change.step], change.action, *row[change.step + 1 :]]
         after, run = _copied(memory), self._target.run
@@ -350,7 +351,7 @@ class EndPath:
         return self._target.follow(step.state, self._target.guide(left), at), after
 
     def _plan(self, row: Sequence[SkipAction], at: int, memory: LayerMemory, keeps: bool = True) -> LayerPlan:
-        """The plan of a layer's modules at a step; with ``keeps``, everything that a later skip could need is kept."""
+        """Plan of a layer's modules at a step; with ``keeps``, store everything that a later skip could need."""
         factor = extrapolation_factors(row[: at + 1], self._times)[at] if self._forecasts else 0.0
 
         def module(action: SkipAction, known: bool) -> ModulePlan:
@@ -365,7 +366,7 @@ class EndPath:
 
 
 def changes_of(rows: Rows, candidates: Sequence[SkipAction], restoring: bool) -> Iterator[Change]:
-    """The changes that save operations and, with ``restoring``, those that cost some. Nothing is cached at step 0."""
+    """Changes that save operations and, with ``restoring``, also those that cost some. Nothing is cached at step 0."""
     for layer, row in enumerate(rows):
         for step, action in enumerate(row):
             for other in (*candidates, *([SkipAction.NONE] if restoring else [])):
@@ -375,7 +376,7 @@ def changes_of(rows: Rows, candidates: Sequence[SkipAction], restoring: bool) ->
 
 
 _SAVING = {SkipAction.NONE: 0, SkipAction.BS: 1, SkipAction.TS: 2}
-"""Order of what actions save."""
+"""Rank of actions by their savings."""
 
 
 def _copied(memory: LayerMemory) -> LayerMemory:

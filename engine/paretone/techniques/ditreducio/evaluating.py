@@ -1,4 +1,4 @@
-"""A strategy table at work: what every module does and keeps, and the evaluations that follow it."""
+"""Application of a strategy table: the skip plan and its evaluations."""
 
 from __future__ import annotations
 

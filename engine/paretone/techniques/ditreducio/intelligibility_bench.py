@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> Report:
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
-    # Tables are calibrated on one sentence, which is not judged.
+    # Tables are calibrated on one sentence, which the judge does not hear.
     sentences = bundled.heard_sentences(arguments, [arguments.text])
     for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, ways, bundled.say, tokenizer):
         if verdict.speech == plain.title:
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:
-    """The setting with a table that was calibrated on ``text``."""
+    """Setting with a table calibrated on ``text``."""
     bundled.say(f"calibrating at threshold {threshold:g} …")
     used = UsedTechnique(TECHNIQUE.name, Values(threshold=threshold))
     utterance = Utterance(text, voice("", model.info.id))
@@ -95,7 +95,7 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
 
 
 def _row(verdict: VoiceVerdict, baseline: VoiceVerdict | None) -> dict[str, object]:
-    """A verdict's row; with what it saved and how far it is from ``baseline`` if it is another way of speaking."""
+    """Row of a verdict; with savings and distance from ``baseline`` if it is another way of speaking."""
     low, high = verdict.errors.interval()
     row: dict[str, object] = {
         "voice": verdict.voice,

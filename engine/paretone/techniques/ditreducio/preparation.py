@@ -1,4 +1,4 @@
-"""DiTReducio's preparations with a loaded model: calibrating, and measuring how a table serves other sentences."""
+"""DiTReducio's preparations with a loaded model: calibration, and transfer of a table to other sentences."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ def calibrate_model(
     observer: Observer,
     combine: str = "worst",
 ) -> CalibrationRecord:
-    """Calibrate on the first passage of every utterance, all of them together, under the knobs in ``setting``.
+    """Calibrate on the first passages of all utterances together, with the knobs in ``setting``.
 
     ``combine`` is one of :data:`paretone.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the
-    trajectory has the sentences' mean in any case. Raises :class:`SettingError` if ``setting`` rules DiTReducio out,
-    and :class:`paretone.errors.Cancelled`."""
+    trajectory always uses the mean. Raises :class:`SettingError` if ``setting`` rules DiTReducio out, and
+    :class:`paretone.errors.Cancelled`.
+    """
     return calibrate_scripts(model, scripts_of(model, utterances, setting), setting, observer, combine)
 
 
@@ -54,7 +55,7 @@ def calibrate_scripts(
     observer: Observer,
     combine: str = "worst",
 ) -> CalibrationRecord:
-    """The same for utterances that are read already."""
+    """Like :func:`calibrate_model`, for utterances already read."""
     knobs = knobs_of(setting)
     targets, sentences = prepared(model, scripts)
     with torch.inference_mode():
@@ -68,14 +69,14 @@ def calibrate_scripts(
 
 
 def knobs_of(setting: Setting) -> Values:
-    """DiTReducio's knobs under ``setting``, at their defaults where it says nothing. Raises :class:`SettingError`."""
+    """DiTReducio's knobs under ``setting``, with defaults. Raises :class:`SettingError`."""
     ditreducio.require_euler(setting.options)
     used = setting.technique(ditreducio.TECHNIQUE.name)
     return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
 
 
 def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting) -> list[Script]:
-    """The ``utterances``, read, to be calibrated on under ``setting``. Raises :class:`SettingError` if that rules
+    """Read the ``utterances`` for a calibration under ``setting``. Raises :class:`SettingError` if that rules
     DiTReducio out."""
     knobs_of(setting)
     plan = resolve(model.info, setting, prepared=False)
@@ -83,7 +84,7 @@ def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Set
 
 
 def prepared(model: SpeechModel, scripts: Sequence[Script]) -> tuple[list[CalibrationTarget], tuple[Sentence, ...]]:
-    """The first passage of each: ready to be worked on, and for the record."""
+    """Calibration target and record entry of the first passage of each script."""
     flow, targets, sentences = flow_model(model, "Calibrating"), [], []
     for one in scripts:
         target = flow.calibration_target(one)
@@ -101,10 +102,10 @@ def measure_transfer(
     setting: Setting,
     observer: Observer,
 ) -> TransferReport:
-    """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
+    """Measure ``table`` on the first passages of ``unseen`` and, for comparison, of the ``calibrated`` utterances.
 
-    Errors are measured as DiTReducio's knobs in ``setting`` say, and compared with its threshold. Raises
-    :class:`ProfileError` for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
+    Errors follow DiTReducio's knobs in ``setting`` and are compared with its threshold. Raises :class:`ProfileError`
+    for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
     mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
@@ -119,7 +120,7 @@ def measure_transfer(
     number = len(calibrated) + len(unseen)
     work = Work(observer, number * (2 * table.layers * table.steps + skips))
     measured: list[SentenceTransfer] = []
-    # One after the other: a long list shall not fill the memory.
+    # One after the other, to limit memory for long lists.
     for utterance in (*calibrated, *unseen):
         observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
         (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
@@ -137,7 +138,7 @@ def measure_transfer(
 def transfer(
     target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
 ) -> SentenceTransfer:
-    """Transfer of ``table`` to one sentence: ``target`` runs, ``sentence`` describes it."""
+    """Transfer of ``table`` to ``sentence``, on ``target``."""
     full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
     nothing = (SkipAction.NONE,) * table.layers
     velocity_errors: list[float] = []

@@ -19,15 +19,15 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.views.view import Stages, Task
 
 MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
-"""The modules that DiTReducio caches, by their names for a backbone's ``probe``, and their titles."""
+"""Modules that DiTReducio caches, by their names for a backbone's ``probe``, with titles."""
 
 See = Callable[[int, int, str, Tensor], None]
 """Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
 
 
 def target_of(task: Task) -> CalibrationTarget:
-    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
-    the solver takes no single steps."""
+    """First passage of the task's sentence, ready for sampling. Raises :class:`SettingError` if the model or the solver
+    takes no single steps."""
     knobs_of(task.setting)
     script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
     target = task.flow.calibration_target(script)
@@ -37,8 +37,8 @@ def target_of(task: Task) -> CalibrationTarget:
 def run_through(
     target: CalibrationTarget, work: Stages, see: See | None = None, table: StrategyTable | None = None
 ) -> Tensor:
-    """Take every step of ``target``, under ``table`` if there is one; each layer is a unit of ``work``. The last
-    state, (items, frames, bands)."""
+    """Take every step of ``target``, under ``table`` if given, and return the last state (items, frames, bands); each
+    layer is a unit of ``work``."""
     state, layers = target.noise, target.backbone.layers
     plan = None if table is None else skip_plan(table)
     memories = [LayerMemory() for _ in range(layers)]
@@ -65,8 +65,7 @@ def cosine_similarity(one: Tensor, other: Tensor) -> float:
 
 
 class ModuleClock:
-    """Clocks every call of a module while it is entered: processor time of all threads on a CPU, the device's own
-    events on a GPU."""
+    """Measures every call of a module while entered: CPU time of all threads on a CPU, device events on a GPU."""
 
     def __init__(self, backbone: DiffusionTransformer, device: torch.device) -> None:
         self._backbone = backbone
@@ -99,7 +98,7 @@ class ModuleClock:
         self._hooks.clear()
 
     def _clock(self, name: str, module: nn.Module) -> None:
-        # A layer's module does not call itself, so that one mark is enough.
+        # Modules of a layer are not recursive, so one mark is enough.
         begun: list = []
 
         def before(module: nn.Module, inputs: object) -> None:
@@ -115,7 +114,7 @@ class ModuleClock:
         self._hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
     def _mark(self) -> Any:
-        """An event on a GPU, else seconds."""
+        """A CUDA event, or seconds on other devices."""
         if self._device.type == "cuda":
             event = torch.cuda.Event(enable_timing=True)
             event.record()

@@ -1,10 +1,10 @@
 """Record of a calibration, and the tables derived from it at other thresholds.
 
 Acceptance is sequential: a trial's error was measured with every earlier decision in force. So a table at another
-threshold follows *exactly* only while all its decisions are the recorded ones. From the first decision that differs on,
-the recorded errors are those of a neighbouring path: the table is then a *prediction*, and only a calibration at that
-threshold can confirm it. A calibration at a small threshold rejects most candidates, hence measures both errors of
-almost every cell: it is the one to predict from.
+threshold is *exact* only while all its decisions are the recorded ones. From the first different decision on, the
+recorded errors are those of a neighbouring path: the table is then a *prediction*, which only a calibration at that
+threshold can confirm. Predict from a calibration at a small threshold: it rejects most candidates, hence measures both
+errors of almost every cell.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from paretone.wording import percent
 PRE_CALIBRATION = "pre-calibration"
 CALIBRATION = "calibration"
 END = "end"
-"""The phase of the calibration for the end of the trajectory; the error of its trials is the distance of the end that
-is foreseen with all skips so far."""
+"""Phase of a calibration for the end of the trajectory; a trial's error is the predicted distance of the end with all
+skips so far."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate tried on one cell. The bound it had to stay under is ``(layer + 1) / layers * threshold``."""
+    """One candidate tried on one cell, with the bound ``(layer + 1) / layers * threshold``."""
 
     phase: str
     step: int
@@ -50,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A spoken sentence, its voice by id. ``frames`` of new speech follow ``prompt_frames`` of the voice."""
+    """A spoken sentence, with its voice's id. ``frames`` of new speech follow ``prompt_frames`` of the voice."""
 
     text: str
     voice: str
@@ -64,21 +64,21 @@ class Derivation:
 
     table: StrategyTable
     exact: bool
-    """Whether a calibration at this threshold is certain to give this table."""
+    """Whether a calibration at this threshold would certainly give this table."""
     differs_at: Trial | None = None
-    """The first recorded trial that this threshold decides differently, when not exact."""
+    """First recorded trial with another decision at this threshold, if not exact."""
     unmeasured: int = 0
     """Cells decided without a measured error for the branch-skipping candidate."""
 
 
 @dataclass(frozen=True)
 class CalibrationRecord:
-    """One finished calibration: its knobs, every trial, and the table it gave."""
+    """A finished calibration: its knobs, trials and table."""
 
     table: StrategyTable
     knobs: Values
     cut: float
-    """Diagonal similarity from which a cell was marked in the check phase."""
+    """Diagonal similarity from which the check phase marked a cell."""
     trials: tuple[Trial, ...]
     similarities: np.ndarray = field(repr=False, compare=False)
     """(layers, steps) diagonal similarity of the check phase."""
@@ -96,7 +96,7 @@ class CalibrationRecord:
 
     @property
     def is_for_end(self) -> bool:
-        """Whether it was calibrated for the end of the trajectory, under a budget instead of a threshold."""
+        """Whether it was calibrated for the end of the trajectory, with a budget instead of a threshold."""
         return self.knobs.get("objective") == "end"
 
     @property
@@ -105,8 +105,8 @@ class CalibrationRecord:
         return self.similarities >= self.cut
 
     def normalised_errors(self, action: SkipAction) -> np.ndarray:
-        """(layers, steps) errors of ``action`` divided by ``(layer + 1) / layers``, so that one threshold cuts them
-        all; NaN where not measured. The later phase wins where both tried."""
+        """Errors (layers, steps) of ``action`` divided by ``(layer + 1) / layers``, so that one threshold applies to
+        all; NaN if not measured. The later phase wins if both tried a cell."""
         errors = np.full((self.table.layers, self.table.steps), np.nan)
         for trial in self.trials:
             if trial.action is action and trial.phase != END:
@@ -114,12 +114,11 @@ class CalibrationRecord:
         return errors
 
     def derive(self, threshold: float) -> Derivation:
-        """The table at ``threshold``; see the module's introduction for when it is exact.
+        """Table at ``threshold``; see the module's docstring for when it is exact.
 
-        A prediction reckons that the errors of the skips of one step add up: what a trial added to the error of the
-        skips that were in force when it was measured, it would add to that of those which would now be in force. A
-        trial that added nothing is taken by its whole error. (Taking every error as measured predicts far too many
-        skips.)
+        Predictions assume that errors of skips at one step add up: a trial adds as much to the predicted error as it
+        added to the recorded one. A trial that added nothing counts with its whole error. (Taking every error as
+        measured predicts far too many skips.)
 
         A calibration for the end of the trajectory has no threshold: its table is the same at all.
         """
@@ -181,26 +180,25 @@ class CalibrationRecord:
 
 
 def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
-    """Origin of a table, in words."""
+    """Description of a table's origin."""
     words = f"{how} at threshold {threshold:g}"
     return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"
 
 
 def end_origin(operations: float, sentences: int) -> str:
-    """Origin of a table that was calibrated for the end of the trajectory, in words."""
+    """Description of the origin of a table that was calibrated for the end of the trajectory."""
     words = f"calibrated for the end at {operations:g} % of the operations"
     return words if sentences < 2 else f"{words} on {sentences} sentences"
 
 
 DISTANCE_TOLERANCE = 1.25
-"""A table transfers well to sentences if their log-mel distance is at most this times that of the sentences that it was
-calibrated on …"""
+"""A table transfers well if the log-mel distance of other sentences is at most this factor times that of its own …"""
 EXCEEDING_TOLERANCE = 0.10
-"""… and the share of skips beyond their bounds (0 to 1) is at most this above that of those sentences."""
+"""… and their share of skips beyond their bounds (0 to 1) is at most this much higher."""
 OTHER_LENGTH = 1.5
-"""Sentences are longer (or shorter) than the table's own from this factor on."""
+"""Sentences count as longer (or shorter) than the table's own from this factor on."""
 MANY_EXCEEDING = 0.5
-"""From this share of skips beyond their bounds on, serving others as well as its own is no praise of a table."""
+"""From this share of skips beyond their bounds, equal transfer is not called good."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +211,7 @@ class SentenceTransfer:
     distance: float
     """Log-mel distance of the new speech, in natural-log units."""
     exceeding: float
-    """Share of the table's skips whose error, measured here, does not keep to the bound of their layer; 0 to 1."""
+    """Share of the table's skips whose error, measured here, exceeds the bound of their layer; 0 to 1."""
 
     @property
     def velocity_error(self) -> float:
@@ -222,14 +220,14 @@ class SentenceTransfer:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """A table on the sentences it was ``calibrated`` on, as far as they are known, and on ``unseen`` ones.
+    """A table on the sentences it was ``calibrated`` on, if known, and on ``unseen`` ones.
 
-    A table's own sentences have skips beyond their bounds as well: a calibration holds an error against the step with
-    the skips of pre-calibration in force, here it is compared with the step with none. Hence the comparison.
+    A table's own sentences are the reference, since they have skips beyond their bounds as well: a calibration compares
+    with the step under the skips of pre-calibration, this measurement with the step without skips.
     """
 
     table: str
-    """Its fingerprint."""
+    """Fingerprint of the table."""
     threshold: float
     metric: str
     calibrated: tuple[SentenceTransfer, ...]
@@ -237,7 +235,7 @@ class TransferReport:
 
     @property
     def groups(self) -> dict[str, tuple[SentenceTransfer, ...]]:
-        """The unseen sentences by voice, and those that are longer or shorter than the table's own."""
+        """Unseen sentences by voice, and those longer or shorter than the table's own."""
         voices = dict.fromkeys(one.sentence.voice for one in self.unseen)
         groups = {f"voice {name}": [one for one in self.unseen if one.sentence.voice == name] for name in voices}
         if self.calibrated:
@@ -249,7 +247,7 @@ class TransferReport:
 
     @property
     def ill_served(self) -> tuple[str, ...]:
-        """The groups that the table serves clearly worse than its own sentences; none if those are not known."""
+        """Groups with clearly worse results than the table's own sentences; none if those are unknown."""
         if not self.calibrated:
             return ()
         distance, exceeding = _figures(self.calibrated)
@@ -261,7 +259,7 @@ class TransferReport:
 
     @property
     def judgement(self) -> Judgement:
-        """Whether all unseen sentences together are served as well as the table's own, by 95 % intervals over them."""
+        """Whether all unseen sentences together do as well as the table's own, by 95 % intervals over sentences."""
         distance, exceeding = _figures(self.calibrated)
         distances = np.array([one.distance for one in self.unseen])
         shares = np.array([one.exceeding for one in self.unseen])
@@ -283,7 +281,7 @@ class TransferReport:
 
     @property
     def well(self) -> bool:
-        """Whether the table serves new text as well as its own, and most of its skips keep to their bounds there."""
+        """Whether new text does as well as the table's own, with most skips within their bounds."""
         return (
             bool(self.calibrated) and not self.advised and self.judgement.verdict == PASSES and not self._mostly_beyond
         )
@@ -294,7 +292,7 @@ class TransferReport:
 
     @property
     def advised(self) -> bool:
-        """Whether calibrating on several sentences, some of them from :attr:`ill_served`, is advised."""
+        """Whether to advise a calibration on several sentences, some of them from :attr:`ill_served`."""
         return bool(self.ill_served)
 
     @property
@@ -322,7 +320,7 @@ class TransferReport:
         )
 
     def _next_to_own(self, rows: Sequence[SentenceTransfer]) -> str:
-        """The figures of ``rows``, each with that of the table's own sentences."""
+        """Figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (
             f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {percent(exceeding)} of the "
@@ -346,8 +344,8 @@ def _words(rows: Sequence[SentenceTransfer]) -> str:
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Calibrate for ``setting``, whose DiTReducio knobs say how, on all ``utterances`` together. ``combine`` is one of
-    :data:`paretone.techniques.ditreducio.COMBINATIONS`. Reports are
+    """Request to calibrate on all ``utterances`` together, with DiTReducio's knobs in ``setting``. ``combine`` is one
+    of :data:`paretone.techniques.ditreducio.COMBINATIONS`. Reports are
     :class:`paretone.techniques.ditreducio.record.Trial` and :class:`Similarities`; the result is
     :class:`Calibrated`."""
 
@@ -375,8 +373,8 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class TransferRequest:
-    """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
-    Errors are compared with the threshold of DiTReducio in ``setting``. The result is :class:`TransferMeasured`."""
+    """Request to measure ``table``, ``calibrated`` on these utterances if known, on ``unseen`` ones. Errors are
+    compared with the threshold of DiTReducio in ``setting``. The result is :class:`TransferMeasured`."""
 
     activity: ClassVar[str] = "measuring the transfer"
 

@@ -1,5 +1,5 @@
-"""Views of what repeats: outputs from step to step and from branch to branch, and diagonal attention (figures 7, 8 and
-4 of the DiTReducio paper). Torch-free at import."""
+"""Views of redundancy: outputs from step to step and from branch to branch, and diagonal attention (figures 7, 8 and 4
+of the DiTReducio paper). Torch-free at import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BRANCHES = {
 
 
 def compute_branches(task: Task) -> Findings:
-    """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
+    """Compare the first branch's output with each other branch's, layer by layer, over one sampling run."""
     import torch
 
     from paretone.techniques.ditreducio.probing import MODULES, cosine_similarity, run_through, target_of
@@ -85,7 +85,7 @@ BRANCH_REDUNDANCY = View(
 
 
 def similarity_knobs(layers: int) -> tuple[Knob, ...]:
-    """The redundancy from which a pair counts as redundant, and the width of the intervals."""
+    """Knobs: the threshold of redundancy and the width of the intervals."""
     return (
         Number(
             "redundant_from",
@@ -112,7 +112,7 @@ def similarity_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute_similarity(task: Task) -> Findings:
-    """One run measures the similarities, another one every layer's temporal skip at every step."""
+    """Measure similarities in one run, and every layer's temporal skip at every step in another."""
     import torch
 
     from paretone.sampling.actions import SkipAction
@@ -168,7 +168,7 @@ def _found(
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
-    """From pairs of similarity and redundancy: the share of redundant ones in every interval, and what that shows."""
+    """Share of redundant pairs in every interval, from pairs of similarity and redundancy, with a caption."""
     count = max(1, math.floor(max((one for one, _ in pairs), default=0.0) / width + 1e-9) + 1)
     inside: list[list[bool]] = [[] for _ in range(count)]
     for similarity, redundancy in pairs:
@@ -233,7 +233,7 @@ ATTENTION_SIMILARITY = View(
 
 
 DEPTHS = (0.45, 0.90)
-"""The paper looks at layers 10 and 20 of F5-TTS's 22, and at 10 and 22 of MegaTTS 3's 24."""
+"""Relative depths of the paper's layers: 10 and 20 of F5-TTS's 22, and 10 and 22 of MegaTTS 3's 24."""
 
 
 def temporal_knobs(layers: int) -> tuple[Knob, ...]:
@@ -254,7 +254,7 @@ def temporal_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute_temporal(task: Task) -> Findings:
-    """One sampling run; the first branch's outputs of the chosen layers are kept and compared."""
+    """Compare the first branch's outputs of the chosen layers at all pairs of steps, over one sampling run."""
     import torch
 
     from paretone.techniques.ditreducio.probing import MODULES, run_through, target_of
@@ -267,7 +267,7 @@ def compute_temporal(task: Task) -> Findings:
     def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
         if (layer + 1, name) in kept:
             row = torch.nn.functional.normalize(output[:items].float().flatten(), dim=0)
-            # Sixteen bits keep cosines to six digits and the memory small.
+            # bfloat16 keeps cosines to six digits and the memory small.
             kept[layer + 1, name].append(row.to(torch.bfloat16))
 
     task.observer.status("Comparing module outputs")
@@ -295,7 +295,7 @@ def compute_temporal(task: Task) -> Findings:
 
 
 def _cosines(rows: list) -> tuple[tuple[float, ...], ...]:
-    """Cosine similarity of every pair of ``rows``, which have unit length but for rounding."""
+    """Cosine similarity of every pair of ``rows``, which have unit length up to rounding."""
     found = [[1.0] * len(rows) for _ in rows]
     for later, row in enumerate(rows):
         for earlier in range(later):

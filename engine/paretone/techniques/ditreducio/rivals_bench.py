@@ -43,17 +43,17 @@ from paretone.techniques.ditreducio.record import CalibrationRecord
 
 NAME = "rivals"
 COUNTED = 0.5
-"""The share at which the headline compares."""
+"""Share at which the headline compares."""
 TIMED = 0.3
-"""Share of what is left of the budget for timed rounds."""
+"""Share of the remaining budget for timed rounds."""
 TOLERANCE = 0.06
-"""By how much a share may miss its target and still be compared; schedules move in whole steps."""
+"""Allowed deviation of a share from its target; schedules move in whole steps."""
 DRAWS = 4000
 FIRST_THRESHOLD = 0.05
 TABLES = {"reuse": "DiTReducio", "forecast": "DiTReducio, forecast"}
 FOR_END = "DiTReducio for the end (ours)"
 OWN = (*TABLES.values(), FOR_END)
-"""All that is DiTReducio: no rivals of one another."""
+"""All variants of DiTReducio, which are not rivals of one another."""
 DEFINITION = (
     "Log-mel distance to the baseline of DiTReducio as published over that of its best rival, both computing about "
     "half of the baseline's operations; mean distances over the same sentences in all voices, from the same noise. "
@@ -68,11 +68,10 @@ class Contender:
     knob: str
     way: Way
     share: float = float("nan")
-    """Computed operations of the sentence that is timed, over the baseline's."""
+    """Computed operations of the timed sentence over the baseline's."""
 
     def realised(self, times: PairedTimes) -> float | None:
-        """The share of the saved operations that is saved on the clock, median over the rounds; ``None`` if nothing is
-        saved."""
+        """Share of the saved operations that is saved in time, median over the rounds; ``None`` without savings."""
         if not self.share < 1:
             return None
         saved = 1 - 1 / np.array(times.ratios(self.way.title))
@@ -81,13 +80,13 @@ class Contender:
 
 @dataclass(frozen=True)
 class Rival:
-    """A technique whose share follows from one knob."""
+    """A technique whose share depends on one knob."""
 
     technique: str
     knob: str
     title: str
     others: Values
-    """Values of its other knobs, where they are not the defaults."""
+    """Values of its other knobs, if not the defaults."""
 
     def setting(self, baseline: Setting, value: float) -> Setting:
         """``baseline`` with the rival at this value of the knob."""
@@ -96,7 +95,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Searched(Rival):
-    """A rival whose knob is a threshold, which is searched between two values."""
+    """A rival with a threshold, searched between two values."""
 
     low: float
     high: float
@@ -104,14 +103,14 @@ class Searched(Rival):
 
 @dataclass(frozen=True)
 class Counted(Rival):
-    """A rival whose knob is a number of steps, from which the share is known beforehand."""
+    """A rival with a number of steps, which determines the share."""
 
     short: str
     """Title of its takes."""
     symbol: str
 
 
-# The cache of serving engines, as far as it can go: at its defaults too few steps are reused for a share of one half.
+# The cache of serving engines at its limits: with its defaults too few steps are reused for a share of one half.
 _FURTHEST = Values(max_warmup_steps=2, max_continuous_cached_steps=-1)
 SEARCHED = (
     Searched("error_curve", "threshold", "error-curve cache", NO_VALUES, 0.0, 4.0),
@@ -145,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Search every knob, time all entrants in the same rounds, then let the judge listen."""
+    """Search every knob, time all entrants in the same rounds, then run the judge."""
     within = Budget(arguments.minutes, arguments.rounds)
     model = bundled.loaded_flow(arguments)
     baseline = bundled.setting(arguments)
