@@ -12,7 +12,7 @@ from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.take import DecodingTrace
 
 WINDOW = 12
-"""Cycles over which running figures are a mean."""
+"""Cycles per running mean."""
 
 
 @dataclass(frozen=True)
@@ -20,40 +20,41 @@ class SpokenToken:
     """One committed token."""
 
     seconds: float
-    """When it is heard, from the beginning of the audio."""
+    """Seconds from the beginning of the audio."""
     id: int
     outcome: str
     """One of the outcomes in :mod:`paretone.setting.take`."""
     cycle: int
     rejected: tuple[int, ...] = ()
-    """Drafts that were discarded at this place: the first was rejected, the others came after it."""
+    """Discarded drafts at this position: the rejected one, then those after it."""
 
 
 @dataclass(frozen=True)
 class PositionAcceptance:
-    """Acceptance at one position of the draft."""
+    """Acceptance at one draft position."""
 
     position: int
     """From 0."""
     proposed: int
     judged: int
-    """Those before which all had been accepted. Token by token, these are what the target looked at; of a draft that is
-    verified as a whole it looks at everything, and a share of these only approximates how a position does."""
+    """Drafts with all earlier positions accepted. In token-by-token verification these are the tokens that the target
+    judged; a draft verified as a whole is judged completely, so there the share only approximates the position's
+    acceptance."""
     accepted: int
 
     @property
     def share(self) -> float:
-        """Accepted of those that were judged; NaN if none was."""
+        """Accepted share of the judged drafts; NaN if none was judged."""
         return self.accepted / self.judged if self.judged else float("nan")
 
     @property
     def reached(self) -> float:
-        """Accepted of those that were proposed."""
+        """Accepted share of the proposed drafts."""
         return self.accepted / self.proposed
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of :attr:`share` (Wilson)."""
+        """95 % interval of :attr:`share` (Wilson)."""
         return wilson_interval(self.accepted, self.judged) if self.judged else (float("nan"), float("nan"))
 
 
@@ -61,7 +62,7 @@ class PositionAcceptance:
 class Drafting:
     tokens: int
     stops: int
-    """Passages that ended by themselves: the stop was a token, too, though it is not heard."""
+    """Passages that ended by themselves: their stop is a token too, though inaudible."""
     passes: int
     """Passes of the target model."""
     drafted: int
@@ -71,47 +72,47 @@ class Drafting:
 
     @property
     def tokens_per_pass(self) -> float:
-        """E, the committed tokens for each pass of the target, stops included."""
+        """E, the committed tokens per target pass, stops included."""
         return (self.tokens + self.stops) / self.passes if self.passes else 0.0
 
     @property
     def draft_length(self) -> float:
-        """K, the mean number of tokens that were drafted in a cycle."""
+        """K, the mean number of drafted tokens per cycle."""
         return self.drafted / self.passes if self.passes else 0.0
 
     @property
     def cost_ratio(self) -> float:
-        """c, the time of drafting one token over that of one pass of the target; 0 without drafts."""
+        """c, the time to draft one token over the time of one target pass; 0 without drafts."""
         if not self.drafted or not self.target_seconds:
             return 0.0
         return (self.draft_seconds / self.drafted) / (self.target_seconds / self.passes)
 
     @property
     def seconds_per_token(self) -> float:
-        """Seconds per token, of draft and target together."""
+        """Seconds per token, draft and target together."""
         return (self.draft_seconds + self.target_seconds) / (self.tokens + self.stops) if self.tokens else 0.0
 
     @property
     def predicted_speed_up(self) -> float:
-        """The speed-up predicted from acceptance and costs if a pass over a draft takes as long as one over a single
+        """Speed-up predicted from acceptance and costs, assuming that a pass over a draft takes as long as one over a
         token."""
         return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
 
     def pass_cost_over(self, other: Drafting) -> float | None:
-        """v, the time of one pass of the target over that of one of ``other``, which checks no drafts; ``None`` if
-        one of the two has no times. What is predicted, divided by it, is what is measured."""
+        """v, the time of one target pass over that of ``other``, which verifies no drafts; ``None`` without times.
+        Predicted speed-up divided by v is the measured one."""
         if not (self.target_seconds and other.target_seconds and self.passes and other.passes):
             return None
         return (self.target_seconds / self.passes) / (other.target_seconds / other.passes)
 
     def speed_up_over(self, other: Drafting) -> float | None:
-        """Speed of tokens over that of ``other``; ``None`` if one of the two has no times."""
+        """Token rate relative to ``other``; ``None`` without times."""
         mine, theirs = self.seconds_per_token, other.seconds_per_token
         return theirs / mine if mine and theirs else None
 
 
 def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
-    """All committed tokens in the order of time."""
+    """All committed tokens in temporal order."""
     cycles, cycle_of = trace.cycles, trace.cycle_of
     found = []
     for index, (seconds, token, outcome, cycle) in enumerate(
@@ -124,7 +125,7 @@ def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
 
 
 def acceptance_by_position(trace: DecodingTrace) -> tuple[PositionAcceptance, ...]:
-    """For every position that was ever drafted."""
+    """Acceptance at each drafted position."""
     cycles = trace.cycles
     longest = max((len(one.drafted) for one in cycles), default=0)
     return tuple(
@@ -139,7 +140,7 @@ def acceptance_by_position(trace: DecodingTrace) -> tuple[PositionAcceptance, ..
 
 
 def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Seconds into the audio, and committed tokens for each pass over the last ``window`` cycles until there."""
+    """Times in the audio (seconds), and committed tokens per pass over the last ``window`` cycles."""
     ends, counts = [], []
     for start, cycles, ended in zip(trace.starts, trace.passages, _ended(trace), strict=True):
         spoken = 0

@@ -1,9 +1,9 @@
-"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by these
-intervals. Torch-free.
+"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by these intervals.
+Torch-free.
 
-Takes of one sentence are not independent findings: what is drawn again and again is sentences, not takes. Source: B.
-Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V.
-Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8, on resampling clusters.
+Takes of one sentence are not independent, so sentences are resampled, not takes. Source: B. Efron and R. Tibshirani,
+"An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V. Hinkley, "Bootstrap Methods and
+their Application", 1997, section 3.8, on resampling clusters.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PERCENTILES = (2.5, 97.5)
 
 
 def picks(size: int, draws: int, seed: int = 0) -> np.ndarray:
-    """Which of ``size`` findings each draw has, (draws, size)."""
+    """Indices of the findings in each draw, (draws, size)."""
     return np.random.default_rng(seed).integers(0, size, (draws, size))
 
 
 def ends(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Low and high end of the 95 % interval of a statistic of every draw, (draws, …); each of shape (…)."""
+    """Low and high ends of the 95 % interval of a drawn statistic (draws, …); each of shape (…)."""
     low, high = np.percentile(drawn, PERCENTILES, axis=0)
     return low, high
 
@@ -42,7 +42,7 @@ def bootstrap(
 ) -> tuple[float, float, float]:
     """A statistic of paired ``findings``, (n,) each, with the ends of its 95 % interval.
 
-    ``statistic`` takes draws of all findings, (draws, n) each, and gives its value for each of them, (draws,).
+    ``statistic`` maps draws of all findings, (draws, n) each, to its values (draws,).
     """
     columns = [np.asarray(one) for one in findings]
     chosen = picks(len(columns[0]), draws, seed)
@@ -56,12 +56,12 @@ def median_interval(values: Sequence[float], seed: int = 0) -> tuple[float, floa
 
 
 def mean_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """The mean of one finding over the mean of another in each draw, (draws, n) each: (draws,)."""
+    """Mean of one finding over the mean of another in each draw, (draws, n) each: (draws,)."""
     return above.mean(1) / below.mean(1)
 
 
 def rate(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """All counts over all sizes in each draw, (draws, n) each: (draws,)."""
+    """Sum of counts over sum of sizes in each draw, (draws, n) each: (draws,)."""
     return counts.sum(1) / sizes.sum(1)
 
 
@@ -70,8 +70,8 @@ NORMAL_95 = 1.959964
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """95 % interval of a proportion, each 0 to 1 (Wilson's score interval, which stays within bounds and is of use for
-    few trials). Without trials it is everything."""
+    """95 % interval of a proportion, 0 to 1, by Wilson's score interval, which stays within bounds and suits few
+    trials; (0, 1) without trials."""
     if trials == 0:
         return 0.0, 1.0
     share, square = successes / trials, NORMAL_95**2
@@ -86,37 +86,37 @@ Statistic = Literal["mean", "median", "rate"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval; ``low`` and ``high`` are the value itself if there is one cluster only."""
+    """A figure with its 95 % interval; ``low`` and ``high`` equal the value if there is only one cluster."""
 
     value: float
     low: float
     high: float
     n: int
     clusters: int
-    """Number of sentences, which the interval is over."""
+    """Number of sentences in the interval."""
     words: int = 0
     """Number of words of an error rate; 0 for other figures."""
 
     @property
     def spreads(self) -> bool:
-        """Whether it has an interval: a single sentence gives none, and neither do figures that are all equal."""
+        """Whether the interval has a width: it has none for a single sentence or equal figures."""
         return self.clusters > 1 and self.low < self.high
 
     @property
     def over(self) -> str:
-        """Words of a rate without an interval, for example ``18 words``; ``""`` for all else. A bootstrap of no errors
-        always gives no errors, so only the number of words shows how certain that is."""
+        """Word count of a rate without an interval, such as ``18 words``; otherwise ``""``. A bootstrap over no errors
+        always gives none, so only the word count shows the certainty."""
         if self.spreads or not self.words:
             return ""
         return f"{self.words} word{'' if self.words == 1 else 's'}"
 
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
-    """One estimate for each column of (clusters, columns): the statistic over its clusters. ``n`` says from how many
-    takes each column is.
+    """One estimate per column of (clusters, columns): the statistic over its clusters. ``n``: number of takes per
+    column.
 
     For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
-    always the same ones, so equal columns have equal intervals.
+    fixed, so equal columns have equal intervals.
     """
     clusters = len(columns)
     values = statistic_of(columns[None], statistic)[0]
@@ -130,10 +130,10 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
 
 
 def drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """The statistic over each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
+    """The statistic in each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
     clusters = len(columns)
     if statistic == "median":
-        # The median of a draw is that of its ranks: which ones are in the middle is the same for all columns.
+        # The median of a draw is that of its ranks, and the middle ranks are the same for all columns.
         lower, upper = _middles(clusters)
         ordered = np.sort(columns, axis=0)
         return (ordered[lower] + ordered[upper]) / 2
@@ -156,34 +156,34 @@ def _picks(clusters: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _middles(clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """(DRAWS,) each: the ranks in the middle of each draw; one and the same if there is an odd number."""
+    """Middle ranks of each draw, (DRAWS,) each; equal for an odd number of clusters."""
     ranks = np.sort(_picks(clusters), axis=1)
     return ranks[:, (clusters - 1) // 2], ranks[:, clusters // 2]
 
 
 @lru_cache(maxsize=64)
 def _counts(clusters: int) -> np.ndarray:
-    """(DRAWS, clusters): how often each draw has each cluster."""
+    """Multiplicity of each cluster in each draw, (DRAWS, clusters)."""
     counts = np.zeros((DRAWS, clusters))
     np.add.at(counts, (np.arange(DRAWS)[:, None], _picks(clusters)), 1.0)
     return counts
 
 
 # --- Limits -----------------------------------------------------------------------------------------------------------
-# A figure passes if its whole interval keeps the limit, fails if the whole interval is beyond it, and is undecided
-# otherwise: one that happens to lie on the right side of its limit in few sentences has not passed. What is undecided
-# says how many more sentences would decide, if they were like those so far.
+# A figure passes if its whole interval is within the limit, fails if the whole interval is beyond it, and is undecided
+# otherwise: a point estimate within the limit from a few sentences is no pass. An undecided figure states how many more
+# sentences would decide, if they were like those so far.
 PASSES, FAILS, UNDECIDED = "passes", "fails", "undecided"
 RULE_OF_THREE = 3.0
 """With no error in n words, up to 3 / n of the words may be wrong (95 %): no error rate is known more exactly. A
-bootstrap of few errors would say otherwise."""
+bootstrap over few errors would underestimate this."""
 MOST_SENTENCES = 1000
-"""More than this is no advice."""
+"""Upper limit of the advised number of sentences."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How far within its limit a figure is (below 0: beyond it), with its 95 % interval over the sentences."""
+    """Distance of a figure from its limit (below 0: beyond it), with its 95 % interval over the sentences."""
 
     value: float
     low: float
@@ -198,7 +198,7 @@ class Margin:
 
     @property
     def more(self) -> int | None:
-        """Further sentences after which the interval would keep to one side; ``None`` if that cannot be said."""
+        """Further sentences needed until the interval is on one side; ``None`` if unknown."""
         half = self.value - self.low if self.value >= 0 else self.high - self.value
         if self.verdict != UNDECIDED or not (math.isfinite(half) and self.value):
             return None
@@ -206,7 +206,7 @@ class Margin:
 
 
 UNKNOWN = Margin(math.nan, -math.inf, math.inf, 0)
-"""Of what was not measured."""
+"""Margin of an unmeasured figure."""
 
 
 def margin(
@@ -218,11 +218,11 @@ def margin(
     share: bool = False,
     statistic: Statistic = "mean",
 ) -> Margin:
-    """The margin of a figure by sentence, ``one`` (n,), errors + 1j · words for a ``rate``.
+    """Margin of a figure by sentence, ``one`` (n,), errors + 1j · words for a ``rate``.
 
-    The limit is ``bound``; with a ``baseline`` (n,) of the same sentences it is that figure plus ``bound``, or times
-    ``bound`` if it is a ``share``. The figure has to lie at least there, or at most if ``above`` is refused. Sentences
-    that lack one of the two (NaN) do not count.
+    The limit is ``bound``; with a ``baseline`` (n,) on the same sentences it is the baseline's figure plus ``bound``,
+    or times ``bound`` for a ``share``. The limit is a minimum, or a maximum if ``above`` is refused. Sentences that
+    lack one of the two (NaN) are ignored.
     """
     columns = np.stack([one, np.zeros_like(one) if baseline is None else baseline], axis=1)
     if statistic == "rate" and baseline is None:
@@ -248,14 +248,14 @@ def margin(
 
 @dataclass(frozen=True)
 class Judgement:
-    """All limits of one way of speaking."""
+    """All limits of one speech variant."""
 
     margins: Mapping[str, Margin]
-    """By the figure's name."""
+    """Margins by figure."""
 
     @property
     def verdict(self) -> str:
-        """``FAILS`` if one does, ``PASSES`` if all do, else ``UNDECIDED``."""
+        """``FAILS`` if any fails, ``PASSES`` if all pass, otherwise ``UNDECIDED``."""
         verdicts = {one.verdict for one in self.margins.values()}
         return next((one for one in (FAILS, UNDECIDED) if one in verdicts), PASSES)
 
@@ -264,14 +264,14 @@ class Judgement:
 
     @property
     def more(self) -> int | None:
-        """Further sentences that would decide all that is undecided; ``None`` if that cannot be said."""
+        """Further sentences needed to decide every undecided figure; ``None`` if unknown."""
         wanted = [one.more for one in self.margins.values() if one.verdict == UNDECIDED]
         known = [one for one in wanted if one is not None]
         return max(known) if known and len(known) == len(wanted) else None
 
     @property
     def words(self) -> str:
-        """For example ``undecided by the spread over seeds: 14 more sentences would decide``."""
+        """Verdict in words, such as ``undecided by the spread over seeds: 14 more sentences would decide``."""
         if self.verdict == PASSES:
             return PASSES
         names = listed(self.by(self.verdict))
@@ -281,7 +281,7 @@ class Judgement:
 
 
 def advice(more: int | None) -> str:
-    """How many ``more`` sentences would decide."""
+    """Clause on the number of further sentences needed."""
     if more is None:
         return "more sentences would decide"
     if more > MOST_SENTENCES:

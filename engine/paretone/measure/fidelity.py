@@ -14,26 +14,25 @@ from paretone.measure.pitch import pitch_error
 from paretone.setting.take import Metrics, Take
 
 LENGTH_TOLERANCE = 1
-"""Frames by which two takes of the same duration may differ (rounding)."""
+"""Tolerated difference in frames of takes with the same duration (rounding)."""
 
 
 def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
     """Mean absolute difference of two natural-log Vocos mel spectrograms (frames, bands), in natural-log units: 0.1
     means that magnitudes differ by 10 % on average.
 
-    Meaningful only for takes from the same noise with the same duration, where frame ``i`` of one is frame ``i`` of the
-    other. Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are
-    not numbers.
+    Meaningful only for takes from the same noise with the same duration, whose frames correspond one to one. Raises
+    :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are not finite.
     """
     one, other = shared_frames(first, second, "log-mel distance")
     return float(np.mean(np.abs(one - other)))
 
 
 def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[np.ndarray, np.ndarray]:
-    """The frames that two spectrograms (frames, bands) both have, in double precision; ``figure`` compares them.
+    """Common frames of two spectrograms (frames, bands) in double precision; ``figure`` names the comparison in errors.
 
     Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are not
-    numbers.
+    finite.
     """
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise SettingError(
@@ -52,22 +51,22 @@ def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[n
 
 
 # --- Mel-cepstral distortion ------------------------------------------------------------------------------------------
-# How far the envelope of one take's spectrum is from that of another.
+# Distance between the spectral envelopes of two takes.
 #
 # Source: R. F. Kubichek, "Mel-cepstral distance measure for objective speech quality assessment", 1993. Figures of this
-# kind depend on how the cepstrum is made and can be compared only with those of the same definition, which is this one:
+# kind depend on the cepstrum's definition and are comparable only under the same one, which here is:
 #
 # The natural-log mel magnitudes x of a frame (here those of the vocoder, 100 bands) are a sum of cosines over them,
-# ``x_b = c_0 + Σ_d c_d cos(π d (b + ½) / bands)``. Of these, c_1 to c_13 are the envelope; c_0 is the level, the others
-# are detail. The distortion of a frame is ``10 / ln 10 · √(2 Σ_d (c_d − c'_d)²)``, which is the root mean square
+# ``x_b = c_0 + Σ_d c_d cos(π d (b + ½) / bands)``. Of these, c_1 to c_13 are the envelope, c_0 is the level, and the
+# others are detail. The distortion of a frame is ``10 / ln 10 · √(2 Σ_d (c_d − c'_d)²)``, the root mean square
 # difference of the two envelopes over the bands, in dB. The figure of a take is the mean over its frames.
 ORDER = 13
 
 
 def mel_cepstral_distortion(first: np.ndarray, second: np.ndarray) -> float:
-    """In dB, frame ``i`` of one against frame ``i`` of the other; spectrograms are (frames, bands), natural logarithm.
+    """Distortion in dB between corresponding frames of natural-log mel spectrograms (frames, bands).
 
-    Raises :class:`paretone.errors.SettingError` as :func:`paretone.measure.fidelity.log_mel_distance` does.
+    Raises :class:`paretone.errors.SettingError` like :func:`paretone.measure.fidelity.log_mel_distance`.
     """
     one, other = shared_frames(first, second, "mel-cepstral distortion")
     difference = (one - other) @ cosines(first.shape[1])
@@ -76,7 +75,7 @@ def mel_cepstral_distortion(first: np.ndarray, second: np.ndarray) -> float:
 
 @functools.lru_cache(maxsize=4)
 def cosines(bands: int) -> np.ndarray:
-    """(bands, ORDER): a log-mel spectrum times this is its c_1 to c_13; fewer if there are fewer bands."""
+    """Matrix (bands, ORDER) from a log-mel spectrum to its c_1 to c_13; fewer columns for fewer bands."""
     degrees = np.arange(1, min(ORDER, bands - 1) + 1)
     return np.cos(np.pi * np.outer(np.arange(bands) + 0.5, degrees) / bands) * 2.0 / bands
 
@@ -84,21 +83,20 @@ def cosines(bands: int) -> np.ndarray:
 # --- Timbre -----------------------------------------------------------------------------------------------------------
 # Timbre distance of two recordings of the same words, by their long-term spectral envelopes.
 #
-# The envelope of a frame is that of mel-cepstral distortion (cosines 1 to 13 of the log-mel spectrum, so that
-# neither level nor detail counts). It is averaged over all frames that are less than 40 dB below the loudest, and the
-# distance is the root mean square difference of two such averages over the bands, in dB.
+# A frame's envelope is that of mel-cepstral distortion (cosines 1 to 13 of the log-mel spectrum, without level and
+# detail). It is averaged over all frames less than 40 dB below the loudest; the distance is the root mean square
+# difference of two such averages over the bands, in dB.
 #
-# Unlike mel-cepstral distortion it ignores timing, so that takes of different lengths can be compared, and unlike a
-# learned judge of speakers it needs no weights. It is no judge of speakers: the words count as well, so both must say
-# the same ones, and melody has no part in it. For scale, another speaker: of the two shipped voices' original speech,
-# the same sentences are 4.7 dB apart.
+# Unlike mel-cepstral distortion it ignores timing, so takes of different lengths are comparable, and unlike a learned
+# speaker judge it needs no weights. It does not judge speakers: words count, so both must say the same ones, and melody
+# does not. For scale: the original speech of the two bundled voices, same sentences, is 4.7 dB apart.
 AUDIBLE = 40.0
-"""dB below the loudest frame down to which frames count."""
+"""Frames quieter than this many dB below the loudest are ignored."""
 
 
 def timbre_distance(first: np.ndarray, second: np.ndarray) -> float:
-    """In dB; natural-log mel spectrograms (frames, bands) of the same words. Raises :class:`SettingError` for what are
-    none."""
+    """Timbre distance in dB of natural-log mel spectrograms (frames, bands) of the same words. Raises
+    :class:`SettingError` for other shapes."""
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1] or not len(first) or not len(second):
         raise SettingError(
             f"Spectrograms of shapes {first.shape} and {second.shape} have no timbres that could be compared; both "
@@ -109,20 +107,20 @@ def timbre_distance(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _envelope(mel: np.ndarray) -> np.ndarray:
-    """The average c_1 to c_13 of the audible frames of ``mel`` (frames, bands)."""
+    """Mean c_1 to c_13 of the audible frames of ``mel`` (frames, bands)."""
     mel = mel.astype(np.float64)
     levels = 10.0 * np.log10(np.sum(np.exp(2.0 * mel), axis=1))
     return (mel[levels > levels.max() - AUDIBLE] @ cosines(mel.shape[1])).mean(0)
 
 
 # --- With other timing ------------------------------------------------------------------------------------------------
-# Distance of speech from a recording of the same words with other timing: frames are paired by dynamic time warping
-# (Sakoe and Chiba, 1978) before they are compared.
+# Distance from a recording of the same words with other timing: dynamic time warping (Sakoe and Chiba, 1978) pairs the
+# frames before comparison.
 def warped_log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
     """Mean absolute difference of two natural-log mel spectrograms (frames, bands) and (other frames, bands) along the
-    best pairing of their frames, in natural-log units.
+    best frame alignment, in natural-log units.
 
-    Raises :class:`SettingError` for spectrograms without frames or of different bands.
+    Raises :class:`SettingError` for spectrograms without frames or with different bands.
     """
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1] or not (len(first) and len(second)):
         raise SettingError(
@@ -135,12 +133,13 @@ def warped_log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def best_path(costs: np.ndarray) -> np.ndarray:
-    """The pairing (pairs, 2) from the first to the last frames of both that costs the least in sum, never going back.
+    """Monotonic alignment (pairs, 2) from the first to the last frames with the smallest summed cost.
 
     ``costs`` is (n, m).
     """
     rows, columns = costs.shape
-    # Sums by antidiagonals, which depend only on the two before: entry i + 1 of a line is row i. The edges are walls.
+    # Cumulative costs by antidiagonal, which depend only on the previous two: entry i + 1 of a line is row i. Edges are
+    # infinite.
     sums = np.full((rows + columns - 1, rows + 1), np.inf)
     sums[0, 1] = costs[0, 0]
     for line in range(1, rows + columns - 1):
@@ -161,13 +160,13 @@ def best_path(costs: np.ndarray) -> np.ndarray:
 Sound = tuple[np.ndarray, int]
 """Mono samples and their rate."""
 Sounded = tuple[np.ndarray | None, Sound]
-"""The spectrogram (frames, bands) that a model drew, if it draws one, and what was heard."""
+"""The spectrogram (frames, bands) drawn by the model, if any, and the audio."""
 
 
 def with_baseline_metrics(baseline: Take, take: Take) -> Take:
-    """``take`` with its figures to ``baseline``, which speaks the same words in the same time from the same noise.
+    """``take`` with its figures relative to ``baseline``, which has the same words, durations and noise.
 
-    Raises :class:`SettingError` if the two cannot be compared with each other.
+    Raises :class:`SettingError` if the two are not comparable.
     """
     same = (baseline.text, baseline.voice, baseline.checkpoint) == (take.text, take.voice, take.checkpoint)
     if not same or baseline.setting != take.setting.baseline:
@@ -186,10 +185,10 @@ def _sounded(take: Take) -> Sounded:
 
 
 def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
-    """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with its further
-    differences from the first. Raises :class:`SettingError` if they differ in length.
+    """Log-mel distance between two takes, and ``metrics`` of the second with its further differences from the first.
+    Raises :class:`SettingError` if they differ in length.
 
-    If either has no spectrogram, those of both sounds are compared.
+    If either has no spectrogram, spectrograms of both sounds are compared.
     """
     (one, one_sound), (other, other_sound) = first, second
     if one is None or other is None:
@@ -199,8 +198,8 @@ def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[
 
 
 def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
-    """``metrics`` of the second of two takes with those that compare it with the first: spectrograms (frames, bands)
-    and recordings. Raises :class:`SettingError` if they differ in length."""
+    """``metrics`` of the second of two takes with those relative to the first, from spectrograms (frames, bands) and
+    recordings. Raises :class:`SettingError` if they differ in length."""
     (one, rate), (other, _) = sounds
     metrics = replace(
         metrics, mel_cepstral_distortion=mel_cepstral_distortion(*mels), timbre_distance=timbre_distance(*mels)
@@ -208,6 +207,6 @@ def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tup
     try:
         error = pitch_error(one, other, rate)
     except SettingError:
-        # A recording of less than a few periods has an envelope, but no melody.
+        # A recording shorter than a few periods has an envelope, but no pitch.
         return metrics
     return replace(metrics, pitch_error=error.semitones, voicing_error=error.voicing)

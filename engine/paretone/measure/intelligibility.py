@@ -1,9 +1,9 @@
 """Word error rate by an offline recogniser that knows only the test sentences.
 
 The judge is pocketsphinx with the acoustic model of its wheel. Its language model is a bigram of the test sentences
-themselves, so that neither a large vocabulary nor general English helps or hurts. Recordings are brought to 16 kHz, put
-between 0.2 s of silence, set to one level and given a trace of noise that is always the same. Numbers mean
-something only compared with the same judge's figure for the original speech.
+themselves, so neither a large vocabulary nor general English helps or hurts. Recordings are resampled to 16 kHz, padded
+with 0.2 s of silence at both ends, set to a fixed level and given a trace of fixed noise. Figures are meaningful only
+relative to the same judge's figure for the original speech.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 JUDGE_RATE = 16000
 SILENCE_SECONDS = 0.2
 LEVEL = 0.08
-"""Root mean square that every recording is set to, full scale 1."""
+"""Root mean square of each recording after scaling, full scale 1."""
 NOISE = 1e-4
 LONGEST_SECONDS = 60.0
-"""Longer recordings are heard in pieces, each cut at a quiet moment, so that judging an hour can be cancelled."""
+"""Longer recordings are split at quiet moments, so that judging an hour can be cancelled."""
 _CUT_SECONDS = 10.0
-"""A piece ends where it is quietest within its last seconds."""
+"""A piece ends at the quietest moment of its last seconds."""
 _QUIET_SECONDS = 0.05
-"""Length of a moment."""
+"""Length of a moment in seconds."""
 DISCOUNT = 0.5
-"""Taken from every bigram count and given to unseen pairs."""
+"""Discount on each bigram count, given to unseen pairs."""
 START, END = "<s>", "</s>"
 
 
@@ -61,7 +61,7 @@ class WordErrors:
     edits: tuple[int, ...]
     words: tuple[int, ...]
     heard: tuple[str, ...]
-    """The judge's transcript."""
+    """Transcripts."""
 
     @property
     def rate(self) -> float:
@@ -73,8 +73,7 @@ class WordErrors:
 
 
 class Judge:
-    """A recogniser closed over ``sentences``. Raises :class:`PlainError` if pocketsphinx or jiwer is not
-    installed."""
+    """Recogniser limited to ``sentences``. Raises :class:`PlainError` if pocketsphinx or jiwer is not installed."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         if not any(words_of(sentence) for sentence in sentences):
@@ -91,8 +90,8 @@ class Judge:
             )
 
     def hear(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> str:
-        """The words that the judge understands in mono ``samples`` (n,) at ``rate`` Hz. ``check`` is called once per
-        minute of speech and may raise to cancel."""
+        """Transcript of mono ``samples`` (n,) at ``rate`` Hz. ``check`` is called once per minute of speech and may
+        raise to cancel."""
         if not len(samples) or not np.isfinite(samples).all():
             raise AudioError("A recording to judge is empty or has values that are not numbers; synthesise it again.")
         silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
@@ -115,8 +114,8 @@ class Judge:
         recordings: Sequence[tuple[np.ndarray, int]],
         check: Callable[[], None] = lambda: None,
     ) -> WordErrors:
-        """Errors in ``recordings`` (pairs of mono samples and rate), one of each of ``sentences``. ``check`` may raise
-        to cancel."""
+        """Errors in ``recordings`` (pairs of mono samples and rate), one per sentence. ``check`` may raise to
+        cancel."""
         references = [words_of(sentence) for sentence in sentences]
         if len(references) != len(recordings) or not all(references):
             raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
@@ -129,7 +128,7 @@ class Judge:
 
 
 def pieces(samples: np.ndarray) -> list[np.ndarray]:
-    """``samples`` (n,) at 16 kHz in pieces of at most :data:`LONGEST_SECONDS`, cut where it is quietest."""
+    """``samples`` (n,) at 16 kHz in pieces of at most :data:`LONGEST_SECONDS`, cut at quiet moments."""
     longest, last, moment = (round(one * JUDGE_RATE) for one in (LONGEST_SECONDS, _CUT_SECONDS, _QUIET_SECONDS))
     found = []
     while len(samples) > longest:
@@ -142,9 +141,9 @@ def pieces(samples: np.ndarray) -> list[np.ndarray]:
 
 
 def _dictionary(sentences: Sequence[str], known: str) -> str:
-    """The lines of pocketsphinx's own dictionary for the words of ``sentences``, and our pronunciations of those that
-    it lacks. (With the whole dictionary, starting the decoder takes many seconds.)"""
-    # As they are written: capitals may be letters to be named.
+    """Lines of pocketsphinx's dictionary for the words of ``sentences``, and our pronunciations of missing words. (With
+    the whole dictionary, starting the decoder takes many seconds.)"""
+    # Original case: capitals may be spelled letters.
     words = {one.lower(): one for sentence in sentences for one in re.findall(WORD, sentence, re.IGNORECASE)}
     lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
     read = NaturalPhonemiser().read
@@ -154,7 +153,7 @@ def _dictionary(sentences: Sequence[str], known: str) -> str:
 
 
 def bigram_model(sentences: Sequence[Sequence[str]]) -> str:
-    """A back-off bigram of ``sentences`` (lists of words) in ARPA format, with absolute discounting."""
+    """Back-off bigram model of ``sentences`` (lists of words) in ARPA format, with absolute discounting."""
     followers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:
         padded = [START, *sentence, END]

@@ -1,4 +1,4 @@
-"""Figures of a single recording: loudness, true peak, clipping, silence; and whether it can be played. Torch-free."""
+"""Figures of a single recording: loudness, true peak, clipping, silence; and playability. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from paretone.setting.take import Metrics
 
 BLOCK_SECONDS = 0.4
 OVERLAP = 4
-"""Blocks begin a fourth of their length apart."""
+"""Blocks begin a quarter of their length apart."""
 ABSOLUTE_GATE = -70.0
 RELATIVE_GATE = -10.0
-"""Blocks this much quieter than the mean of the others do not count."""
+"""Blocks this many dB quieter than the mean of the others are ignored."""
 OFFSET = -0.691
-"""Makes a full-scale 997 Hz sine in one channel -3.01 LUFS."""
+"""Calibration: a full-scale 997 Hz sine in one channel has -3.01 LUFS."""
 HIGHEST_PEAK = -1.0
-"""dB below full scale that no matched take exceeds."""
+"""Maximum peak of level-matched takes, in dB relative to full scale."""
 
 FILTER_RATE = 48000
 SHELF = ((1.53512485958697, -2.69169618940638, 1.19839281085285), (1.0, -1.69065929318241, 0.73248077421585))
@@ -29,13 +29,13 @@ HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
 """The two stages of the K-weighting at 48 kHz: numerators and denominators of BS.1770-5, annex 1, tables 1 and 2."""
 
 FULL_SCALE = 1.0 - 2.0**-15
-"""The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
+"""Largest value of 16-bit audio: values at or above it clip in playback and in 16-bit files."""
 WORTH_SAYING = 0.05
-"""dB over full scale from which a sentence says that speech is turned down: less is written as 0.0 dB."""
+"""dB over full scale from which a sentence mentions attenuation: less would read 0.0 dB."""
 
 OVERSAMPLING = 4
 PEAK_TAPS = 32
-"""Input samples that each interpolated sample is made from."""
+"""Input samples per interpolated sample."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def _power(lufs: float) -> float:
 
 
 def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
-    """``samples`` through the 48 kHz filters' response at the frequencies of their spectrum, so any rate gives the same
-    result; half a second of silence takes up what rings on. Above 24 kHz the response at 24 kHz is used."""
+    """``samples`` filtered in the frequency domain with the 48 kHz filters' response, independent of the rate, with
+    half a second of padding for the ringing. Above 24 kHz the response at 24 kHz is used."""
     length = 1 << (len(samples) + rate // 2 - 1).bit_length()
     frequencies = np.minimum(np.arange(length // 2 + 1) * rate / length, FILTER_RATE / 2)
     delay = np.exp(-2j * np.pi * frequencies / FILTER_RATE)
@@ -85,8 +85,8 @@ def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def true_peak(samples: np.ndarray) -> float:
-    """The highest level between as well as at the samples (n,), in dB of full scale; fourfold interpolation as in
-    BS.1770-5, annex 2."""
+    """Highest level at and between the samples (n,), in dB of full scale; fourfold interpolation as in BS.1770-5, annex
+    2."""
     if not len(samples):
         return -np.inf
     samples = np.asarray(samples, np.float64)
@@ -100,20 +100,19 @@ def true_peak(samples: np.ndarray) -> float:
 
 
 def headroom(samples: np.ndarray) -> float:
-    """The one factor, at most 1, that brings the true peak of mono ``samples`` (n,) within full scale: for playback and
-    for files that end there. Nothing is limited or clipped; files of floats keep the samples."""
+    """Factor, at most 1, that brings the true peak of mono ``samples`` (n,) within full scale, for playback and integer
+    files. No limiting or clipping; float files keep the samples."""
     return min(1.0, FULL_SCALE * 10 ** (-true_peak(samples) / 20))
 
 
 def turned_down(factor: float) -> float:
-    """By how many dB a ``factor`` of :func:`headroom` turns speech down, or 0 if that reads as 0.0."""
+    """Attenuation in dB of a ``factor`` of :func:`headroom`; 0 if it would read 0.0."""
     decibels = -20.0 * float(np.log10(factor))
     return decibels if decibels >= WORTH_SAYING else 0.0
 
 
 def too_loud(peak: float | None) -> str:
-    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence; ``""`` below
-    :data:`WORTH_SAYING`."""
+    """Sentence that :func:`headroom` attenuates a take with the true ``peak``; ``""`` below :data:`WORTH_SAYING`."""
     if peak is None or peak < WORTH_SAYING:
         return ""
     return (
@@ -124,28 +123,28 @@ def too_loud(peak: float | None) -> str:
 
 @dataclass(frozen=True)
 class LevelMatch:
-    """Gains that make takes equally loud."""
+    """Gains that equalise the takes' loudness."""
 
     gains: tuple[float, ...]
-    """dB to apply to each take; 0 for silent ones."""
+    """Gain in dB per take; 0 for silent ones."""
     target: float
-    """LUFS of every take after its gain; minus infinity when all are silent."""
+    """LUFS of every take after its gain; minus infinity if all are silent."""
     exact: bool
-    """False when a take is too short to be gated, so that its level is a plain mean."""
+    """False if a take is too short for gating, so that its level is a plain mean."""
     levels: tuple[float, ...]
     """LUFS of each take before its gain."""
 
 
 def gain_to(target: float, samples: np.ndarray, rate: int) -> float:
-    """The gain in dB that brings mono ``samples`` to ``target`` LUFS; less where a true peak would exceed
+    """Gain in dB that brings mono ``samples`` to ``target`` LUFS; lower if the true peak would exceed
     :data:`HIGHEST_PEAK`."""
     level = integrated_loudness(samples, rate).lufs
     return min(target - level, HIGHEST_PEAK - true_peak(samples)) if np.isfinite(level) else 0.0
 
 
 def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
-    """Gains that bring takes, pairs of mono samples and rate, to the level of the quietest; lower still where a true
-    peak would exceed :data:`HIGHEST_PEAK`. Nothing is limited or clipped."""
+    """Gains that bring takes, pairs of mono samples and rate, to the level of the quietest; lower if a true peak would
+    exceed :data:`HIGHEST_PEAK`. No limiting or clipping."""
     measured = [integrated_loudness(samples, rate) for samples, rate in takes]
     levels = tuple(one.lufs for one in measured)
     audible = [one for one in levels if np.isfinite(one)]
@@ -164,13 +163,13 @@ def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
 
 FRAME_SECONDS, HOP_SECONDS = 0.02, 0.01
 SILENT_BELOW = -40.0
-"""dB of a frame below the loudest one."""
+"""Level of silent frames in dB relative to the loudest frame."""
 SILENT_AT = -70.0
-"""dB of full scale at which a frame is silent however quiet the others are: the absolute gate of ITU-R BS.1770."""
+"""Level in dB of full scale at which a frame is silent in any case: the absolute gate of ITU-R BS.1770."""
 
 
 def signal_metrics(samples: np.ndarray, rate: int) -> Metrics:
-    """What can be measured on mono ``samples`` (n,) at ``rate`` Hz alone."""
+    """Metrics of mono ``samples`` (n,) at ``rate`` Hz alone."""
     loudness, peak = integrated_loudness(samples, rate).lufs, true_peak(samples)
     return Metrics(
         loudness=float(loudness) if np.isfinite(loudness) else None,
@@ -181,15 +180,15 @@ def signal_metrics(samples: np.ndarray, rate: int) -> Metrics:
 
 
 def clipping(samples: np.ndarray) -> float:
-    """The share of ``samples`` (n,) at :data:`FULL_SCALE` or beyond; 0 for none."""
+    """Share of ``samples`` (n,) at or beyond :data:`FULL_SCALE`; 0 for an empty array."""
     return float(np.mean(np.abs(samples) >= FULL_SCALE)) if len(samples) else 0.0
 
 
 def silence(samples: np.ndarray, rate: int) -> float:
-    """The share of frames of 20 ms, every 10 ms, whose root mean square is 40 dB below that of the loudest frame, or
-    below -70 dB of full scale; 1 for a recording shorter than a frame.
+    """Share of silent frames (20 ms, every 10 ms): root mean square 40 dB below the loudest frame's, or below -70 dB of
+    full scale; 1 for a recording shorter than a frame.
 
-    The threshold is relative, so that a quiet take has no more silence than the same take louder.
+    The threshold is relative: a take's level does not change its share.
     """
     length, hop = round(FRAME_SECONDS * rate), round(HOP_SECONDS * rate)
     if len(samples) < length:
@@ -202,13 +201,13 @@ def silence(samples: np.ndarray, rate: int) -> float:
 
 
 def audible(samples: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> np.ndarray:
-    """``samples`` as contiguous float32. Raises :class:`PlainError` that names ``what`` if they are no numbers."""
+    """``samples`` as contiguous float32. Raises :class:`PlainError`, which names ``what``, if they are not finite."""
     require_finite(samples, what, setting, info)
     return np.ascontiguousarray(samples, dtype=np.float32)
 
 
 def require_finite(values: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> None:
-    """Raise :class:`PlainError` if ``values``, which are ``what``, are not all numbers."""
+    """Raise :class:`PlainError`, which names ``what``, unless all ``values`` are finite."""
     if np.isfinite(values).all():
         return
     steps = setting.options.get("steps")

@@ -21,7 +21,7 @@ class Machine:
 
     processor: str
     cores: int
-    """Physical cores that this process may use."""
+    """Physical cores available to this process."""
     memory_bytes: int
     graphics: tuple[str, ...]
     system: str
@@ -29,11 +29,11 @@ class Machine:
     torch: str
     paretone: str
     load: float | None
-    """Mean number of busy processes over the minute before it was described; ``None`` if nobody counts them."""
+    """System load over the minute before; ``None`` if unknown."""
 
     @property
     def line(self) -> str:
-        """Everything but the load in one line."""
+        """One line without the load."""
         cores = f"{self.cores} core" if self.cores == 1 else f"{self.cores} cores"
         parts = [f"{self.processor}, {cores}, {self.memory_bytes / 2**30:.0f} GiB", *self.graphics, self.system]
         versions = f"Python {self.python}, torch {self.torch}, paretone {self.paretone}"
@@ -44,13 +44,12 @@ class Machine:
 
 
 def hardware(line: str) -> str:
-    """Processor, memory and GPUs of a machine described in a ``line``, without system and versions, which updates
-    change."""
+    """CPU, memory and GPUs from a machine's ``line``, without system and versions, which change with updates."""
     return "; ".join(line.split("; ")[:-2])
 
 
 def describe() -> Machine:
-    """Describe this machine. Graphics cards are named only once torch has been imported, which this does not do."""
+    """Describe this machine. GPUs are listed only if torch is already imported."""
     return Machine(
         processor=processor(),
         cores=usable_cores(),
@@ -65,7 +64,7 @@ def describe() -> Machine:
 
 
 def graphics() -> tuple[str, ...]:
-    """Names of the GPUs that torch can use; empty before torch has been imported."""
+    """Names of torch's usable GPUs; empty before torch is imported."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return ()
@@ -86,22 +85,22 @@ def processor() -> str:
 
 @cache
 def usable_cores() -> int:
-    """Physical cores that this process may use: what its affinity and its container's quota leave, at least 1."""
+    """Physical cores available to this process by its affinity and container quota, at least 1."""
     logical = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if sys.platform == "linux":
         return max(1, min(_linux_cores(), _container_cores(), logical))
     elif sys.platform == "darwin":
-        # The slow cores of an Apple chip hold back a computation that is split evenly.
+        # The slow cores of an Apple chip hold back an evenly split computation.
         fast = _system_value("hw.perflevel0.physicalcpu") or _system_value("hw.physicalcpu")
         return int(fast) if fast.isdigit() else logical
     else:
-        # Windows tells logical processors only, and nearly all of its machines run two on a core.
+        # Windows reports only logical processors, nearly always two per core.
         return max(1, logical // 2)
 
 
 @cache
 def memory_bytes() -> int:
-    """Bytes of main memory, or 0 if the system does not say."""
+    """Bytes of main memory, or 0 if unknown."""
     if sys.platform == "win32":
         return _windows_memory()
     if sys.platform == "darwin":
@@ -111,7 +110,7 @@ def memory_bytes() -> int:
 
 
 def _linux_cores() -> int:
-    """Distinct cores among the processors of this process's affinity."""
+    """Distinct physical cores in this process's affinity."""
     cores = set()
     for number in os.sched_getaffinity(0):
         topology = f"/sys/devices/system/cpu/cpu{number}/topology"
@@ -121,7 +120,7 @@ def _linux_cores() -> int:
 
 
 def _container_cores() -> int:
-    """Whole processors that the control group's quota grants (cgroup v2, then v1)."""
+    """Whole CPUs granted by the control group's quota (cgroup v2, then v1)."""
     quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
     if not quota:
         quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")

@@ -1,4 +1,4 @@
-"""Peak memory of a job: highest resident memory of the process on a CPU, highest allocation on a GPU."""
+"""Peak memory of a job: resident memory of the process on a CPU, allocated memory on a GPU."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _RESET_PEAK = "5"
 
 
 class PeakMemory:
-    """The highest memory in use from its creation on.
+    """Highest memory in use since its creation.
 
-    ``device`` is ``cpu``, ``cuda`` or ``mps``, with an index or without. On a GPU it counts what torch allocated there.
-    On a CPU it counts the process's resident memory, model and interpreter included. Linux and CUDA keep the peak by
-    themselves; elsewhere it is the highest of the samples that :meth:`sample` took.
+    ``device`` is ``cpu``, ``cuda`` or ``mps``, with or without an index. A GPU counts torch's allocations; a CPU counts
+    the process's resident memory, model and interpreter included. Linux and CUDA record the peak themselves; elsewhere
+    it is the highest of the samples taken by :meth:`sample`.
     """
 
     def __init__(self, device: str = "cpu") -> None:
@@ -38,7 +38,7 @@ class PeakMemory:
 
     @property
     def peak_bytes(self) -> int:
-        """The highest number of bytes in use so far."""
+        """Highest number of bytes in use so far."""
         self.sample()
         if not self._system_keeps_peak:
             return self._highest
@@ -49,7 +49,7 @@ class PeakMemory:
         return max(self._highest, _status_bytes("VmHWM"))
 
     def _start(self) -> bool:
-        """Forget earlier peaks; whether the system will keep the new one."""
+        """Reset the peak; returns whether the system records the new one."""
         if self._kind == "cuda":
             import torch
 
@@ -84,13 +84,13 @@ def _resident_bytes() -> int:
     elif sys.platform == "win32":
         return _working_set_bytes()
     else:
-        # macOS tells its own processes only the highest value without further rights; it counts bytes, others KiB.
+        # Without further rights macOS tells a process only its peak, in bytes; others use KiB.
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _status_bytes(name: str) -> int:
-    """A size in ``/proc/self/status``, or 0 if it is missing."""
+    """A size in ``/proc/self/status``, or 0 if missing."""
     try:
         lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

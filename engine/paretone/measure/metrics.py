@@ -1,7 +1,6 @@
-"""The figures that takes and studies are compared by: what each one is called, means, and which way is better.
-Torch-free.
+"""Figures for comparing takes and studies: title, definition, statistic and better direction. Torch-free.
 
-A front end builds axes, columns and reports from these declarations, so that all of them say the same.
+Front ends build axes, columns and reports from these declarations, so all of them agree.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ class Metric:
     name: str
     title: str
     definition: str
-    """Definition, in a sentence."""
+    """Definition in one sentence."""
     better: str
     """``LOWER``, ``HIGHER`` or ``NEITHER``."""
     unit: str = ""
     statistic: Statistic = "mean"
-    """The statistic that a study reports over its takes."""
+    """Statistic over a study's takes."""
     of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
-    """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
-    study has."""
+    """Value of a single take from measurements, metrics and log-mel distance; ``None`` for figures that only studies
+    have."""
     judge: str = ""
-    """The judge whose verdicts it follows from; see :mod:`paretone.measure.evaluation.judges`."""
+    """Judge that provides it; see :mod:`paretone.measure.evaluation.judges`."""
     verdict: Callable[[Mapping[str, float]], complex | None] | None = None
-    """Its value for a single take, from what the judge says of it."""
+    """Value of a single take from the judge's figures."""
     across_seeds: Callable[[Sequence[np.ndarray]], float | None] | None = None
-    """Its value for takes of one sentence and voice with different seeds, from the curves (frames,) that the judge
-    heard in each; for figures that no single take has."""
+    """Value for takes of one sentence and voice with different seeds, from the judge's curves (frames,); for figures
+    that single takes lack."""
     percent: bool = False
-    """Whether sentences give it in percent."""
+    """Whether sentences state it in percent."""
     relative: bool = False
-    """Whether it is measured against the baseline, which has none itself."""
+    """Whether it is relative to the baseline, which has no value itself."""
     wall_time: bool = False
-    """Whether it is a time on the wall, which other processes lengthen."""
+    """Whether it is a wall time, which other processes lengthen."""
 
     @property
     def label(self) -> str:
@@ -67,7 +66,7 @@ def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float |
 
 
 class HeardTake(Timed, Protocol):
-    """A take with figures, with its audio or without."""
+    """A take with figures, with or without audio."""
 
     @property
     def metrics(self) -> Metrics: ...
@@ -332,22 +331,22 @@ METRICS: tuple[Metric, ...] = (
 )
 
 JUDGED = tuple(one for one in METRICS if one.judge)
-"""Those that judges give."""
+"""Metrics from judges."""
 
 
 def metric(name: str) -> Metric:
-    """The metric called ``name``. Raises :class:`SettingError` for others."""
+    """Metric by ``name``. Raises :class:`SettingError` for unknown names."""
     return by_name(name, {one.name: one for one in METRICS}, "metric", "metrics")
 
 
 def estimate(name: str, values: Sequence[complex]) -> Estimate:
-    """Estimate of the metric called ``name`` from single recordings of different sentences."""
+    """Estimate of the metric ``name`` from single recordings of different sentences."""
     one, matrix = metric(name), np.array(values)[:, None]
     return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 
 
 def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
-    """A take's figure; of one that was timed again, times have an interval over the repeats. ``None``: not measured."""
+    """A take's figure, with an interval over the repeats for times measured repeatedly. ``None``: not measured."""
     if one.of is None:
         return None
     if take.repeats and one.statistic == "median":

@@ -1,8 +1,8 @@
-"""Fundamental frequency, and how far one take's melody is from another's. Torch-free.
+"""Fundamental frequency, and pitch differences between takes. Torch-free.
 
 The method is YIN: A. de Cheveigné and H. Kawahara, "YIN, a fundamental frequency estimator for speech and music", 2002,
-steps 1 to 5 (no search for the best estimate nearby). For comparing takes of one voice this is enough: both have the
-same estimator's errors.
+steps 1 to 5 (without the local search for the best estimate). This suffices for comparing takes of one voice: both have
+the same estimator's errors.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from paretone.errors import SettingError
 
 LOWEST, HIGHEST = 60.0, 500.0
-"""Hz between which a voice is looked for."""
+"""Range of a voice's fundamental frequency in Hz."""
 HOP_SECONDS = 0.01
 THRESHOLD = 0.15
-"""A frame is voiced where the normalised difference function falls below this."""
+"""A frame is voiced if the normalised difference function falls below this."""
 QUIET = -45.0
-"""dB below the loudest frame at which a frame counts as unvoiced: noise floors have periods, too."""
+"""dB below the loudest frame at which a frame counts as unvoiced: noise floors can be periodic."""
 BLOCK = 512
-"""Frames that are worked on at a time, so that a long recording takes no more memory than a short one."""
+"""Frames per batch, which bounds memory for long recordings."""
 LENGTH_TOLERANCE = 0.02
-"""Seconds by which two takes of the same duration may differ (rounding)."""
+"""Tolerated difference in seconds of takes with the same duration (rounding)."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ class PitchError:
     """Difference of two pitch curves."""
 
     semitones: float | None
-    """Root mean square difference over the frames that are voiced in both; ``None`` if there are none."""
+    """Root mean square difference over the frames voiced in both; ``None`` without such frames."""
     voicing: float
-    """Share of all frames of which exactly one of the two is voiced."""
+    """Share of all frames voiced in exactly one of the two."""
     frames: int
     """Number of frames voiced in both."""
 
 
 def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
-    """Difference of the pitch of mono ``second`` (n,) at ``rate`` Hz from that of ``first``, frame by frame.
+    """Pitch difference of mono ``second`` (n,) at ``rate`` Hz from ``first``, frame by frame.
 
-    Meaningful only if both speak the same words in the same time. Raises :class:`SettingError` for lengths that differ
-    by more than 20 ms and for recordings too short for a frame.
+    Meaningful only for the same words with the same timing. Raises :class:`SettingError` for lengths that differ by
+    more than 20 ms and for recordings shorter than a frame.
     """
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE * rate:
         raise SettingError(
@@ -59,10 +59,10 @@ def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
 
 
 def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Hz of every frame of mono ``samples`` (n,), 10 ms apart; 0 if it is unvoiced.
+    """Hz of each frame of mono ``samples`` (n,), 10 ms apart; 0 if unvoiced.
 
-    A frame compares a window of two longest periods with itself, moved by up to one longest period. Raises
-    :class:`SettingError` for fewer samples than a frame takes.
+    A frame compares a window of two longest periods with itself, shifted by up to one longest period. Raises
+    :class:`SettingError` for fewer samples than a frame.
     """
     longest, shortest = int(rate / LOWEST), int(rate / HIGHEST)
     window, hop = 2 * longest, round(HOP_SECONDS * rate)
@@ -85,7 +85,7 @@ def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
 def _periods(
     samples: np.ndarray, starts: np.ndarray, window: int, longest: int, shortest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Periods of the frames at ``starts`` in samples, 0 if there is none, and their powers."""
+    """Periods in samples of the frames at ``starts``, 0 if unvoiced, and the frames' powers."""
     frames = samples[starts[:, None] + np.arange(window + longest)]
     normalised = _normalised(_differences(frames, window, longest))
     lags = _first_dips(normalised, shortest)
@@ -95,7 +95,8 @@ def _periods(
 
 
 def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
-    """YIN's equation 6 for lags 0 to ``longest``: Σ (x_j − x_(j+lag))² over the window, by one correlation a frame."""
+    """YIN's equation 6 for lags 0 to ``longest``: Σ (x_j − x_(j+lag))² over the window, by one correlation per
+    frame."""
     size = 1 << (frames.shape[1] + window - 1).bit_length()
     spectrum = np.fft.rfft(frames, size)
     correlation = np.fft.irfft(spectrum * np.conj(np.fft.rfft(frames[:, :window], size)), size)[:, : longest + 1]
@@ -106,7 +107,7 @@ def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
 
 
 def _normalised(differences: np.ndarray) -> np.ndarray:
-    """YIN's equation 8: over the mean of the differences at all shorter lags."""
+    """YIN's equation 8: divided by the mean of the differences at all shorter lags."""
     lags = np.arange(1, differences.shape[1])
     sums = np.cumsum(differences[:, 1:], axis=1)
     ones = np.ones((len(differences), 1))
@@ -117,7 +118,7 @@ def _first_dips(normalised: np.ndarray, shortest: int) -> np.ndarray:
     """Per frame, the bottom of the first dip below the threshold (YIN's step 4); 0 if there is none."""
     below = normalised < THRESHOLD
     below[:, :shortest] = False
-    # The bottom is the first lag below the threshold after which it rises again.
+    # The bottom is the first lag below the threshold before a rise.
     rising = np.ones_like(below)
     rising[:, :-1] = normalised[:, 1:] >= normalised[:, :-1]
     bottoms = below & rising
@@ -135,31 +136,30 @@ def _offsets(normalised: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 # --- Melody -----------------------------------------------------------------------------------------------------------
-# How lively a take's melody is, and how much it varies from seed to seed.
+# Liveliness of a take's melody, and its variation over seeds.
 #
-# Few steps and strong guidance speak the average reading: clear, and always the same. Predicted naturalness does not
-# fall with that; these two figures do.
+# Few steps and strong guidance give an average reading, clear and always the same. Predicted naturalness does not fall
+# with that; these two figures do.
 #
 # * **Pitch range** of a take: the standard deviation of the natural logarithm of the fundamental frequency over its
 #   voiced frames. 0.16 is 2.8 semitones.
-# * **Diversity** of takes of one sentence and voice with different seeds: the standard deviation over the takes, frame
-#   by frame where all are voiced, and of these the mean. Takes of different length are brought to one length first,
-#   each from its first to its last voiced frame, so there it has differences of timing in it as well.
+# * **Diversity** of takes of one sentence and voice with different seeds: the standard deviation over the takes in each
+#   frame voiced in all of them, mean over these frames. Takes of different length are first stretched to one length,
+#   from first to last voiced frame; differences in timing then count as well.
 #
-# The fundamental frequency is YIN's, without frames that are further than a factor of 1.8
-# from the take's median, which are octave errors as a rule. YIN leaves out steep glides, so pitch ranges are some three
-# tenths lower than those of the curve that a vocoder is given.
+# The fundamental frequency is YIN's, without frames more than a factor of 1.8 from the take's median, which are mostly
+# octave errors. YIN misses steep glides, so pitch ranges are about 30 % lower than those of the vocoder's input curve.
 FURTHEST = 0.6
 """Natural logarithm of the largest ratio of a frame's frequency to the median."""
 FEWEST = 20
-"""Voiced frames, 10 ms each, that a figure takes at least."""
+"""Minimum of voiced frames (10 ms) for a figure."""
 SAME_LENGTH = 2
-"""Frames by which takes with the same timing may differ (rounding)."""
+"""Tolerated difference in frames of takes with the same timing (rounding)."""
 
 
 def log_pitch(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Natural logarithm of the fundamental frequency in Hz of each frame of mono ``samples`` (n,), 10 ms apart, as
-    (frames,); 0 where unvoiced. No frames for recordings shorter than a few periods."""
+    """Natural logarithm of the fundamental frequency in Hz of each frame of mono ``samples`` (n,), 10 ms apart,
+    (frames,); 0 where unvoiced. Empty for recordings shorter than a few periods."""
     try:
         found = fundamental(samples, rate)
     except SettingError:
@@ -172,20 +172,20 @@ def log_pitch(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def mean_pitch(curve: np.ndarray) -> float:
-    """Geometric mean of the fundamental frequency in Hz of what :func:`log_pitch` gave; NaN where nothing is voiced."""
+    """Geometric mean of the fundamental frequency in Hz of a :func:`log_pitch` curve; NaN if nothing is voiced."""
     voiced = curve[curve > 0]
     return float(np.exp(voiced.mean())) if len(voiced) else float("nan")
 
 
 def pitch_range(curve: np.ndarray) -> float | None:
-    """Pitch range of what :func:`log_pitch` gave; ``None`` for less than 0.2 s of voice."""
+    """Pitch range of a :func:`log_pitch` curve; ``None`` for less than 0.2 s of voice."""
     voiced = curve[curve > 0]
     return float(voiced.std()) if len(voiced) >= FEWEST else None
 
 
 def diversity(curves: Sequence[np.ndarray]) -> float | None:
-    """Diversity of takes by their curves, (frames,) each; ``None`` for fewer than two takes, and where too few frames
-    are voiced in all. The standard deviation is that of a sample (n - 1), so that it does not grow with the takes."""
+    """Diversity of takes by their curves, (frames,) each; ``None`` for fewer than two takes or too few frames voiced in
+    all. The standard deviation is that of a sample (n - 1), so it does not grow with the number of takes."""
     if len(curves) < 2:
         return None
     lengths = [len(one) for one in curves]

@@ -1,7 +1,7 @@
-"""CPU time of this process and of all others on the cores that it may use. Torch-free.
+"""CPU time of this process and of all others on its available cores. Torch-free.
 
-Linux counts the busy time of every core in /proc/stat; elsewhere psutil says it, where it is installed. Other systems
-do not say it, and the load of other processes is then unknown. What a hypervisor took away counts as others'.
+Linux counts the busy time of each core in /proc/stat; elsewhere psutil does, if installed. Otherwise the load of other
+processes is unknown. Time taken by a hypervisor counts as others'.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from paretone.wording import percent
 
 
 def device_kind(device: object) -> str:
-    """``cpu``, ``cuda`` or ``mps``, of a device with or without its number."""
+    """``cpu``, ``cuda`` or ``mps``, from a device with or without index."""
     return str(device).partition(":")[0]
 
 
 def clock_name(device: str = "cpu") -> str:
-    """The quantity that :func:`paretone.measure.timing.stopwatch` measures on ``device``, in words."""
+    """Name of the quantity that :func:`paretone.measure.timing.stopwatch` measures on ``device``."""
     names = {"cuda": "seconds between CUDA events", "mps": "wall seconds, device synchronised"}
     return names.get(device_kind(device), "CPU seconds of the process")
 
 
 _STAT = Path("/proc/stat")
 _IDLE = frozenset({3, 4})
-"""Fields of a core's line that are no work: idle and waiting for a disk."""
+"""Fields of a core's line that are not work: idle and waiting for a disk."""
 _TICKS_A_SECOND = 100
-"""As Linux tells them to programs, whatever it counts in."""
+"""Linux's unit for programs, independent of its internal tick."""
 _COUNTED = 8
-"""Fields of a core's line that count; those after them, of guests, are part of the first two."""
+"""Counted fields of a core's line; the later ones, of guests, are part of the first two."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class ProcessorTime:
     """CPU seconds since an arbitrary moment."""
 
     own: float
-    """Of all threads of this process."""
+    """All threads of this process."""
     all: float | None
-    """Of all processes on the cores that this one may use; ``None`` if unknown."""
+    """All processes on the cores available to this one; ``None`` if unknown."""
     cores: int
     """Number of these cores, hyper-threads included."""
 
@@ -57,13 +57,13 @@ class ProcessorTime:
         return own, max(0.0, self.all - before.all - own)
 
     def earlier(self, own: float, others: float | None) -> ProcessorTime:
-        """The time before this process took ``own`` and the others ``others`` seconds."""
+        """This time minus ``own`` seconds of this process and ``others`` of the others."""
         before = None if self.all is None or others is None else self.all - own - others
         return ProcessorTime(self.own - own, before, self.cores)
 
 
 def processor_time() -> ProcessorTime:
-    """The CPU time that was used up to now."""
+    """CPU time used up to now."""
     own = time.process_time()
     if sys.platform == "linux":
         cores = os.sched_getaffinity(0)
@@ -95,29 +95,29 @@ def _psutil_seconds() -> float | None:
 
 
 BUSY = "the machine was busy"
-"""How takes are marked whose times are doubtful."""
+"""Mark of takes with doubtful times."""
 
 
 def busy_words(took: str = "", during: str = "") -> str:
-    """That other processes made times doubtful, in words: what they ``took``, by default more than the limit, and
-    ``during`` what, if that is not plain."""
+    """Clause that other processes make times doubtful. ``took``: their usage, by default above the limit; ``during``:
+    the measured activity, if not obvious."""
     when = f" during {during}" if during else ""
     return f"{BUSY}{when}: other processes took {took or f'more than {percent(BUSY_SHARE)} of the cores'}"
 
 
 def busy_line(took: str = "", during: str = "") -> str:
-    """The same, with what follows from it, in sentences."""
+    """Sentences of :func:`busy_words` with the consequences."""
     said = busy_words(took, during)
     return f"{said[0].upper()}{said[1:]}. RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
 
 
 def load_words(measured: Measurements) -> str:
-    """What other processes took, ``25 % of the cores``; ``""`` if unknown."""
+    """CPU share of other processes, such as ``25 % of the cores``; ``""`` if unknown."""
     return "" if measured.other_share is None else f"{percent(measured.other_share)} of the cores"
 
 
 def load_line(measured: Measurements) -> str:
-    """What other processes took of the cores meanwhile, in sentences that say what follows from it."""
+    """Sentences on the CPU share of other processes and its consequences."""
     took = load_words(measured)
     if not took:
         return "The load of other processes is unknown on this system."

@@ -1,9 +1,9 @@
-"""Timing on a machine that does other things too.
+"""Timing on a machine with other load.
 
 Variants are compared within rounds: every round runs each of them once, in an order that rotates and is reversed every
-other round, so that drift and neighbours meet all of them alike. Compared is CPU time on a CPU and the device's own
-events on a GPU, as ratios within a round, of which the median is reported. The baseline runs twice in every round: the
-ratio of the two (A/A) shows what this session would report for no difference at all.
+other round, so that drift and other load affect all of them alike. Compared is CPU time on a CPU and device events on a
+GPU, as ratios within a round; the median is reported. The baseline runs twice in every round: the ratio of the two
+(A/A) shows what this session would report for no difference.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Interval:
 
     @property
     def excludes_one(self) -> bool:
-        """Whether a ratio differs from 1: one that does not must not be reported as a difference."""
+        """Whether a ratio differs from 1; if not, it must not be reported as a difference."""
         return not self.low <= 1 <= self.high
 
 
@@ -54,24 +54,24 @@ class PairedTimes:
     clock: str
     """The measured quantity, in words."""
     seconds: Mapping[str, tuple[float, ...]] = field(repr=False)
-    """Per variant, seconds of each round by ``clock``."""
+    """Seconds by ``clock`` of each round, by variant."""
     wall_seconds: Mapping[str, tuple[float, ...]] = field(repr=False)
-    """Per variant, wall seconds of each round."""
+    """Wall seconds of each round, by variant."""
     speed_up: Mapping[str, Interval]
-    """Per variant but the baseline: the baseline's seconds over its own, above 1 when it is faster."""
+    """By variant except the baseline: the baseline's seconds over its own, above 1 if faster."""
     same: Interval
     """A/A: the baseline over itself in the same rounds."""
     load: float | None
-    """Mean number of busy processes over the last minute, at the end."""
+    """System load over the last minute, at the end."""
 
     def ratios(self, variant: str) -> tuple[float, ...]:
-        """The baseline's seconds over ``variant``'s, round by round."""
+        """The baseline's seconds over ``variant``'s, by round."""
         return tuple(one / two for one, two in zip(self.seconds[self.baseline], self.seconds[variant], strict=True))
 
 
 @contextmanager
 def stopwatch(device: str = "cpu") -> Iterator[Stopwatch]:
-    """Time a block that runs on ``device``. On a GPU it waits for the device at the block's ends, and only there."""
+    """Time a block that runs on ``device``. A GPU is synchronised only at the block's ends."""
     watch = Stopwatch()
     kind = device_kind(device)
     if kind == "cuda":
@@ -110,8 +110,8 @@ def paired_ratio(
 ) -> PairedTimes:
     """Compare ``variants`` with the first of them, interleaved.
 
-    Every variant runs ``warm_up`` times first, unmeasured. ``on_round`` gets how many rounds are done and may raise
-    to stop. Raises :class:`ValueError` for fewer than two variants or one round.
+    Every variant first runs ``warm_up`` times, unmeasured. ``on_round`` receives the number of finished rounds and may
+    raise to stop. Raises :class:`ValueError` for fewer than two variants or one round.
     """
     if len(variants) < 2 or rounds < 1:
         raise ValueError("A comparison needs at least two variants and one round.")
@@ -144,9 +144,9 @@ def paired_ratio(
 
 
 def running_order(names: Sequence[_One], number: int) -> tuple[_One, ...]:
-    """The order of round ``number``: rotated by one each round, and reversed in every other round. An even number of
-    names is reversed in every other full turn instead: else only half of the orders would come up, and of two names a
-    single one."""
+    """Order of round ``number``: rotated by one each round, and reversed in every other round. An even number of names
+    is reversed in every other full turn instead: otherwise only half of the orders would occur, and only one for two
+    names."""
     start = number % len(names)
     order = (*names[start:], *names[:start])
     turned = number if len(names) % 2 else number // len(names)
@@ -159,8 +159,8 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def spread(take: Timed, name: str) -> Interval | None:
-    """The interval of a time, by its name in :class:`Measurements`, over the repeats of ``take``; ``None`` unless there
-    are several."""
+    """Interval of a time, by its name in :class:`Measurements`, over the repeats of ``take``; ``None`` for fewer than
+    two."""
     values = [value for one in take.repeats if (value := getattr(one, name)) is not None]
     return interval(values) if len(values) > 1 else None
 

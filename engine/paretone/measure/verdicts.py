@@ -1,7 +1,7 @@
-"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by the voice's own
-speaker, through the vocoder alone, and by a model.
+"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by the voice's original
+speaker, copied by the vocoder, and spoken by a model.
 
-The first two are the judges' floors: beyond them, systems cannot be told apart.
+The first two are the judges' floors: systems cannot be distinguished beyond them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOKENIZER_ONLY = "tokenizer only"
 
 @dataclass(frozen=True)
 class Way:
-    """One way in which the model is to speak."""
+    """One way for the model to speak."""
 
     title: str
     setting: Setting
@@ -42,7 +42,7 @@ class Way:
 
 @dataclass(frozen=True)
 class VoiceVerdict:
-    """The judges' results for one way of speaking, in one voice."""
+    """The judges' results for one way of speaking in one voice."""
 
     voice: str
     speech: str
@@ -53,12 +53,12 @@ class VoiceVerdict:
     mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
     """Log mel (frames, bands) of each sentence of the original speech."""
     figures: tuple[Mapping[str, float], ...] = ()
-    """Figures of each recording by judges other than of words, as far as they are installed: see
+    """Figures of each recording by installed judges other than of words: see
     :func:`paretone.measure.evaluation.judging.judged_figures`."""
 
 
 def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> np.ndarray:
-    """The log-mel distance of every take to that of ``reference``."""
+    """Log-mel distance of every take from its counterpart in ``reference``."""
     pairs = (
         (one, two)
         for first, second in zip(reference, other, strict=True)
@@ -68,15 +68,15 @@ def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdic
 
 
 def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
-    """Word errors and what :func:`judged_means` gives, all voices together, as columns of a report."""
+    """Word errors and :func:`judged_means` over all voices, as columns of a report."""
     edits = sum(sum(one.errors.edits) for one in heard)
     words = sum(sum(one.errors.words) for one in heard)
     return {"word error rate": edits / words, "errors": edits, "words": words, **judged_means(heard)}
 
 
 def judged_means(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
-    """The means of the other judges' figures, all voices together, as columns of a report; after each, half of its 95 %
-    bootstrap interval over the sentences. None of what was not judged, or not in every sentence."""
+    """Means of the other judges' figures over all voices, as columns of a report, each followed by half of its 95 %
+    bootstrap interval over the sentences. A figure is left out if a sentence has it in no voice."""
     found: dict[str, float] = {}
     for name in JUDGED_FIGURES:
         columns = [[one.get(name, np.nan) for one in verdict.figures] for verdict in heard]
@@ -102,9 +102,9 @@ def verdicts(
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
     judge: Judge | None = None,
 ) -> Iterator[VoiceVerdict]:
-    """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
-    one, then ``model`` in all its ``ways``. ``voices`` are shipped ones; ``say`` reports what comes next. ``judge`` is
-    one of words that knows more sentences than these.
+    """Yield verdicts voice by voice: the original, its copies by ``vocoder`` and ``tokenizer`` if given, then ``model``
+    in all its ``ways``. ``voices`` are bundled ones; ``say`` receives status lines. ``judge``: a judge of words that
+    knows more than these sentences.
 
     Raises :class:`paretone.errors.PlainError` if the voices' speaker, pocketsphinx or jiwer is missing.
     """
@@ -137,11 +137,11 @@ def verdicts(
 
 @torch.inference_mode()
 def copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
-    """What ``vocoder`` makes of the mel of ``samples`` (n,) at 24 kHz: (m,) float32."""
+    """Copy of ``samples`` (n,) at 24 kHz by ``vocoder`` through their mel: (m,) float32."""
     mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
     return vocoder.decode(mel.transpose(1, 2))[0].numpy()
 
 
 def _mel(samples: np.ndarray) -> np.ndarray:
-    """Log mel (frames, bands) of as many frames as ``samples`` fill."""
+    """Log mel (frames, bands) of the frames filled by ``samples``."""
     return MelFrontEnd()(torch.from_numpy(samples))[0, : len(samples) // HOP].numpy()

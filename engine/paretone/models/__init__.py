@@ -1,4 +1,4 @@
-"""Models: a catalogue of what there is, safe loading, one folder for each."""
+"""Models: the catalogue, safe loading, and one folder per model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def load_model(
 ) -> SpeechModel:
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
 
-    ``vocoder`` is the folder of its vocoder, for models that have one of their own, if that is not where it usually
-    lies. ``status`` reports what is being done; ``check`` is called between its parts and may raise to cancel. Raises
-    :class:`paretone.errors.PlainError` that says what is missing or wrong.
+    ``vocoder`` is the folder of its vocoder, if the model has a separate one in an unusual place. ``status`` reports
+    progress; ``check`` is called between parts and may raise to cancel. Raises :class:`paretone.errors.PlainError` on
+    what is missing or wrong.
     """
-    from paretone.models.loading import load  # Imports torch: only those who load a model need it.
+    from paretone.models.loading import load  # Imports torch, which only loading needs.
 
     return load(model, folder, variant, device, status, check, vocoder)

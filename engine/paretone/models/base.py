@@ -1,4 +1,4 @@
-"""The interface of model adapters, for all families. Torch-free, so that a front end may read it."""
+"""Interface of model adapters, for all families. Torch-free, so that front ends can import it."""
 
 from __future__ import annotations
 
@@ -21,60 +21,59 @@ if TYPE_CHECKING:
 
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
-"""The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
-in."""
+"""Families of models: noise to speech in steps, token by token, and a canvas of masked tokens filled in stepwise."""
 _WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
-"""Effects of options of models that are not flow models."""
+"""How families other than flow decode, for messages."""
 
 
 @dataclass(frozen=True)
 class WeightSet:
-    """Weights of a model, fine-tuned so that one branch speaks as under classifier-free guidance."""
+    """Weights fine-tuned so that one branch speaks as under classifier-free guidance."""
 
     path: str
     fingerprint: str
     """SHA-256 of the file, hexadecimal."""
     weight: float
-    """The training's guidance weight w."""
+    """Guidance weight w of the training."""
     method: str
     """``model-guidance`` or ``distillation``."""
 
     @property
     def equivalent_guidance(self) -> float:
-        """The strength of guidance that these weights replace, g = w / (1 − w), as the official code counts it."""
+        """The guidance strength that these weights replace, g = w / (1 − w), as the official code counts it."""
         return self.weight / (1 - self.weight)
 
     @property
     def guidance(self) -> Values:
-        """The same as an option of the sampler."""
+        """The equivalent guidance as a sampler option."""
         return Values(guidance=self.equivalent_guidance)
 
 
 @dataclass(frozen=True)
 class DraftWeights:
-    """The draft's own part of speculative decoding; the rest is its target's."""
+    """Weights of a speculative draft; the other layers are its target's."""
 
     path: str
     fingerprint: str
     retained: tuple[int, ...]
-    """The target's layers that it runs, by their numbers there."""
+    """Layers that it runs, by their numbers in the target."""
     trained: tuple[int, ...]
     head: bool
-    """Whether its head was trained as well."""
+    """Whether its head was trained too."""
 
 
 @dataclass(frozen=True)
 class StudentWeights:
-    """A language model with fewer layers that has learnt from the whole one."""
+    """A language model with fewer layers, distilled from the complete one."""
 
     path: str
     fingerprint: str
     retained: tuple[int, ...]
-    """The layers that it kept, by their numbers in the whole model."""
+    """Retained layers, by their numbers in the complete model."""
     stage: str
-    """``recovered``, or ``minutes:5`` after a number of minutes of distillation."""
+    """``recovered``, or ``minutes:5`` after five minutes of distillation."""
     minutes: float
-    """Minutes of training so far."""
+    """Training time so far."""
 
     @property
     def depth(self) -> int:
@@ -88,20 +87,20 @@ class StudentWeights:
 @dataclass(frozen=True)
 class IntervalWeights:
     """Weights of a flow, fine-tuned so that one evaluation carries the state over an interval of time, guidance
-    included: those of a flow model, or of the flow after a language model."""
+    included. For flow models, and for the flow after a language model."""
 
     path: str
     fingerprint: str
     evaluations: int
-    """Most evaluations from noise to speech that they were trained for."""
+    """Most evaluations from noise to speech in their training."""
     sway: float
-    """Sway of the grid that the evaluations stand on."""
+    """Sway of their time grid."""
     guidance: Values
-    """Options of the guidance that they include."""
+    """Guidance options included in the weights."""
     method: str
-    """How they were trained."""
+    """Training method."""
     temperature: float = 1.0
-    """Scale of the initial noise that they are used with."""
+    """Scale of the initial noise that they need."""
 
 
 TrainedWeights = WeightSet | DraftWeights | StudentWeights | IntervalWeights
@@ -127,37 +126,37 @@ class ModelInfo:
     text_front_end: str
     knobs: tuple[Knob, ...] = ()
     precisions: tuple[str, ...] = ("float32",)
-    """Precisions that pay on its device."""
+    """Precisions that are faster on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
-    """Others of the same model that have guidance in them."""
+    """Fine-tuned weights that include guidance."""
     interval_weights: tuple[IntervalWeights, ...] = ()
-    """Others of the same model that carry the state over intervals of time."""
+    """Fine-tuned weights that carry the state over intervals of time."""
     trained_guidance: float | None = None
-    """The weight w of the guidance that the checkpoint was trained with, and has in its weights: it runs one branch and
-    takes no more."""
+    """Guidance weight w of the checkpoint's training, included in its weights: it runs one branch and takes no further
+    guidance."""
     drafts: tuple[DraftWeights, ...] = ()
     students: tuple[StudentWeights, ...] = ()
     foreign: tuple[str, ...] = ()
-    """Files next to these that were made from another checkpoint and cannot be used."""
+    """Neighbouring files that were made from another checkpoint and cannot be used."""
     layer_order: tuple[int, ...] = ()
-    """Its layers from the most to the least important, if that was measured."""
+    """Layers from most to least important, if measured."""
     token_rate: float | None = None
-    """Speech tokens a second, of language models."""
+    """Speech tokens per second; ``None`` unless a language model."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """What its device cannot do, such as ``recording``, each with the reason as a sentence; see
+    """Features that its device lacks, such as ``recording``, each with a sentence on the reason; see
     :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
     mel_steps: int = 0
-    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
+    """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     device_type: str = ""
-    """``cpu``, ``cuda`` or ``mps``; ``""`` if it is not loaded."""
+    """``cpu``, ``cuda`` or ``mps``; ``""`` before loading."""
     vocoder: str = ""
-    """SHA-256 of the vocoder's weights if it is not the usual one."""
+    """SHA-256 of the vocoder's weights if it is not the default one."""
 
     @property
     def all_weights(self) -> str:
-        """The identity of all weights that a take is made with: :attr:`fingerprint`, which preparations and profiles
-        go by; with another vocoder the SHA-256 of both."""
+        """Identity of all weights that make a take: :attr:`fingerprint`, which artefacts and profiles refer to, or the
+        SHA-256 of both with another vocoder."""
         if not self.vocoder:
             return self.fingerprint
         return hashlib.sha256(f"{self.fingerprint}{self.vocoder}".encode()).hexdigest()
@@ -182,13 +181,13 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Piece:
-    """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""
+    """Audio ready to play: float32 samples at the model's rate, continuing the last piece."""
 
     samples: np.ndarray = field(repr=False)
     passage: int = 0
-    """The passage that it is of, counted from 0."""
+    """Index of its passage."""
     trace: Trace | None = None
-    """What was seen inside of that passage up to here, as a trace of it alone; ``None`` for models without tokens."""
+    """Trace of that passage so far; ``None`` for models without tokens."""
 
 
 @dataclass(frozen=True)
@@ -198,21 +197,21 @@ class Synthesis:
     measurements: Measurements = field(default_factory=Measurements)
     trace: Trace = field(default_factory=Trace)
     notes: tuple[str, ...] = ()
-    """Things the user should know, for example which characters were dropped."""
+    """Notes for the user, such as dropped characters."""
     unfinished: str = ""
-    """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is."""
+    """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if complete."""
     repeats: tuple[Measurements, ...] = ()
-    """Measurements of each repeat, if it was timed again: the times of :attr:`measurements` are their medians then."""
+    """Measurements of each repeat, if timed repeatedly; the times of :attr:`measurements` are then their medians."""
 
 
 def finished_part(error: BaseException) -> Synthesis | None:
-    """The passages that were finished before ``error`` ended a synthesis, :class:`Cancelled` and
-    :class:`KeyboardInterrupt` included; ``None`` if there were none."""
+    """Passages finished before ``error`` ended a synthesis, including :class:`Cancelled` and
+    :class:`KeyboardInterrupt`; ``None`` without any."""
     return getattr(error, _FINISHED, None)
 
 
 def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
-    """Have :func:`finished_part` give ``finished``."""
+    """Attach ``finished`` to ``error`` for :func:`finished_part`."""
     setattr(error, _FINISHED, finished)
 
 
@@ -221,42 +220,40 @@ _FINISHED = "finished_part"
 
 @dataclass(frozen=True)
 class AttentionCapture:
-    """Attention of one layer at one step, mean over heads."""
+    """Attention of one layer at one step, averaged over heads."""
 
     layer: int
     step: int
     frames: int
-    """Before pooling, as ``prompt_frames`` at their beginning."""
+    """Number before pooling, including ``prompt_frames`` at the start."""
     prompt_frames: int
     maps: np.ndarray = field(repr=False)
     """(branches, queries, keys) float32, rows sum to one; queries and keys may be pooled."""
     similarities: tuple[float, ...] = ()
-    """The diagonal similarity of each branch."""
+    """Diagonal similarity of each branch."""
     frame_seconds: float = 256 / 24000
 
 
 @dataclass(frozen=True)
 class Script:
-    """A text, read and made ready to be spoken in a voice under a plan. What is prepared is of the model's own kinds:
-    Any."""
+    """A text prepared for speaking in a voice under a plan. Prepared parts have the model's own types: Any."""
 
     voice: Voice
     plan: Any
-    """What the setting means for the model; see :class:`paretone.setting.plan.Plan`."""
+    """The setting as the model runs it; see :class:`paretone.setting.plan.Plan`."""
     network: Any = field(repr=False)
-    """The network under the plan, ready and warm."""
+    """The network under the plan, warmed up."""
     prompt: Any = field(repr=False)
     passages: tuple[Any, ...] = field(repr=False)
-    """The text in pieces, each with its own ``text``."""
+    """Pieces of the text, each with an attribute ``text``."""
     notes: tuple[str, ...]
     seconds: float
-    """Wall seconds that this took; :meth:`SpeechModel.speak` counts them as its own."""
+    """Wall seconds of the preparation; :meth:`SpeechModel.speak` includes them."""
     cpu_seconds: tuple[float, float | None] = (0.0, None)
-    """CPU seconds of this process and of all others meanwhile."""
+    """CPU seconds of this process and of all others during the preparation."""
 
     @property
     def options(self) -> Values:
-        """The sampler options in force."""
         return self.plan.options
 
     @property
@@ -265,58 +262,56 @@ class Script:
 
 
 class SpeechModel(Protocol):
-    """A loaded model, ready to speak. Used by one thread at a time. It is given plans; :mod:`paretone.speaking` makes
-    them of settings."""
+    """A loaded model, used by one thread at a time. It takes plans, which :mod:`paretone.speaking` makes from
+    settings."""
 
     info: ModelInfo
 
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
-        """Find weights made since the model was loaded (fine-tuned ones, drafts, students); the new ``info``."""
+        """Find weights made since loading (fine-tuned ones, drafts, students); return the new ``info``."""
 
     def make_ready(self, plan: Any, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        """Read, warm up and measure what ``plan`` needs in addition to the model itself, such as other weights; some
-        of it depends on the ``voice`` that is to speak. :meth:`script` does so too, but then the time counts as the
-        synthesis's."""
+        """Read, warm up and measure everything that ``plan`` needs beyond the model itself, such as other weights; part
+        of it depends on the ``voice``. :meth:`script` does the same, but counts the time as synthesis."""
 
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> Any:
-        """The :class:`Script` of ``text``, of the family's own kind. Everything further is asked of it: speaking,
-        counting, looking inside. Raises :class:`PlainError`."""
+        """Prepare ``text`` for speaking, counting and inspection, as the family's own :class:`Script`. Raises
+        :class:`PlainError`."""
 
     def speak(
         self, script: Any, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None
     ) -> Synthesis:
-        """Speak to the end; ``play`` gets the pieces as they can be played, and what it raises ends the synthesis.
-        Raises :class:`PlainError` and :class:`Cancelled`; what was finished until then goes with them, see
-        :func:`finished_part`."""
+        """Speak to the end; ``play`` gets pieces as they become ready, and its exceptions end the synthesis. Raises
+        :class:`PlainError` and :class:`Cancelled`, which carry the :func:`finished_part`."""
 
     def stream(self, script: Any, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
-        """The same piece by piece: yields what can be played and returns the whole."""
+        """Speak piece by piece: yield pieces as they become ready, return the whole."""
 
 
 class FlowModel(SpeechModel, Protocol):
-    """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
+    """A loaded flow model, with its further abilities. See :func:`flow_model`."""
 
     def replanned(self, script: Any, plan: Any) -> Any:
-        """``script`` under another ``plan`` that differs in the times of its steps only: nothing is read again."""
+        """``script`` under another ``plan`` that differs only in step times, without reading anything again."""
 
     def operations(self, script: Any) -> OperationCounts:
-        """Operations of one backbone evaluation of the first passage, without running anything."""
+        """Operations of one backbone evaluation of the first passage, computed without running it."""
 
     def last_state(self, script: Any, check: Callable[[], None] = lambda: None) -> np.ndarray:
-        """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
-        ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
+        """Final sampler state of the first passage's new speech, (frames, bands) float32, before decoding. ``check`` is
+        called after every step and may raise to cancel. Raises :class:`PlainError`."""
 
     def calibration_target(self, script: Any) -> CalibrationTarget:
-        """The backbone about to speak the first passage, to be calibrated. Raises :class:`SettingError` if the model
+        """The backbone ready to sample the first passage, for calibration. Raises :class:`SettingError` if the model
         cannot skip."""
 
     def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
-        """Run up to ``step`` and look at ``layer``."""
+        """Run up to ``step`` and record the attention of ``layer``."""
 
 
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
-    """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
-    :class:`SettingError` if it is of another family."""
+    """``model`` as a flow model, which ``purpose`` (such as ``Calibrating``) needs. Raises :class:`SettingError` for
+    other families."""
     if model.info.family != FLOW:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
@@ -328,29 +323,29 @@ def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
 @dataclass(frozen=True)
 class OfficialIds:
     size: int
-    """Number of ids: rows of the table of embeddings."""
+    """Number of ids: rows of the embedding table."""
     first_code: int
-    """Id of speech token 0; the others follow."""
+    """Id of speech token 0; the others follow it."""
     codes: int
     stops: tuple[int, ...]
-    """The ids that end speech, the one that does in training first."""
+    """Ids that end speech; the one used in training is first."""
 
     @property
     def spoken(self) -> tuple[int, ...]:
-        """All ids that may come after a prompt, (codes + stops,), in the order of local ids."""
+        """All ids allowed after a prompt, (codes + stops,), in the order of local ids."""
         return (*range(self.first_code, self.first_code + self.codes), *self.stops)
 
 
 @dataclass(frozen=True)
 class OfficialPrompt:
-    """What a model continues to speak one passage."""
+    """Prompt of one passage in the ids of an official vocabulary."""
 
     text: str
     ids: tuple[int, ...] = field(repr=False)
     """Voice and passage, (n,)."""
     minimum: int
-    """Number of speech tokens before which speech cannot end."""
+    """Speech tokens before which speech cannot end."""
     maximum: int
-    """Number of speech tokens after which decoding ends anyway."""
+    """Speech tokens after which decoding ends."""
     positions: tuple[int, ...] | None = field(default=None, repr=False)
-    """(n,), of the ids, where they are not counted from 0 through; later tokens continue from the last."""
+    """Positions (n,) of the ids, unless counted from 0; later tokens continue from the last."""

@@ -1,4 +1,4 @@
-"""The models, voices and sentences that the application offers. Torch-free."""
+"""Catalogue of models, voices and sentences. Torch-free."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OMNI_MINI_OPTIONS = (*DEMASKING_OPTIONS, SPEED, _SHORT_FADE)
 
 
 F5 = "F5-TTS"
-"""The kind of F5-TTS, E2-TTS and F5 mini."""
+"""Kind of F5-TTS, E2-TTS and F5 mini."""
 
 
 @dataclass(frozen=True)
@@ -53,34 +53,33 @@ class CatalogueEntry:
     family: str
     licence: str
     variant: str
-    """Name of the architecture, or ``""`` if a sidecar in the folder describes it."""
+    """Name of the architecture; ``""``: a sidecar in the folder describes it."""
     options: tuple[Knob, ...]
     default_options: Values = NO_VALUES
-    """Values that differ from the knobs' own defaults."""
+    """Values that differ from the knobs' defaults."""
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
     guidance: Guidance = STRENGTH
     loader: str = "f5"
     """Name of the loader of its files; see :mod:`paretone.models.loading`."""
     weights: str = ""
-    """Folder of the required weights, within its own."""
+    """Subfolder of the required weights."""
     released_voices: bool = False
-    """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``, which it
+    """Whether it speaks only in voices with released latents, pairs of ``name.wav`` and ``name.npy``, which it
     transcribes itself."""
     architectures: tuple[str, ...] = ()
-    """Names of the released architectures that its files may have; any other is described by a sidecar in their
-    folder."""
+    """Released architectures that its files may have; a sidecar in their folder describes any other."""
     official_exports: bool = False
-    """Whether exported students and drafts replace files of the official release; else they are Hugging Face
+    """Whether exported students and drafts replace files of the official release; otherwise they are Hugging Face
     checkpoints."""
     mel_steps: int = 0
-    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
+    """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     kind: str = ""
-    """Name that it shares with others of its options, such as ``F5-TTS``, if that is not its title."""
+    """Name shared with other models of the same options, such as ``F5-TTS``, if it differs from its title."""
 
     @property
     def folder(self) -> Path:
-        """Folder of its files, which may not be downloaded yet."""
+        """Folder of its files, which may not exist yet."""
         return resource("models", self.id) if self.bundled else own_place(self.id)
 
     @property
@@ -89,17 +88,17 @@ class CatalogueEntry:
 
     @property
     def has_separate_vocoder(self) -> bool:
-        """Whether its vocoder is another release, in another folder, which the user may choose."""
+        """Whether its vocoder is a separate release, whose folder the user may choose."""
         return not self.bundled and self.loader in ("f5", "llasa")
 
     def require_vocoder(self, vocoder: str) -> None:
-        """Raise :class:`CheckpointError` if the folder of a ``vocoder`` is given to a model that comes with one."""
+        """Raise :class:`CheckpointError` if a ``vocoder`` folder is given for a model that includes one."""
         if vocoder and not self.has_separate_vocoder:
             raise CheckpointError(f"{self.title} comes with its vocoder; leave out {shown(vocoder)}.")
 
     @property
     def shortens_voices(self) -> bool:
-        """Whether it takes the beginning of a long recording: see :mod:`paretone.audio.prompt`."""
+        """Whether it uses only the beginning of a long recording; see :mod:`paretone.audio.prompt`."""
         return self.bundled or self.kind == F5
 
     @property
@@ -111,7 +110,7 @@ class CatalogueEntry:
         return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
-        """All option values: the knobs' defaults, this model's own, then ``changes``."""
+        """All option values: the knobs' defaults, overridden by this model's defaults and ``changes``."""
         values = {knob.name: knob.default for knob in self.options} | dict(self.default_options) | changes
         return Values(values)
 
@@ -259,19 +258,19 @@ MODELS: tuple[CatalogueEntry, ...] = (
 
 
 def entry(model: str) -> CatalogueEntry:
-    """The entry called ``model``. Raises :class:`SettingError` for others."""
+    """The entry called ``model``. Raises :class:`SettingError` for unknown names."""
     return by_name(model, {one.id: one for one in MODELS}, "model", "models")
 
 
 VOICES = "voices"
-"""Folder of released voices, in that of their model."""
+"""Subfolder of released voices in their model's folder."""
 
 
 def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     """The voices that come with ``model``, whose files lie in ``folder`` if given.
 
-    Those that ship with Paretone are recordings with transcripts, which nearly every model can use; MegaTTS 3 can use
-    only released ones, which the user puts into ``voices`` in its folder.
+    Bundled voices are recordings with transcripts, usable by nearly every model; MegaTTS 3 can use only released ones,
+    which the user puts into ``voices`` in its folder.
     """
     chosen = entry(model)
     if chosen.released_voices:
@@ -282,7 +281,7 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
 
 
 def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "") -> str:
-    """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
+    """Why ``model``, with its files in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
     if chosen.bundled and place == chosen.folder:
@@ -293,7 +292,7 @@ def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "
 
 
 def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
-    """The voice of ``model`` called ``name``, by default its first. Raises :class:`SettingError` for others."""
+    """The voice of ``model`` called ``name``, by default the first. Raises :class:`SettingError` for unknown names."""
     known = voices(model, folder)
     for one in known:
         if name in ("", one.id):
@@ -315,7 +314,7 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
 
 
 def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
-    """The voice of ``model`` called ``name``, or that of the recording at this path, which says ``transcript``. Raises
+    """The voice of ``model`` called ``name``, or of the recording at this path with this ``transcript``. Raises
     :class:`PlainError`."""
     recording = Path(name)
     if not name or name in {one.id for one in voices(model, folder)}:
@@ -340,22 +339,22 @@ def sentences() -> tuple[str, ...]:
 
 
 def greeting() -> str:
-    """What is spoken at the very first start."""
+    """The sentence spoken at the very first start."""
     return _lines("greeting.txt")[0]
 
 
 def harvard_sentences() -> tuple[str, ...]:
-    """The sentences that intelligibility is measured on, which no model here was trained on."""
+    """Sentences for measuring intelligibility; no model here was trained on them."""
     return _lines("harvard.txt")
 
 
 def unseen_sentences() -> tuple[str, ...]:
-    """Everyday sentences, as people write them, which no model here was trained on."""
+    """Everyday sentences as people write them; no model here was trained on them."""
     return _lines("unseen.txt")
 
 
 def judged_sentences() -> tuple[str, ...]:
-    """All sentences that models are judged by. Training leaves them out, and what shares a run of words with one."""
+    """All test sentences. Training excludes them, and texts that share a run of words with one."""
     return (*harvard_sentences(), *unseen_sentences())
 
 

@@ -1,4 +1,4 @@
-"""From a catalogue entry, a folder and a device to a model that speaks, with the vocoder that it needs."""
+"""From a catalogue entry, a folder and a device to a loaded model with its vocoder."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ BIGVGAN_WEIGHTS = "bigvgan_generator.pt"
 
 
 class Vocoder(Protocol):
-    """From mel to audio."""
+    """Mel to audio."""
 
     def decode(self, mel: Tensor) -> Tensor:
-        """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · 256) float32 at 24 kHz."""
+        """Natural-log mel (B, bands, frames) to audio (B, (frames - 1) · 256), float32 at 24 kHz."""
 
 
 def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocoder:
-    """The vocoder in ``folder``, of natural speech or official. ``check`` is called between the parts and may raise to
-    cancel. Raises :class:`paretone.errors.CheckpointError` that names the file at fault."""
+    """Load the vocoder in ``folder``, of natural speech or official. ``check`` is called between parts and may raise to
+    cancel. Raises :class:`CheckpointError` that names the faulty file."""
     if LatentVocoder.is_at(folder):
         check()
         return LatentVocoder.load(folder, device)
@@ -57,28 +57,27 @@ def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callab
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """One model of the catalogue, and where it is and goes to."""
+    """A model of the catalogue to load, its place and device."""
 
     entry: CatalogueEntry
     place: Path
-    """The folder of the checkpoint, or its file; it exists."""
+    """Existing folder of the checkpoint, or its file."""
     variant: str
-    """Architecture given by the caller, or ``""``."""
+    """Architecture chosen by the caller, or ``""``."""
     device: torch.device
     status: Callable[[str], None]
     check: Callable[[], None]
-    """Is called between the parts, and may raise to cancel."""
+    """Called between parts; may raise to cancel."""
     own_vocoder: str = ""
-    """Folder of the vocoder, if not the usual one."""
+    """Folder of the vocoder, if not the default one."""
 
     def require_folder(self, reason: str) -> None:
-        """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why that will not do, and what
-        will."""
+        """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why and what to use instead."""
         if not self.place.is_dir():
             raise CheckpointError(f"{self.place} is a file, but {reason}")
 
     def info(self, **found: Any) -> ModelInfo:
-        """The model's information: known before reading, and ``found`` while reading."""
+        """Information on the model: known before reading, and ``found`` while reading."""
         known: dict[str, Any] = {
             "id": self.entry.id,
             "title": self.entry.title,
@@ -96,21 +95,20 @@ class LoadRequest:
 
     @property
     def vocoder_folder(self) -> Path:
-        """The model's vocoder: the one that was asked for, else next to the model where it was put there, else where
-        the catalogue's lies."""
+        """The requested vocoder, else one next to the model, else the catalogue's."""
         if self.own_vocoder:
             return Path(self.own_vocoder)
         own = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
         return own if own.is_dir() else self.entry.vocoder_folder
 
     def vocoder(self) -> Vocoder:
-        """The model's vocoder, read. Raises :class:`CheckpointError`."""
+        """Read the model's vocoder. Raises :class:`CheckpointError`."""
         folder = self.vocoder_folder
         self.status(f"Reading the vocoder in {folder.name} …")
         return load_vocoder(folder, self.device, self.check)
 
     def natural_vocoder(self) -> LatentVocoder:
-        """The same for a model of natural speech."""
+        """Read the vocoder of a model of natural speech. Raises :class:`CheckpointError`."""
         vocoder = self.vocoder()
         if not isinstance(vocoder, LatentVocoder):
             raise CheckpointError(
@@ -120,7 +118,7 @@ class LoadRequest:
         return vocoder
 
     def _other_vocoder(self) -> str:
-        """SHA-256 of a vocoder of the user's, or ``""`` if it is the usual one, wherever that lies."""
+        """SHA-256 of the user's vocoder, or ``""`` if it equals the default one."""
         if not self.own_vocoder:
             return ""
         usual = replace(self, own_vocoder="").vocoder_folder
@@ -133,9 +131,9 @@ class LoadRequest:
 
 
 PARTS = "tokenizer", "codec"
-"""Folders of a bundled model's parts, which nothing hashes while loading."""
+"""Folders of a bundled model's parts that loading does not hash."""
 DECODER = "models", "natural-decoder"
-"""Resource folder of what every model of natural speech is decoded by."""
+"""Resource folder of the decoder shared by all models of natural speech."""
 LOADERS: Mapping[str, str] = {
     "f5": "paretone.models.f5.adapter:load_f5",
     "megatts3": "paretone.models.megatts3.adapter:load_megatts3",
@@ -145,8 +143,8 @@ LOADERS: Mapping[str, str] = {
     "llasa": "paretone.models.llasa.adapter:load_llasa",
     "omnivoice": "paretone.models.omnivoice.adapter:load_omnivoice",
 }
-"""The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Functions are imported
-when they load, so that loading one model does not import the code of the others."""
+"""The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Imported on use, so that
+loading one model does not import the code of others."""
 
 
 def load(
@@ -168,8 +166,8 @@ def load(
         error.command = f"paretone download {chosen.id}" if chosen.id in RELEASES and not folder else ""
         raise error
     torch.set_num_threads(devices.thread_count())
-    # As speech takes shape, activations decay to numbers so small that processors compute with them in microcode: the
-    # input convolutions of late steps took three times as long. Nothing audible is that small.
+    # As speech takes shape, activations decay to denormal numbers, which processors compute in microcode: the input
+    # convolutions of late steps took three times as long. Numbers that small are inaudible.
     torch.set_flush_denormal(True)
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
@@ -195,8 +193,8 @@ def load(
 
 
 def _require_weights(folder: Path) -> None:
-    """Raise :class:`CheckpointError` if none of the weight files in ``folder`` can be read, as in a clone without Git
-    LFS. Otherwise the error would be about the first other file that is missing."""
+    """Raise :class:`CheckpointError` if no weight file in ``folder`` can be read, as in a clone without Git LFS.
+    Otherwise the error would name the first missing file of another kind."""
     weights = weight_files(folder)
     if weights and not any(map(is_regular, weights)):
         require_part(weights[0], "choose another folder or download the model")

@@ -1,14 +1,14 @@
-"""The voices that ship, and the user's own recordings. Torch-free.
+"""Bundled voices, and the user's recordings. Torch-free.
 
-The folder of those that ship has an index, ``voices.json``: the title of each voice in the order in which they are
-offered, with the factors on pitch and formants that make it of the speaker's own. Every voice is a recording,
-``NAME.wav``, and ``NAME.json`` with its text and the phones with their times, as the bundled models read them.
+The folder of bundled voices has an index, ``voices.json``: the title of each voice, in display order, with the factors
+on pitch and formants that derive it from the speaker's own. Each voice is a recording, ``NAME.wav``, and ``NAME.json``
+with its text and timed phones, as the bundled models read them.
 
-The id of a recording of the user's is ``own:me.wav:3f2a9c0d12345678``, with the beginning of the file's SHA-256. So a
-profile, a report or a table says which recording spoke, and nothing of the folders of the machine where it was made.
-Where the recording lies is in :attr:`paretone.models.base.Voice.audio`, which is not shared.
+The id of a user's recording is ``own:me.wav:3f2a9c0d12345678``, with the beginning of the file's SHA-256. Profiles,
+reports and tables thus identify the recording without revealing folders of the machine. Its path is
+:attr:`paretone.models.base.Voice.audio`, which is not shared.
 
-Run as a script, this file checks a recording and its transcript before they become a voice and prints what it found as
+Run as a script, this file checks a recording and its transcript before they become a voice, and prints the result as
 JSON: reading texts needs torch, and pocketsphinx holds the interpreter's lock while it listens.
 """
 
@@ -37,32 +37,31 @@ from paretone.paths import resource
 from paretone.reading import first_line, read_json, require_regular
 
 PLACE = ("voices", "natural")
-"""Their resource folder."""
+"""Resource folder of the bundled voices."""
 INDEX = "voices.json"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """How the speaker, hibari-tts, came by a voice."""
+    """How a voice derives from the speaker, hibari-tts."""
 
     pitch: float
     formant: float
-    """Factors on the speaker's own."""
+    """Factors on the speaker's own pitch and formants."""
 
 
 def shipped_voices() -> tuple[Voice, ...]:
-    """All of them, the usual one first."""
+    """All bundled voices, the default one first."""
     folder = resource(*PLACE)
     return tuple(read_voice(folder, one, about["title"]) for one, about in _index(folder)["voices"].items())
 
 
 def shipped_names() -> tuple[str, ...]:
-    """The ids of :func:`shipped_voices`."""
     return tuple(_index(resource(*PLACE))["voices"])
 
 
 def origin_of(voice: Voice) -> Origin | None:
-    """How ``voice`` came to be, if its recording is one of those that ship, by whatever path and name it is given."""
+    """Origin of ``voice``, if its recording is a bundled one under any path or name."""
     folder = resource(*PLACE)
     for name, about in _index(folder)["voices"].items():
         with suppress(OSError):  # There is no such file.
@@ -72,7 +71,7 @@ def origin_of(voice: Voice) -> Origin | None:
 
 
 def read_voice(folder: Path, name: str, title: str = "") -> Voice:
-    """The voice in ``folder`` called ``name``: ``name.wav``, and ``name.json`` with its text and phones. Raises
+    """Read a voice from ``folder``: ``name.wav``, and ``name.json`` with its text and phones. Raises
     :class:`AudioError` if that cannot be read."""
     path = folder / f"{name}.json"
     try:
@@ -105,31 +104,32 @@ _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
 def own_voice(recording: str | Path, transcript: str = "") -> Voice:
-    """The voice of a recording. It is read once, for its fingerprint; one that cannot be read has its name alone."""
+    """The voice of a recording, which is read once for its fingerprint; if it cannot be read, the id has only its
+    name."""
     path = Path(recording)
     return Voice(_id(path), path.stem, str(recording), transcript)
 
 
 def is_own(voice: str) -> bool:
-    """Whether a voice is the user's own, by its id."""
+    """Whether the voice with this id is the user's own."""
     return voice.startswith(_PREFIX)
 
 
 def known_as(voices: Iterable[Voice]) -> None:
-    """Show the user's recordings by the titles of ``voices``, in place of earlier ones."""
+    """Show the user's recordings by the titles of ``voices``, replacing earlier titles."""
     global _titles
-    _titles = {one.id: one.title for one in voices}  # In place of the earlier ones at once: the engine's thread reads.
+    _titles = {one.id: one.title for one in voices}  # Replaced in one assignment, because the engine's thread reads it.
 
 
 def shown_name(voice: str) -> str:
-    """A voice's name for people, by its id: the title of the user's recording if known, or else its file name."""
+    """Display name of the voice with this id: the title of the user's recording if known, else its file name."""
     if title := _titles.get(voice):
         return title
     return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
 
 
 def without_folder(voice: str) -> str:
-    """The id of a voice as it is now; what was kept earlier ends with the path of the recording."""
+    """Convert the id of a voice to the present form; earlier ids end with the path of the recording."""
     path = voice.removeprefix(_PREFIX)
     if not is_own(voice) or not set("/\\") & set(path):
         return voice
@@ -139,7 +139,7 @@ def without_folder(voice: str) -> str:
 
 
 def with_folder(voice: Voice) -> str:
-    """The id of earlier versions, with the path: the inverse of :func:`without_folder`."""
+    """The id in the earlier form, with the path: inverse of :func:`without_folder`."""
     return f"{_PREFIX}{voice.audio}" if is_own(voice.id) else voice.id
 
 
@@ -159,7 +159,7 @@ def _fingerprint(path: Path, size: int, changed: int) -> str:
 
 
 LONGEST_EXAMINATION = 300.0
-"""Seconds after which the check is given up."""
+"""Timeout of the check, in seconds."""
 _PATIENCE = 0.1
 """Seconds between calls of ``given_up``."""
 _SHORTENED = "shortened"
@@ -169,11 +169,11 @@ _SHORTENED = "shortened"
 class Examined:
     seconds: float = 0.0
     problem: str = ""
-    """Why it cannot be one, as a sentence."""
+    """Why the recording cannot become a voice, as a sentence."""
     doubts: tuple[str, ...] = ()
     """Why it may not say its transcript, as sentences."""
     notes: tuple[str, ...] = ()
-    """Remarks on the recording, and what could not be checked, as sentences."""
+    """Remarks on the recording, and on unchecked properties, as sentences."""
 
 
 def examine(
@@ -182,8 +182,8 @@ def examine(
     shortened: bool = True,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Examined:
-    """:func:`examined`, in a separate process that ends once ``given_up`` says so. Without a transcript the recording
-    is read, and no more."""
+    """Run :func:`examined` in a separate process, killed once ``given_up`` returns true. Without a transcript, only
+    read the recording."""
     try:
         read = read_recording(recording)
     except AudioError as error:
@@ -201,7 +201,7 @@ def examine(
 
 
 def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
-    """Output of a process, which is killed after :data:`LONGEST_EXAMINATION` or once ``given_up`` is true."""
+    """Output of a process, killed after :data:`LONGEST_EXAMINATION` or once ``given_up`` returns true."""
     until = time.monotonic() + LONGEST_EXAMINATION
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         while True:
@@ -218,8 +218,8 @@ def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
 
 
 def examined(recording: str | Path, transcript: str, shortened: bool = True) -> Examined:
-    """Hold ``transcript`` against a recording, both ``shortened`` as for models that take only a beginning."""
-    from paretone.audio.prompt import is_cut  # Here, because the window imports this file as it starts.
+    """Compare ``transcript`` with a recording, both ``shortened`` as for models that take only the beginning."""
+    from paretone.audio.prompt import is_cut  # Imported here, because the window imports this file at start.
     from paretone.front_end import transcripts
 
     name = Path(recording).name

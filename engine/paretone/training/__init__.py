@@ -1,6 +1,7 @@
-"""Trainings for users: CFG-free weights, drafts and students, from a manifest of recordings or from a model's own
+"""Training by users: CFG-free weights, drafts and students, from a manifest of recordings or from the model's own
 speech.
 
 A :class:`paretone.training.session.Recipe` makes steps, validates and exports; a
-:class:`paretone.training.session.TrainingSession` runs it within a budget, logs it and keeps checkpoints. How the
-bundled models are made: :mod:`paretone.training.recipes`."""
+:class:`paretone.training.session.TrainingSession` runs it within a budget, logs it and keeps checkpoints. Training of
+the bundled models: :mod:`paretone.training.recipes`.
+"""

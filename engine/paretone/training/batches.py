@@ -1,6 +1,5 @@
-"""Which clips are learnt from together: batches of clips and of pairs of clips of one voice, in an order that a
-checkpoint can hold, and the pairs that are validated on.
-"""
+"""Batches of clips and of pairs of clips of one voice, in an order that a checkpoint can store, and validation
+pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from paretone.models.f5.config import HOP, SAMPLE_RATE
 
 
 def draw_state(draw: random.Random) -> list[Any]:
-    """State of ``draw``, as lists and numbers alone."""
+    """State of ``draw`` as lists and numbers, for JSON."""
     version, internal, gauss = draw.getstate()
     return [version, list(internal), gauss]
 
@@ -37,11 +36,11 @@ class QueuedClip(Protocol):
 
 
 class BatchQueue:
-    """An endless row of batches of items of about the same length. An item is one clip or two, by their numbers."""
+    """Endless sequence of batches of items of similar length. An item is the numbers of one clip or of two."""
 
     POOL, BATCHES = 192, 12
-    """Items that are drawn at a time, sorted by length and packed; more where that would be fewer batches, for
-    items of a batch should be about as long as each other."""
+    """Items drawn, sorted by length and packed at a time, and the fewest batches that they shall fill: more items are
+    drawn if the clips are short, so that a batch's items have similar lengths."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class BatchQueue:
         seed: int,
         prompt_frames: int | None = None,
     ) -> None:
-        """``prompt_frames``: what the first clip of a pair counts for at most."""
+        """``prompt_frames``: upper limit of the frames counted for the first clip of a pair."""
         self._lengths = [clip.frames for clip in clips]
         self._prompt_frames = prompt_frames
         self._frames, self._joined_share = frames, joined_share
@@ -63,7 +62,7 @@ class BatchQueue:
             self._by_voice.setdefault(clip.voice, []).append(number)
 
     def next(self) -> list[list[int]]:
-        """The clip numbers of every item of the next batch."""
+        """Clip numbers of each item of the next batch."""
         if not self._pending:
             self._pending = self._packed()
         return self._pending.pop()
@@ -99,8 +98,8 @@ Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 def held_out_pairs(clips: Sequence[Clips], count: int, size: int, joins: bool = True) -> list[list[list[Clips]]]:
-    """Batches of ``size`` of about ``count`` items, the same every time: a clip after another one of its voice, which
-    is how models speak after a prompt. ``joins``: whether clips may be joined so."""
+    """About ``count`` fixed validation items in batches of ``size``: a clip after another clip of its voice, like
+    synthesis after a prompt. ``joins``: whether clips may be joined."""
     draw = random.Random(3)
     items = []
     for one in clips[:: max(1, len(clips) // count)]:
@@ -114,7 +113,7 @@ Batch = TypeVar("Batch")
 
 
 def moved(batch: Batch, device: torch.device) -> Batch:
-    """A copy of the dataclass ``batch`` whose tensors are on ``device``; everything else is as it was."""
+    """Copy of the dataclass ``batch`` with its tensors on ``device``."""
     parts = {one.name: getattr(batch, one.name) for one in fields(batch)}  # type: ignore[arg-type]
     tensors = {name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)}
     return replace(batch, **tensors)  # type: ignore[type-var]
@@ -130,7 +129,7 @@ class Corpus(Generic[AnyClip]):
     training: tuple[AnyClip, ...]
     held_out: tuple[AnyClip, ...]
     source: str
-    """Who spoke."""
+    """Speaker of the clips."""
 
     @property
     def seconds(self) -> float:

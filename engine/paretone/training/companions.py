@@ -1,6 +1,4 @@
-"""Training a smaller companion of a language model of the catalogue: a draft, a student. From the model's checkpoint to
-a file that the engine finds again.
-"""
+"""Training of a smaller companion of a catalogue language model (draft, student): from checkpoint to exported file."""
 
 from __future__ import annotations
 
@@ -32,11 +30,11 @@ from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
 INTERVALS = Intervals(log_steps=10, validation_steps=50, validates_first=True)
 KEPT_BACK = 24
-"""One in this many of the model's own utterances is kept for validation."""
+"""One utterance in this many of the model's own is held out for validation."""
 FEWEST = 8
-"""Utterances below which nothing can be trained and validated."""
+"""Minimum of utterances for training and validation."""
 OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
-"""In the work folder: what the model spoke, and the prepared recordings."""
+"""In the work folder: the model's own speech, and the prepared recordings."""
 
 MakeRecipe = Callable[[TokenData, torch.device], TokenRecipe]
 
@@ -45,11 +43,11 @@ class Companion(ABC):
     """Training of a technique's companion of a language model, such as a draft or student."""
 
     kind: ClassVar[str]
-    """Folder of its files, next to the model's checkpoint or in the user's own place for the model."""
+    """Subfolder for its files, next to the model's checkpoint or in the user's folder for the model."""
     large_rates: ClassVar[Rates]
-    """The usual learning rates for released models: what small models bear would ruin what a large one knows."""
+    """Default learning rates for released models; the rates of small models would destroy a large one."""
     options: TokenOptions
-    """Those of the run, of which learning rates are the usual ones of small models."""
+    """Default options; their learning rates are for small models."""
 
     @abstractmethod
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
@@ -59,7 +57,7 @@ class Companion(ABC):
         """
 
     def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
-        """The run's follower: ``follower``, after the companion's own work at milestones."""
+        """Follower of the run: ``follower`` after the companion's own callbacks at milestones."""
         return follower
 
     def figures(self, recipe: TokenRecipe) -> Values:
@@ -72,7 +70,7 @@ def train_companion(
 ) -> Trained:
     """Train, and export the result.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     chosen, work = require_teacher(request.model), Path(request.work)
     check_place(work, request.resume, Path(request.export) if request.export else None)
@@ -94,15 +92,15 @@ def train_companion(
 
 
 def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) -> Rates:
-    """Learning rates that were asked for, or the usual ones of a model of this size."""
+    """The requested learning rates, or the defaults for the model's size."""
     is_small = sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS
     usual = companion.options.rates if is_small else companion.large_rates
     return usual.unless_asked(request.rate, request.matrix_rate)
 
 
 def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
-    """Training data: spoken by the model itself, recorded, of a corpus, or all of these, cached in the work folder.
-    Raises :class:`TrainingError` if it is too little."""
+    """Training data: the model's own speech, recordings, a corpus, or all of these, cached in the work folder. Raises
+    :class:`TrainingError` if there is too little."""
     training: list[SpokenTokens] = []
     held_out: list[SpokenTokens] = []
     origins = []
@@ -165,7 +163,7 @@ class _Portion(Follower):
 
     follower: Follower
     before: int
-    """Finished share when it began."""
+    """Share finished before this part."""
     total: int
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints of F5-TTS that are fine-tuned, and the speech that they learn from."""
+"""F5-TTS checkpoints for fine-tuning, and their training speech."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from paretone.training.requests import FineTuningRequest, Follower
 def natural_examples(
     folder: Path, vocabulary: PhoneVocabulary, options: CorpusOptions, progress: Callable[[int, int], None]
 ) -> Examples:
-    """The clips of the corpus in ``folder``, or of one with ``options``, of which what is missing is spoken first.
+    """Clips of the corpus in ``folder``, or of one made with ``options``; missing utterances are synthesised first.
 
     ``progress`` is called with finished and total utterances and may raise to cancel. Raises
     :class:`paretone.errors.PlainError`.
@@ -47,7 +47,7 @@ SPEECH = "speech"
 
 
 def place_of(chosen: CatalogueEntry, folder: str) -> Path:
-    """Where the model is: ``folder``, or the usual place. Raises :class:`CheckpointError` if nothing is there."""
+    """Folder of the model: ``folder``, or the default. Raises :class:`CheckpointError` if it does not exist."""
     place = Path(folder) if folder else chosen.folder
     if not place.exists():
         raise CheckpointError(
@@ -57,8 +57,8 @@ def place_of(chosen: CatalogueEntry, folder: str) -> Path:
 
 
 def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
-    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it has guidance in
-    its weights."""
+    """Checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` for guidance-free
+    weights."""
     place = place_of(chosen, folder)
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
     if trained_guidance(checkpoint.path) is not None:
@@ -69,7 +69,7 @@ def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: 
 
 
 def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
-    """The model to be trained, with the weights of ``checkpoint``. Raises :class:`TrainingError` for another kind."""
+    """Model to train, with the weights of ``checkpoint``. Raises :class:`TrainingError` for other backbones."""
     backbone = checkpoint.build() if checkpoint.config.backbone == "DiT" else None
     if not isinstance(backbone, DiT):
         raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
@@ -85,8 +85,8 @@ def speech_to_learn(
     processes: Processes,
     follower: Follower,
 ) -> Examples:
-    """What ``request`` says to learn from: recordings, what the model says itself under ``guidance``, or both; for a
-    bundled model and neither of them, natural speech, made of ``corpus`` if there is none yet. Raises
+    """Training speech of ``request``: recordings, the model's own speech under ``guidance``, or both. A bundled model
+    without either learns from natural speech with the options ``corpus``, synthesised if missing. Raises
     :class:`paretone.errors.PlainError`."""
     work = Path(request.work)
     if not request.names_speech:
@@ -108,7 +108,7 @@ def own_examples(
     processes: Processes,
     follower: Follower,
 ) -> Examples:
-    """What the model says itself, each sentence after the recording of its voice."""
+    """The model's own speech, each sentence after the recording of its voice."""
 
     def keep(prompt: Prompt, passage: Passage, state: np.ndarray) -> Arrays:
         mel = after_prompt(prompt.mel, state, prompt.frames)
@@ -140,7 +140,7 @@ def recorded_examples(
 def spoken_examples(
     folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
 ) -> Examples:
-    """Natural speech for a bundled model, from the corpus in ``folder`` or made there."""
+    """Natural speech for a bundled model: the corpus in ``folder``, made if missing."""
     vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
     with processes.first_process_first():
         follower.status("Preparing natural speech")

@@ -1,7 +1,7 @@
-"""Training features of a recording and its text: mel frames and token ids, prepared once and kept in the work folder.
+"""Training features of a recording and its text: mel frames and token ids, cached in the work folder.
 
-Aligning and transforming speech takes far longer than reading what came of it, so all of it is written to two flat
-files that are mapped into memory, and an index that is written last: with it the folder is complete.
+Alignment and spectrograms take far longer than reading, so features are stored in two flat memory-mapped files and an
+index. The index is written last: it marks the folder as complete.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Example:
 
     voice: str
     ids: np.ndarray = field(repr=False)
-    """(tokens,) int64; one a frame where the model reads phones."""
+    """(tokens,) int64; one per frame if the model reads phones."""
     mel: np.ndarray = field(repr=False)
     """(frames, bands) float16."""
     prompt: int = 0
-    """Frames at its beginning that are a prompt."""
+    """Frames of prompt at the beginning."""
 
     @property
     def frames(self) -> int:
@@ -66,19 +66,19 @@ class Examples:
 
 
 class RowReader(Protocol):
-    """A model's way of reading rows. ``joins``: whether rows of one voice may be joined into one item."""
+    """Reader of rows for one model. ``joins``: whether rows of one voice may be joined into one item."""
 
     joins: bool
 
     def check(self, row: ManifestRow) -> None:
-        """Raise :class:`ValueError` when the row's text or phones cannot be read."""
+        """Raises :class:`ValueError` if the model cannot read the row's text or phones."""
 
     def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         """(tokens,) ids and (frames, bands) mel. Raises :class:`PlainError`."""
 
 
 class PhoneReader:
-    """One phone of natural speech a frame, as the row gives them or aligned; levelled and cut as prompts are at
+    """One phone of natural speech per frame, given by the row or aligned; level and trimming as for prompts at
     synthesis."""
 
     joins = True
@@ -107,7 +107,7 @@ class PhoneReader:
 
 
 class CharacterReader:
-    """As the official training reads: the text's own tokens, and the spectrogram at the recording's own level."""
+    """As in the official training: the text's own tokens, and the spectrogram at the recording's own level."""
 
     joins = False
 
@@ -126,7 +126,7 @@ class CharacterReader:
 
 
 def reader(checkpoint: F5Checkpoint) -> RowReader:
-    """Reader of texts for the model of ``checkpoint``. Raises :class:`paretone.errors.CheckpointError`."""
+    """Row reader for the model of ``checkpoint``. Raises :class:`paretone.errors.CheckpointError`."""
     folder = checkpoint.path.parent
     if checkpoint.text_front_end == NATURAL_PHONES:
         return PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"))
@@ -140,7 +140,7 @@ def reader(checkpoint: F5Checkpoint) -> RowReader:
 def check_rows(
     manifest: Path, rows: Sequence[ManifestRow], read: RowReader, check: Callable[[], None] = lambda: None
 ) -> None:
-    """Raise :class:`TrainingError` with every line whose text or phones the model cannot read."""
+    """Raise :class:`TrainingError` with all lines that the model cannot read."""
     problems = []
     for row in rows:
         check()
@@ -158,10 +158,10 @@ def prepare(
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Examples:
-    """Write what is seen of ``rows`` into ``folder`` unless it is there already, and open it.
+    """Open the features of ``rows`` in ``folder``; compute them first unless they are there.
 
-    ``progress`` is called with finished and total rows and may raise to cancel. Raises :class:`TrainingError` for
-    recordings that cannot be used, all of them listed, and for a disk that is full.
+    ``progress`` is called with finished and total rows and may raise to cancel. Raises :class:`TrainingError` with all
+    unusable recordings, and for a full disk.
     """
     key = _key(rows, read)
     if not _complete(folder, key):
@@ -181,7 +181,7 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
 
 
 def _key(rows: Sequence[ManifestRow], read: RowReader) -> str:
-    """Changes with everything that the prepared speech depends on."""
+    """Hash of everything that the features depend on."""
     digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
     for row in rows:
         status = row.audio.stat()
@@ -240,7 +240,8 @@ def _open(folder: Path) -> Examples:
 
 
 def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
-    """A batch whose items are one recording, or two of one voice joined; a prompt within one counts as the first."""
+    """Batch whose items are one recording, or two of one voice joined; a prompt inside a recording counts as the
+    first."""
     lengths = [sum(one.frames for one in item) for item in items]
     counts = [sum(len(one.ids) for one in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
@@ -253,7 +254,7 @@ def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
 
 
 def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
-    """About ``count`` items, the same every time: a recording after another one of its voice if that can be."""
+    """About ``count`` fixed items: a recording after another of its voice, if recordings may be joined."""
     draw = random.Random(3)
     joins = may_join(examples)
     items = []
@@ -265,6 +266,5 @@ def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBa
 
 
 def may_join(examples: Sequence[Example]) -> bool:
-    """Only what has one token a frame can be joined, and only where voices are distinguished and nothing has a prompt
-    already."""
+    """Joining requires one token per frame, named voices, and no prompts."""
     return all(one.voice and len(one.ids) == one.frames and not one.prompt for one in examples)

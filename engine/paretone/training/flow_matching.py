@@ -1,16 +1,15 @@
-"""Training objectives by conditional flow matching: of F5-TTS, which fills a masked span of speech, and of MegaTTS 3,
-which makes the latents after a prompt.
+"""Conditional flow matching objectives of F5-TTS, which fills a masked span of speech, and MegaTTS 3, which generates
+the latents after a prompt.
 
 The straight path from noise x₀ to speech x₁ is xₜ = (1 − t)·x₀ + t·x₁, its velocity x₁ − x₀; the model sees xₜ, the
 speech outside the span, the text, and t, and is scored by the squared error of its velocity inside the span (Chen et
 al., "F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in the official ``model/cfm.py``).
 
-Drawing, predicting and scoring are apart, so that training for guidance-free sampling can put another target between
-them.
+Drawing, predicting and scoring are separate functions, so that guidance-free training can replace the target.
 
-MegaTTS 3: a prompt always comes first, and its latents are given without noise; text is phones and the phone of every
-mel frame. Three branches are trained for guidance at synthesis: prompt and text, text alone, neither. In all of them
-the model knows where the prompt is.
+MegaTTS 3: the prompt comes first, with noise-free latents; the text is phones and the phone of every mel frame. Three
+branches are trained for guidance at synthesis: prompt and text, text alone, neither. All of them know where the prompt
+is.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from paretone.training.batches import moved
 from paretone.training.optimisers import LayerMatrices
 
 VALIDATION_TIMES = (0.05, 0.40)
-"""Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
+"""Includes a time close to the noise: there a mumbling model has a high loss, while its mean loss looks fine."""
 
 Batch = TypeVar("Batch")
 
 
 def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tensor:
-    """(count,) times spread evenly over the batch, so that every step sees early and late ones; a share of ``uniform``
-    is uniform, the others are bent towards the noise as sway sampling bends them."""
+    """(count,) times, stratified over the batch so that every step has early and late ones; a share of ``uniform`` is
+    uniform, the others are warped towards the noise like sway sampling."""
     strata = torch.randperm(count, generator=generator)
     times = (strata + torch.rand(count, generator=generator)) / count
     swayed = 1 - torch.cos(math.pi / 2 * times)
@@ -49,7 +48,7 @@ def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tenso
 def errors_by_time(
     batches: Iterable[Batch], error: Callable[[Batch, float, torch.Generator], Tensor]
 ) -> dict[str, float]:
-    """The mean ``error`` of ``batches`` at each of :data:`VALIDATION_TIMES`, on the same noise every time."""
+    """Mean ``error`` of ``batches`` at each of :data:`VALIDATION_TIMES`, with fixed noise."""
     figures = {}
     for time in VALIDATION_TIMES:
         generator = torch.Generator().manual_seed(7)
@@ -62,7 +61,7 @@ def errors_by_time(
 
 
 Field = Callable[[Tensor, Tensor], Tensor]
-"""From states (B, frames, bands) and the times of the items to their velocities (B, frames, bands)."""
+"""Function from states (B, frames, bands) and times (B,) to velocities (B, frames, bands)."""
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
 """Weights of a :class:`paretone.models.f5.dit.DiT` that Muon trains."""
 
@@ -78,7 +77,7 @@ class SpeechBatch:
     lengths: Tensor
     """(B,) frames of every item."""
     joins: Tensor
-    """(B,) the frame at which a second clip of the same voice begins, 0 if the item is one clip."""
+    """(B,) first frame of the second clip of the same voice, 0 for a single clip."""
 
     @property
     def mask(self) -> Tensor:
@@ -88,15 +87,15 @@ class SpeechBatch:
 @dataclass(frozen=True)
 class FlowMatchingOptions:
     shortest_span: float = 0.7
-    """The masked span is between this share of an item and all of it."""
+    """Minimum share of an item in the masked span; the maximum is all of it."""
     whole_second_clip: float = 0.6
-    """Share of joined items in which exactly the second clip is masked: the shape of synthesis after a prompt."""
+    """Share of joined items with exactly the second clip masked, as in synthesis after a prompt."""
     drop_audio: float = 0.25
-    """Share of batches without the surrounding speech but with text."""
+    """Share of batches with text but without the surrounding speech."""
     drop_both: float = 0.15
-    """Share of batches without both; these train the unconditional branch of guidance."""
+    """Share of batches without either; these train the unconditional branch of guidance."""
     uniform_times: float = 0.5
-    """Share of times that are uniform; the others are bent towards the noise as sway sampling bends them."""
+    """Share of uniform times; the others are warped towards the noise like sway sampling."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +105,15 @@ class FlowMatchingDraw:
     noised: Tensor
     """xₜ, (B, frames, bands)."""
     condition: Tensor
-    """The speech outside the span, zero inside and where it is dropped; (B, frames, bands)."""
+    """(B, frames, bands), the speech outside the span; zero inside, and where it is dropped."""
     target: Tensor
     """x₁ − x₀, (B, frames, bands)."""
     times: Tensor
     """(B,)."""
     span: Tensor
-    """(B, frames) true where the model is scored."""
+    """(B, frames), true in the scored frames."""
     mask: Tensor
-    """(B, frames) true within the items."""
+    """(B, frames), true within the items."""
     drops_text: bool
     drops_audio: bool
 
@@ -123,7 +122,7 @@ class FlowMatchingDraw:
 
 
 def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
-    """Everything random about a training step, from one generator."""
+    """Draw the training problem of a step from one generator."""
     choice = float(_uniform((1,), generator))
     return _problem(
         batch,
@@ -136,25 +135,24 @@ def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: to
 
 
 def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generator) -> FlowMatchingDraw:
-    """The problem of validation: the second clip of joined items is unknown, at one time, with all conditions."""
+    """Validation problem: predict the second clip of joined items at one time, with all conditions."""
     times = torch.full((len(batch.mel),), time)
     return _problem(batch, _after_join(batch), times, generator, drops_text=False, drops_audio=False)
 
 
 def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-    """The model's velocity (B, frames, bands). Unlike in sampling, every item has its own time, and gradients
-    flow."""
+    """The model's velocity (B, frames, bands), with gradients and one time per item, unlike in sampling."""
     return velocity_field(model, ids, problem)(problem.noised, problem.times)
 
 
 def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
-    """The same at any states and times, under the conditions of ``problem``, which are prepared once."""
+    """Velocity at any states and times, under the conditions of ``problem``, which are prepared once."""
     return velocity_fields(model, ids, (problem,))
 
 
 def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw]) -> Field:
-    """:func:`velocity_field` under the conditions of each of ``branches``, speech known in several ways: all
-    items of a branch, then of the next, (branches · B, frames, bands), in one pass."""
+    """:func:`velocity_field` under the conditions of each of ``branches`` in one pass: (branches · B, frames, bands),
+    branch by branch."""
     mask = branches[0].mask
     frames = mask.shape[1]
     texts = [model.text_embed(ids, frames, one.drops_text, mask) for one in branches]
@@ -175,12 +173,12 @@ def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw
 
 
 def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
-    """The same noised speech at the same times, without text and surrounding speech."""
+    """The same noised speech and times, without text and surrounding speech."""
     return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
 
 
 def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
-    """Mean squared error over the frames of the span; a scalar in float32."""
+    """Mean squared error over the span's frames, a float32 scalar."""
     return (velocity.float() - target)[span].square().mean()
 
 
@@ -212,7 +210,7 @@ def _after_join(batch: SpeechBatch) -> Tensor:
 
 
 def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
-    """(B, frames): somewhere in the item, or exactly the second clip."""
+    """(B, frames): a random span, or exactly the second clip."""
     count = len(batch.mel)
     shares = options.shortest_span + (1 - options.shortest_span) * _uniform((count,), generator)
     sizes = (shares * batch.lengths).long()
@@ -238,11 +236,11 @@ class LatentBatch:
     tones: Tensor
     """(B, phones)."""
     phones_of_frames: Tensor
-    """(B, n · stride) the place of the phone that sounds in each mel frame, from one; 0 in the padding."""
+    """(B, n · stride) index of the phone in each mel frame, from 1; 0 in the padding."""
     lengths: Tensor
     """(B,) latent frames of every item."""
     joins: Tensor
-    """(B,) the latent frame at which a second clip begins, 0 if the item is one clip."""
+    """(B,) first latent frame of the second clip, 0 for a single clip."""
 
     @property
     def mask(self) -> Tensor:
@@ -252,15 +250,15 @@ class LatentBatch:
 @dataclass(frozen=True)
 class LatentFlowOptions:
     unprompted: float = 0.5
-    """Share of single clips without any prompt; the others have their own beginning for one."""
+    """Share of single clips without a prompt; the others are prompted with their own beginning."""
     longest_beginning: float = 0.5
-    """The largest share of a single clip that serves as its prompt."""
+    """Largest share of a single clip used as its prompt."""
     drop_prompt: float = 0.15
-    """Share of items in the second branch: text, but not the prompt's latents."""
+    """Share of items in the second branch: text without the prompt's latents."""
     drop_both: float = 0.12
     """Share of items in the third branch: neither text nor latents."""
     uniform_times: float = 0.5
-    """Share of times that are uniform; the others are bent towards the noise as sway sampling bends them."""
+    """Share of uniform times; the others are warped towards the noise like sway sampling."""
 
 
 @dataclass(frozen=True)
@@ -270,15 +268,15 @@ class LatentProblem:
     noised: Tensor
     """xₜ, (B, n, latent), zero in the prompt."""
     condition: Tensor
-    """The prompt's latents, zero after it and where they are dropped; (B, n, latent)."""
+    """(B, n, latent), the prompt's latents; zero after it, and where they are dropped."""
     prompt: Tensor
-    """(B, n) true in the prompt."""
+    """(B, n), true in the prompt."""
     target: Tensor
     """x₁ − x₀, (B, n, latent)."""
     times: Tensor
     """(B,)."""
     mask: Tensor
-    """(B, n) true within the items."""
+    """(B, n), true within the items."""
     phones: Tensor
     tones: Tensor
     phones_of_frames: Tensor
@@ -292,7 +290,7 @@ class LatentProblem:
 
 
 def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generator: torch.Generator) -> LatentProblem:
-    """Everything random about a training step, from one generator."""
+    """Draw the training problem of a step from one generator."""
     count = len(batch.latents)
     beginnings = (options.longest_beginning * torch.rand(count, generator=generator) * batch.lengths).long()
     unprompted = torch.rand(count, generator=generator) < options.unprompted
@@ -305,7 +303,7 @@ def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generato
 
 
 def latent_synthesis_problem(batch: LatentBatch, time: float, generator: torch.Generator) -> LatentProblem:
-    """The problem of validation: the second clip of joined items is unknown, at one time, with all conditions."""
+    """Validation problem: predict the second clip of joined items at one time, with all conditions."""
     count = len(batch.latents)
     nothing = torch.zeros(count, dtype=torch.bool)
     return _latent_problem(batch, batch.joins, torch.full((count,), time), nothing, nothing, generator)

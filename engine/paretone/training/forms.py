@@ -1,7 +1,7 @@
-"""Forms of trainings: knobs, requests, usual times and meanings of figures. Torch-free.
+"""Training forms: knobs, requests, default times and labels of figures. Torch-free.
 
-A technique's job names its form (:attr:`paretone.techniques.base.Job.form`); the panel Training draws it, and asks for
-the job with what was filled in. So a plug-in's training needs no code of the window. Numbers are written with a point.
+A technique's job names its form (:attr:`paretone.techniques.base.Job.form`); the Training panel draws the form and
+requests the job with its values. A plug-in's training therefore needs no window code. Decimal separator: a point.
 """
 
 from __future__ import annotations
@@ -18,33 +18,30 @@ from paretone.training.requests import TrainingRequest, usual_own_sentences
 from paretone.wording import counted
 
 LM_MINI_PARAMETERS = 10_100_000
-"""Parameters of the bundled language model, by which times are estimated."""
+"""Parameters of the bundled language model, the reference for time estimates."""
 TEACHER = "hibari-tts, the speech synthesiser that the bundled models learned from,"
-"""Subject of a sentence on speech that is made to learn from."""
+"""Subject of sentences about the training speech."""
 LONG_MINUTES = 240
-"""Proposed times above this get an explanation."""
+"""Default times above this get an explanation."""
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The user's choices for a training."""
-
     training: str
-    """The name of the :class:`TrainingForm`."""
+    """Name of the :class:`TrainingForm`."""
     manifest: str
     work: str
     minutes: float
     half_precision: bool
     resume: bool
     knobs: Values
-    """Knobs of the training."""
     rate_scale: float = 1.0
     """Factor on the usual learning rates."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The model that is trained, as :class:`paretone.session.commands.LoadModel` names it."""
+    """Model to train, as :class:`paretone.session.commands.LoadModel` names it."""
 
     model: str
     folder: str
@@ -55,23 +52,22 @@ class Place:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a validation, as a curve."""
+    """One validation figure, drawn as a curve."""
 
     name: str
-    """Its name in :class:`paretone.training.requests.TrainingProgress`."""
+    """Name in :class:`paretone.training.requests.TrainingProgress`."""
     title: str
     share: bool = True
-    """Whether it is shown in per cent."""
+    """Shown as a percentage."""
 
 
 @dataclass(frozen=True)
 class TrainingOffer:
-    """A training that would make a technique usable with its knobs, as Setup offers it."""
+    """Training, offered in Setup, that would enable a technique with its present knobs."""
 
     knobs: Mapping[str, object]
-    """Knobs of the training."""
     text: str
-    """Text of the button."""
+    """Button text."""
     tip: str
     estimate: str = ""
     """Estimated time, as a sentence."""
@@ -79,48 +75,46 @@ class TrainingOffer:
 
 @dataclass(frozen=True)
 class TrainingForm:
-    """One training, as the panel shows it and the engine is asked for it."""
+    """Description of a training for the panel and for requests to the engine."""
 
     name: str
-    """Name of the technique that it is for."""
+    """Technique to train for."""
     title: str
     families: tuple[str, ...]
     intro: str
     knobs: tuple[Knob, ...]
     found: tuple[Figure, ...]
-    """The figures of its validations that are drawn, at most three, the most telling one first."""
+    """Validation figures to draw, at most three, the most informative first."""
     progress: str
-    """A sentence about a validation, with ``{step}`` and the words for its first figure, ``{found}``."""
+    """Sentence about a validation, with ``{step}`` and the label of its first figure, ``{found}``."""
     request: Callable[[Place, TrainingPlan], TrainingRequest]
-    """Request to the technique called ``name``."""
+    """Makes the request for the technique ``name``."""
     minutes: Callable[[ModelInfo], float]
-    """Usual minutes on a processor."""
+    """Default minutes on a CPU."""
     folder: Callable[[str, Values], str]
-    """A name for the work folder, of the model's name and the knobs."""
+    """Makes the name of the work folder from the model's name and the knobs."""
     fitting: Callable[[ModelInfo], Mapping[str, object]] = lambda info: {}
-    """Values of its knobs that fit the model better than the defaults."""
+    """Knob values that suit the model better than the defaults."""
     needs_manifest: bool = False
-    """Whether recordings have to be given."""
+    """Recordings are required."""
     remark: Callable[[Values], str] = lambda knobs: ""
     """Remark on the knobs, as a sentence."""
     why_not: Callable[[ModelInfo], str] = lambda info: ""
-    """Why a model of its families cannot be trained, as a sentence, or ``""``."""
+    """Reason why a model of its families cannot be trained, as a sentence, or ``""``."""
     estimate: Callable[[ModelInfo, bool], str] = lambda info, spoken: ""
     """Estimated time, as a sentence, or ``""``; ``spoken``: whether the training speech can be synthesised."""
     ready: Callable[[Values], tuple[Mapping[str, object], str]] = lambda figures: ({}, "")
-    """The technique's knobs for what was trained, of its figures, and a sentence that says what to do with it, or
-    ``""``."""
+    """From the result's figures to the technique's knobs and a sentence on how to use it, or ``""``."""
     offer: Callable[[ModelInfo, Values], TrainingOffer | None] = lambda info, knobs: None
-    """What Setup offers where the technique cannot run with its knobs, of the loaded model and these."""
+    """Offer in Setup for the loaded model and the technique's knobs, if the technique cannot run with them."""
 
 
 def training_forms() -> tuple[TrainingForm, ...]:
-    """The forms that techniques' jobs declare, in the order of the techniques."""
+    """Forms declared by the techniques' jobs, in the order of the techniques."""
     return tuple(named(job.form) for one in techniques() for job in one.jobs if job.form)
 
 
 def training_form(technique: str) -> TrainingForm | None:
-    """The form for ``technique``, if it has one."""
     return next((one for one in training_forms() if one.name == technique), None)
 
 
@@ -151,18 +145,17 @@ def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 
 
 def minutes_by_size(minutes: float) -> Callable[[ModelInfo], float]:
-    """``minutes`` of LM mini, and as much more as another model is larger."""
+    """``minutes`` for LM mini, scaled up by the size of a larger model."""
     return lambda info: max(minutes, round(minutes * info.parameters / LM_MINI_PARAMETERS))
 
 
 def minutes_by_share(minutes: float, parameters: int) -> Callable[[ModelInfo], float]:
-    """``minutes`` of a model with that number of ``parameters``; of others in proportion, as a step's work grows with
-    their number."""
+    """``minutes`` for a model of ``parameters``, scaled by the number of parameters, as a step's work is."""
     return lambda info: max(1.0, round(minutes * info.parameters / parameters))
 
 
 def method_knob(methods: Sequence[tuple[str, str, str]]) -> Choice:
-    """The choice among methods of a training, each a name, a title and what it means; the first is the default."""
+    """Choice of a training method from (name, title, meaning); the first is the default."""
     return Choice(
         "method",
         "Method",
@@ -179,7 +172,7 @@ def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
 
 
 def count_knob(name: str, title: str, meaning: str, default: int, most: int, least: int = 0) -> Number:
-    """A whole number that matters from the next training on."""
+    """Whole-number knob; a change takes effect at the next training."""
     return Number(
         name,
         title,
@@ -199,7 +192,6 @@ SENTENCES = count_knob(
     600,
     100_000,
 )
-"""Number of sentences that a model generates as training speech."""
 OWN_SENTENCES = count_knob(
     "sentences",
     "Own sentences",
@@ -208,16 +200,16 @@ OWN_SENTENCES = count_knob(
     0,
     100_000,
 )
-"""The same of models that can learn from other speech as well."""
+"""Likewise for models that can also learn from other speech."""
 
 
 def usual_sentences(info: ModelInfo) -> Mapping[str, object]:
-    """Own sentences for those models that nobody else speaks for."""
+    """Own sentences for models without synthesised training speech."""
     return {"sentences": usual_own_sentences(entry(info.id).bundled)}
 
 
 def remark_on_sentences(knobs: Values) -> str:
-    """That the model speaks first, as a sentence, or ``""``."""
+    """Sentence that the model speaks first, or ``""``."""
     number = int(knobs["sentences"])
     return f"The model first says {counted(number, 'sentence', 'sentences')} in each voice itself." if number else ""
 
@@ -234,12 +226,12 @@ def lasting(minutes: float) -> str:
 
 
 def estimate_by_share(info: ModelInfo, usual: float, judged_by: str) -> str:
-    """A sentence on a usual time that was estimated by :func:`minutes_by_share`."""
+    """Sentence on the estimate of :func:`minutes_by_share`."""
     return f"{info.title} takes about {lasting(usual)} of one CPU core, judging by {judged_by}; a GPU is far faster."
 
 
 def scaled_estimate(info: ModelInfo, usual: float) -> str:
-    """A sentence that explains a usual time that is long, or ``""``."""
+    """Sentence that explains a long default time, or ``""``."""
     if usual <= LONG_MINUTES:
         return ""
     return (

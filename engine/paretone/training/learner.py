@@ -1,6 +1,5 @@
-"""A model that learns: its optimisers, learning rates over time, its averaged copy, what a checkpoint holds of them,
-and what recipes around one have in common.
-"""
+"""Training of a model: optimisers, learning rate schedule, weight average, checkpoint state, and the recipes' base
+class."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ from paretone.training.session import require_finite
 def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, floor: float = 0.02) -> float:
     """Linear warm-up over ``warm_up`` steps; full rate until ``hold`` of the budget; then a cosine down to ``floor``.
 
-    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met however long a step
-    takes.
+    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met at any step time.
     """
     rising = min(1.0, step / warm_up) if warm_up else 1.0
     if progress < hold:
@@ -35,10 +33,10 @@ def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, f
 @dataclass(frozen=True, kw_only=True)
 class Rated:
     rate_scale: float = 1.0
-    """All learning rates, times the usual ones: a run whose loss was not finite resumes with less."""
+    """Factor on all learning rates; below 1 for resuming a run whose loss was not finite."""
 
     def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
-        """:func:`learning_rate_scale`, times that."""
+        """:func:`learning_rate_scale`, times ``rate_scale``."""
         return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
 
 
@@ -47,7 +45,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 class AveragedModel(Generic[Network]):
     """Exponential moving average of a model's parameters, with its present buffers (running statistics, codebooks). It
-    forgets quickly at first and slowly later on."""
+    forgets quickly at first and slowly later."""
 
     def __init__(self, model: Network, decay: float) -> None:
         self.decay = decay
@@ -62,9 +60,9 @@ class AveragedModel(Generic[Network]):
 
 
 SMALL_PARAMETERS = 20_000_000
-"""Models with fewer bear higher learning rates."""
+"""Smaller models tolerate higher learning rates."""
 GRADIENT_NORM = 1.0
-"""Longer gradients are shortened to this."""
+"""Gradients are clipped to this norm."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +70,18 @@ class LearningOptions(Rated):
     """Options of recipes with Muon and AdamW."""
 
     matrix_rate: float | None = 0.02
-    """Learning rate of Muon, for the matrices of the layers; ``None``: AdamW moves them too."""
+    """Learning rate of Muon for the layers' matrices; ``None``: AdamW trains them too."""
     other_rate: float = 1.5e-3
-    """Learning rate of AdamW, for everything else."""
+    """Learning rate of AdamW for all other parameters."""
     warm_up: int = 100
-    """Steps in which the learning rates rise."""
+    """Steps of learning rate warm-up."""
     hold: float = 0.3
-    """Share of the budget after which they fall."""
+    """Share of the budget after which the learning rates fall."""
     joined_share: float = 0.5
-    """Share of the items that are two recordings of one voice: a prompt and what is said after it."""
+    """Share of items with two recordings of one voice, a prompt and the speech after it."""
     average_decay: float = 0.999
     half_precision: bool = False
-    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
+    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates in float32."""
     validation_items: int = 24
     seed: int = 1
 
@@ -99,7 +97,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 class Learner(Generic[Model]):
-    """Moves ``model`` step by step. Every step is :meth:`start`, a pass forwards, :meth:`follow`."""
+    """Trains ``model``. A step is :meth:`start`, a forward pass, :meth:`follow`."""
 
     def __init__(
         self,
@@ -121,13 +119,13 @@ class Learner(Generic[Model]):
         return cls(model, layers, options.rates, options.average_decay, half_precision=options.half_precision)
 
     def start(self, scale: float) -> None:
-        """Drop the last step's gradients, and learn at ``scale`` times the full rates."""
+        """Clear the gradients, and set the learning rates to ``scale`` times the full ones."""
         self.optimisers.start(scale)
 
     def follow(self, loss: Tensor, number: int) -> float:
-        """Move the weights down the gradient of ``loss`` in step ``number``; the loss as a number.
+        """Update the weights in step ``number`` from the gradient of ``loss``; returns the loss as a number.
 
-        Raises :class:`paretone.errors.TrainingError` if it, or its gradient, is not finite.
+        Raises :class:`paretone.errors.TrainingError` if the loss or its gradient is not finite.
         """
         self._backward(loss)
         norm = self._shortened()
@@ -153,7 +151,7 @@ class Learner(Generic[Model]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from :meth:`state`. Raises :class:`paretone.errors.TrainingError` when it is of other optimisers."""
+        """Continue from :meth:`state`. Raises :class:`paretone.errors.TrainingError` if the optimisers differ."""
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
         self.optimisers.restore(state["optimisers"])
@@ -182,7 +180,7 @@ class LearningRecipe(ABC, Generic[Options, Network]):
 
     @property
     def average(self) -> AveragedModel[Network]:
-        """The weights that are kept."""
+        """The weights to export."""
         return self._learner.average
 
     @property
@@ -191,7 +189,7 @@ class LearningRecipe(ABC, Generic[Options, Network]):
 
     @abstractmethod
     def next_loss(self, progress: float) -> tuple[Tensor, Mapping[str, Tensor | float]]:
-        """The loss to go down, of the next batch at ``progress`` of the budget, and the terms to log, detached."""
+        """Loss of the next batch at ``progress`` of the budget, and the detached terms to log."""
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
@@ -208,7 +206,7 @@ class LearningRecipe(ABC, Generic[Options, Network]):
 
 
 class JoinedLearner(Learner[Model]):
-    """Learns with all processes of the run."""
+    """Trains with all processes of the run."""
 
     def __init__(
         self,
@@ -219,13 +217,13 @@ class JoinedLearner(Learner[Model]):
         average_decay: float,
         processes: Processes,
     ) -> None:
-        """``predict`` is called with the model and what :attr:`call` is called with. Matrices do not decay: the model
-        is trained already."""
+        """``predict`` is called with the model and the arguments of :attr:`call`. No weight decay for matrices: the
+        model is already trained."""
         half = processes.accelerator.mixed_precision == "bf16"
         super().__init__(model, layers, rates, average_decay, 0.0, half)
         self._accelerator, parts = processes.accelerator, self.optimisers.parts
         self.call, *prepared = self._accelerator.prepare(_Called(model, predict), *parts.values())
-        """The model in training as one call, which is what several processes exchange their gradients around."""
+        """The model in training as a module call, for gradient exchange between processes."""
         parts.update(zip(parts, prepared, strict=True))
 
     def _backward(self, loss: Tensor) -> None:

@@ -1,11 +1,11 @@
-"""A manifest: the CSV file that lists recordings to train on with their texts.
+"""Manifest: CSV file of recordings to train on, with their texts.
 
-Columns, named in the first line: ``audio`` (a file that libsndfile reads; relative to the manifest) and ``text``; if
-wanted ``phones`` (for models that read phones: ``phone:end`` in seconds, separated by blanks; without it the recording
-is aligned), ``voice`` (rows of one voice may be joined into prompt and speech) and ``set`` (``train`` or
-``validation``; without it some rows are kept back).
+Columns, named in the first line: ``audio`` (a file that libsndfile reads; relative to the manifest) and ``text``;
+optional ``phones`` (for models that read phones: ``phone:end`` in seconds, separated by blanks; aligned automatically
+if missing), ``voice`` (rows of one voice may be joined into prompt and speech) and ``set`` (``train`` or
+``validation``; some rows are held out if missing).
 
-A manifest with a mistake is refused as a whole, before any work, with every line at fault.
+A manifest with mistakes is refused before any work, with every line at fault.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
 TRAIN, VALIDATION = SETS = ("train", "validation")
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
-"""Limits of the official data set."""
+"""Limits of the official dataset."""
 KEPT_BACK = 40
-"""Without a column ``set``, one row in this many is kept for validation."""
+"""Without a column ``set``, one row in this many is held out for validation."""
 FEWEST = 4
-"""Rows below which nothing can be trained and validated."""
+"""Minimum of rows for training and validation."""
 LINES_NAMED = 12
-"""Lines that an error names before it only counts."""
+"""Maximum of lines listed in an error; further ones are counted."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ManifestRow:
     """One recording and what is said in it."""
 
     line: int
-    """In the manifest, from 1."""
+    """Line number in the manifest, from 1."""
     audio: Path
     text: str
     phones: tuple[TimedPhone, ...] = ()
@@ -49,9 +49,9 @@ class ManifestRow:
 
 
 def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[ManifestRow, ...]:
-    """The rows of a manifest, each with a recording that is there and long enough.
+    """Rows of a manifest; every recording exists and is long enough.
 
-    ``check`` is called for every row and may raise to cancel. Raises :class:`TrainingError` that lists what is wrong.
+    ``check`` is called per row and may raise to cancel. Raises :class:`TrainingError` with a list of all problems.
     """
     problems: list[tuple[int, str]] = []
     rows = []
@@ -79,7 +79,7 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
 
 
 def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
-    """Raise :class:`TrainingError` when there are ``problems``: line numbers and what is wrong there."""
+    """Raise :class:`TrainingError` if there are ``problems``, pairs of line number and reason."""
     if problems:
         named = "\n".join(f"  line {line}: {problem}" for line, problem in problems[:LINES_NAMED])
         rest = len(problems) - LINES_NAMED
@@ -89,7 +89,7 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
 
 
 def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Every row's cells by column, and the line on which it ends."""
+    """Cells of every row by column, and the number of its last line."""
     reader = csv.reader(file, strict=True)
     header = [name.strip().lower() for name in next(reader, [])]
     if not any(header):
@@ -103,12 +103,12 @@ def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         )
     for cells in reader:
         if any(cell.strip() for cell in cells):
-            # A row that is too long keeps what is too much under a name that no column has.
+            # Surplus cells go under "?", which names no column.
             yield reader.line_num, dict(zip([*header, *["?"] * (len(cells) - len(header))], cells, strict=False))
 
 
 def _row(line: int, cells: dict[str, str], folder: Path) -> ManifestRow:
-    """Raises :class:`ValueError` with what is wrong."""
+    """Raises :class:`ValueError` with the reason."""
     import soundfile  # loads a shared library: only when a file is read
 
     if "?" in cells:
@@ -143,7 +143,7 @@ def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
         raise ValueError("its phones are not written as phone:end with the end in seconds") from None
     if any(not phone for phone, _, _ in pairs):
         raise ValueError("its phones are not written as phone:end with the end in seconds")
-    # A frame of the spectrogram is 11 ms: what is not off by more is rounding.
+    # Tolerance for rounding: one spectrogram frame, 11 ms.
     if any(after < before for before, after in pairwise([0.0, *ends])) or (ends and ends[-1] > duration + 0.011):
         raise ValueError(f"its phones do not end one after the other within the {duration:.2f} s of the recording")
     return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()

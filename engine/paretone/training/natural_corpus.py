@@ -1,14 +1,13 @@
-"""Natural speech to train on, made by a teacher: mels, latents and phones with their times, in hundreds of voices.
+"""Natural training speech from a teacher: mels, latents and timed phones in hundreds of voices.
 
-A voice is a pitch and a formant scale on the teacher's own. Pitch range, tempo, and emphasis on some word change from
-sentence to sentence and are written nowhere: to a model they are what the text leaves open. Everything about an
-utterance follows from the corpus's seed and the utterance's number, so that shards can be made in any order, by any
-number of runs: what is there already is not made again.
+A voice is a pitch factor and a formant scale applied to the teacher's voice. Pitch range, tempo, and emphasis on a word
+vary from sentence to sentence without a label: for a model, the text leaves them open. An utterance is a function of
+the corpus's seed and its number, so that shards can be made in any order and by several runs; existing shards are kept.
 
-How exactly its text is aligned in training changes: a model that has every phone at its own frames learns to speak in a
-fraction of the time, so that is how training begins. Then it changes from item to item: every phone at its own frames,
-phones whose lengths inside of a word are inexact, or phones spread evenly over their word. The model has to decide what
-is aligned less exactly, and decides better with more steps.
+The precision of the text's alignment changes during training. A model with every phone at its own frames learns to
+speak in a fraction of the time, so training begins that way. Later it varies from item to item: exact phones, phones of
+inexact length within a word, or phones spread evenly over their word. The less exact the alignment, the more the model
+decides itself, and it decides better with more steps.
 """
 
 from __future__ import annotations
@@ -46,27 +45,25 @@ from paretone.training.batches import Corpus
 from paretone.training.sentences import PROMPT, corpus_sentences
 
 NATURAL_CORPUS = "voice-corpus"
-"""Folder, next to work folders, that holds it."""
+"""Folder of the corpus, next to work folders."""
 SHARD = 100
-"""Utterances a shard."""
+"""Utterances per shard."""
 PITCHES, FORMANTS = (0.82, 1.15), (0.92, 1.05)
-"""Factors on the teacher's own, between which voices are drawn."""
+"""Ranges of the voices' factors on the teacher's pitch and formants."""
 RANGES = (0.6, 1.5)
-"""Factors on the pitch range, between which those of utterances are drawn."""
+"""Range of the utterances' factors on the pitch range."""
 PITCH_DEVIATION = 0.02
-"""Deviation of the logarithm of a voice's pitch from utterance to utterance."""
+"""Standard deviation of the logarithm of a voice's pitch over its utterances."""
 _PLAN, _LOCK = "plan.json", "making.sqlite"
 
 
 @dataclass(frozen=True)
 class CorpusOptions:
-    """What decides the contents of a corpus."""
-
     voices: int = 320
     sentences: int = 20
-    """Sentences of every voice."""
+    """Sentences per voice."""
     held_out_voices: int = 12
-    """Voices that nothing is trained on, with sentences that nothing is trained on."""
+    """Voices held out from training, with held-out sentences."""
     held_out_sentences: int = 8
     seed: int = 1
 
@@ -77,14 +74,14 @@ class CorpusOptions:
 
 @dataclass(frozen=True)
 class Manner:
-    """How an utterance is spoken."""
+    """Delivery of an utterance."""
 
     pitch: float = 1.0
     formant: float = 1.0
     pitch_range: float = 1.0
     tempo: float = 1.0
     emphasis: float | None = None
-    """Which word is emphasised, as a share of the words; ``None`` for none."""
+    """Place of the emphasised word, as a share of the words; ``None``: no emphasis."""
     strength: float = 0.0
     """Strength of the emphasis, from 0 to 1."""
     seed: int = 0
@@ -93,11 +90,9 @@ class Manner:
 
 @dataclass(frozen=True)
 class SpokenSentence:
-    """A sentence as the teacher spoke it."""
-
     symbols: tuple[str, ...]
     lengths: tuple[int, ...]
-    """Latent frames of every symbol."""
+    """Latent frames per symbol."""
     latents: np.ndarray = field(repr=False)
     """(frames, 34) float32."""
     samples: np.ndarray = field(repr=False)
@@ -105,7 +100,7 @@ class SpokenSentence:
 
 
 class Speaker(Protocol):
-    """Who speaks; see :class:`paretone.training.natural_teacher.NaturalTeacher`."""
+    """Teacher; see :class:`paretone.training.natural_teacher.NaturalTeacher`."""
 
     def speak(self, text: str, delivery: Manner) -> list[SpokenSentence]:
         """The sentences of ``text``."""
@@ -121,7 +116,7 @@ class NaturalClip:
     """Formant scale of the voice."""
     phones: tuple[TimedPhone, ...]
     mel: np.ndarray = field(repr=False)
-    """(mel frames, 100) float16: the front end of F5-TTS, at the level of its prompts."""
+    """(mel frames, 100) float16: F5-TTS's front end at its prompt level."""
     latents: np.ndarray = field(repr=False)
     """(latent frames, 34) float16."""
 
@@ -139,7 +134,7 @@ class PlannedSentence:
 
 
 def planned(options: CorpusOptions) -> list[PlannedSentence]:
-    """All utterances of a corpus: those to train on, then those held out."""
+    """All utterances of a corpus: training first, then held out."""
     counts = ((options.voices, options.sentences), (options.held_out_voices, options.held_out_sentences))
     texts = iter(corpus_sentences(options.utterances, options.seed, [PROMPT, *judged_sentences()]))
     utterances: list[PlannedSentence] = []
@@ -172,11 +167,10 @@ def make_corpus(
     teacher: Callable[[], Speaker],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus[NaturalClip]:
-    """Make what is missing of a corpus in ``folder`` and open all of it.
+    """Open the corpus in ``folder``; make missing parts first.
 
-    ``teacher`` is called if something is missing; ``progress`` is called with finished and total utterances and
-    may raise to cancel. Raises :class:`TrainingError` if ``folder`` holds a corpus of other options, or cannot be
-    written.
+    ``teacher`` is called if parts are missing; ``progress`` is called with finished and total utterances and may raise
+    to cancel. Raises :class:`TrainingError` if ``folder`` holds a corpus of other options, or cannot be written.
     """
     utterances = planned(options)
     try:
@@ -190,7 +184,7 @@ def make_corpus(
 
 
 def open_corpus(folder: Path) -> Corpus[NaturalClip]:
-    """Open a corpus that is complete. Raises :class:`TrainingError` if it is not."""
+    """Open a complete corpus. Raises :class:`TrainingError` if it is incomplete."""
     try:
         options = CorpusOptions(**parsed_json(read_text(folder / _PLAN)))
         shards = [_Shard(folder, start) for start in range(0, options.utterances, SHARD)]
@@ -210,7 +204,7 @@ def open_corpus(folder: Path) -> Corpus[NaturalClip]:
 
 
 def known_options(folder: Path) -> CorpusOptions | None:
-    """Options of the corpus in ``folder``, complete or not; ``None`` if there is none."""
+    """Options of the corpus in ``folder``, complete or not; ``None`` without one."""
     try:
         return CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -246,8 +240,8 @@ def _tell(progress: Callable[[int, int], None], before: int, total: int, place: 
 
 @dataclass(frozen=True)
 class _Shard:
-    """Some utterances on disk: mels and latents of all clips in a row, and a JSON file with the frames
-    of each clip. The JSON file is written last: with it the shard is complete."""
+    """Consecutive utterances on disk: concatenated mels and latents, and a JSON file with each clip's frames. The JSON
+    file is written last: it marks the shard as complete."""
 
     folder: Path
     start: int
@@ -260,14 +254,14 @@ class _Shard:
         return json.loads(self._path("json").read_text(encoding="utf-8"))
 
     def holds(self, utterances: Sequence[PlannedSentence]) -> bool:
-        """Whether it is complete, and of ``utterances``."""
+        """Complete, and made of ``utterances``."""
         try:
             return self._index()["utterances"] == _listed(utterances)
         except (OSError, ValueError, KeyError):
             return False
 
     def make(self, utterances: Sequence[PlannedSentence], teacher: Speaker, spoken: Callable[[int], None]) -> None:
-        """Have ``teacher`` speak them; ``spoken`` is called with how many are spoken."""
+        """Synthesise ``utterances`` with ``teacher``; ``spoken`` is called with the number finished."""
         self._path("json").unlink(missing_ok=True)
         front_end = MelFrontEnd()
         clips, mels, latents = [], [], []
@@ -309,7 +303,7 @@ def _listed(utterances: Sequence[PlannedSentence]) -> list[list]:
 
 
 def voice_frames(clip: NaturalClip) -> Tensor:
-    """(latent frames, 36) of ``clip``, at the level of an F5 prompt."""
+    """Voice frames (latent frames, 36) of ``clip`` at the level of an F5 prompt."""
     frames = torch.zeros(len(clip.latents), VOICE)
     frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
     frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
@@ -317,25 +311,25 @@ def voice_frames(clip: NaturalClip) -> Tensor:
 
 
 Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
-"""Other times for phones."""
+"""Maps phones to new times."""
 
 
 @dataclass(frozen=True)
 class AlignmentOptions:
-    """How often the text is aligned how."""
+    """Shares of the kinds of alignment."""
 
     exact_until: float = 0.4
-    """Share of the budget up to which every phone is at its own frames."""
+    """Share of the budget with every phone at its own frames."""
     inexact_share: float = 0.45
-    """Share of items, from then on, whose phones have inexact lengths inside of their words."""
+    """Later share of items whose phones have inexact lengths within their words."""
     inexactness: float = 0.4
     """Standard deviation of the logarithm of these lengths."""
     evened_share: float = 0.25
-    """Share of items, likewise, whose phones are spread evenly over their words."""
+    """Later share of items whose phones are spread evenly over their words."""
 
 
 def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch.Generator) -> Alignment:
-    """The alignment of the next item, when the share ``progress`` of the budget is spent."""
+    """Alignment of the next item after the share ``progress`` of the budget."""
     kind = float(torch.rand((), generator=generator)) if progress >= options.exact_until else 1.0
     if kind < options.evened_share:
         return evened
@@ -345,7 +339,7 @@ def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch
 
 
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    """``phones``, those of each word all of one length."""
+    """``phones`` with equal lengths within each word."""
     return respaced(phones, np.ones_like)
 
 

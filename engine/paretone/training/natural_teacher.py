@@ -1,11 +1,11 @@
-"""The teacher of natural speech: hibari-tts, taken apart where its delivery can be changed.
+"""Teacher of natural speech: hibari-tts, split where its delivery can be controlled.
 
-Its network is run in two halves. Between them are the input frames of its decoder: 128 numbers for what is spoken, the
-logarithm of the pitch, and the energy. Emphasis on a word is put there: longer, higher and louder, so that
-everything after it follows. Pitch and pitch range of the whole change the pulses alone, as far as a voice can
-be taken without harm. From its fifth block on, the decoder is ours (:mod:`paretone.models.minis.natural_decoder`).
+Its network runs in two halves. Between them are the input frames of its decoder: 128 numbers for content, log pitch,
+and energy. Emphasis makes a word longer, higher and louder there, and everything after it follows. Overall pitch and
+pitch range change only the pulses, within harmless limits. From its fifth block on, the decoder is ours
+(:mod:`paretone.models.minis.natural_decoder`).
 
-It is the original speaker of the voices that ship as well, and says any sentence in them.
+It is also the original speaker of the bundled voices, and says any sentence in them.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 
 
 UNITS, CONDITIONS, HIDDEN, PITCH = "/Clip_output_0", "/Concat_43_output_0", "/dec.3/Add_1_output_0", "f0"
-"""Tensors of the graph: lengths of symbols in 25 ms, the decoder's input, the output of its fourth block, hertz."""
+"""Tensors of the graph: symbol durations in units of 25 ms, the decoder's input, its fourth block's output, pitch in
+hertz."""
 LOG_PITCH, ENERGY = 128, 129
 """Rows of the decoder's input."""
 LOG_PITCH_SCALE = 5.0
-"""The row holds log(1 + hertz) over this."""
+"""The row holds log(1 + hertz) divided by this."""
 HIGHER, LOUDER = 0.2, 0.2
-"""What full emphasis adds to the logarithm of a word's pitch, and to its energy."""
+"""Increments at full emphasis: of the word's log pitch, and of its relative energy."""
 LARGEST = 0.95
-"""Peak that no recording exceeds."""
+"""Maximum peak of a recording."""
 MISSING = f"Natural speech is made by hibari-tts, which is not installed; {how_to_add('voice')}"
 
 
 class NaturalTeacher:
-    """Speaks. Raises :class:`PlainError` when hibari-tts is not installed."""
+    """Synthesises speech. Raises :class:`PlainError` if hibari-tts is not installed."""
 
     def __init__(self, decoder: NaturalDecoder | None = None) -> None:
         try:
@@ -87,7 +88,7 @@ class NaturalTeacher:
         )
 
     def _planned(self, ids: Sequence[int], tempo: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The decoder's input (130, n), the pitch (n,), and whose symbol's each frame is (n,)."""
+        """The decoder's input (130, n), the pitch (n,) in hertz, and the symbol index of each frame (n,)."""
         given = {"ids": np.array([ids], np.int64), "speed": np.array([tempo], np.float32)}
         units, conditions, pitch = self._first.run([UNITS, CONDITIONS, PITCH], given)
         owners = np.repeat(np.arange(len(ids)), UNIT_FRAMES * units.reshape(-1).astype(int))
@@ -96,7 +97,7 @@ class NaturalTeacher:
         return conditions[0][:, kept], pitch[0][kept], owners[kept]
 
     def conditions(self, phonemes: str) -> np.ndarray:
-        """The decoder's input (130, n) for a sentence, delivered as the teacher does."""
+        """The decoder's input (130, n) for a sentence in the teacher's own delivery."""
         return self._planned(self._voice.ids(phonemes), 1.0)[0]
 
     def hidden(self, conditions: np.ndarray) -> np.ndarray:
@@ -106,13 +107,13 @@ class NaturalTeacher:
 
 
 def at_prompt_level(sentences: Sequence[SpokenSentence]) -> np.ndarray:
-    """``sentences`` one after the other as a recording, (n,) float32 at the level of an F5 prompt."""
+    """``sentences`` concatenated, (n,) float32 at the level of an F5 prompt."""
     samples = np.concatenate([one.samples for one in sentences]) * math.exp(LEVEL_MEAN)
     return np.asarray(samples / max(1.0, float(np.abs(samples).max()) / LARGEST), np.float32)
 
 
 def _session(graph: onnx.ModelProto, inputs: list[str], outputs: list[str]) -> onnxruntime.InferenceSession:
-    """A part of ``graph`` on one thread."""
+    """Single-threaded session of a part of ``graph``."""
     import onnxruntime
     from onnx.utils import Extractor
 
@@ -126,7 +127,7 @@ def _session(graph: onnx.ModelProto, inputs: list[str], outputs: list[str]) -> o
 def _emphasised(
     conditions: np.ndarray, pitch: np.ndarray, owners: np.ndarray, word: np.ndarray, strength: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with a word, the symbols at ``word``, longer, higher and louder, most of all in its middle."""
+    """Make the word of the symbols ``word`` longer, higher and louder, most in its middle."""
     inside = np.flatnonzero(np.isin(owners, word))
     if not len(inside):
         return conditions, pitch, owners
@@ -141,8 +142,8 @@ def _emphasised(
 
 
 def _sung(pitch: np.ndarray, factor: float, spread: float) -> np.ndarray:
-    """``pitch`` (n,) in hertz times ``factor``, its distances from the mean times ``spread`` (both of the logarithm);
-    0 without voice."""
+    """Scale ``pitch`` (n,) in hertz by ``factor`` and its spread around the mean by ``spread`` (both in the log
+    domain); 0 where unvoiced."""
     voiced = pitch > LOWEST_VOICED
     if not voiced.any():
         return np.zeros_like(pitch)
@@ -152,17 +153,16 @@ def _sung(pitch: np.ndarray, factor: float, spread: float) -> np.ndarray:
 
 
 def original_speech(text: str, voice: Voice) -> np.ndarray:
-    """``text`` as the speaker of ``voice`` says it: (n,) float32 at 24 kHz, at the level of a prompt.
+    """``text`` in the original speaker of ``voice``: (n,) float32 at 24 kHz, at prompt level.
 
-    Raises :class:`PlainError` if the voice does not ship, or its speaker is not installed.
+    Raises :class:`PlainError` if the voice is not bundled, or its speaker is not installed.
     """
     return at_prompt_level(_spoken(text, _origin(voice)))
 
 
 def decoder_copy(text: str, voice: Voice) -> np.ndarray:
-    """What the bundled decoder makes of the latents of ``text`` as the speaker of ``voice`` says it: (n,) float32 at
-    24 kHz. It is the best that a model of these latents can sound. Raises :class:`PlainError` as
-    :func:`original_speech` does."""
+    """Copy synthesis of :func:`original_speech` by the bundled decoder: (n,) float32 at 24 kHz, the upper limit for a
+    model of these latents. Raises :class:`PlainError` likewise."""
     origin = _origin(voice)
     spoken = _spoken(text, origin)
     copies = [_decoder().decode(torch.from_numpy(one.latents), formant_scale=origin.formant) for one in spoken]

@@ -1,9 +1,9 @@
-"""Optimisers of the bundled models: Muon for the matrices of their layers, AdamW for everything else.
+"""Optimisers of the bundled models: Muon for the layers' matrices, AdamW for everything else.
 
-Muon is momentum whose update matrices are made orthogonal: Jordan et al., "Muon: An optimizer for hidden layers in
-neural networks" (2024). Orthogonal factors are found by Newton–Schulz iteration with the quintic coefficients given
-there, for all matrices of one shape together, which is fast for a stack of equal layers. The iteration tolerates
-rounding, so bfloat16 works as well and is faster on some machines.
+Muon is momentum with orthogonalised update matrices: Jordan et al., "Muon: An optimizer for hidden layers in neural
+networks" (2024). Newton–Schulz iteration with that paper's quintic coefficients finds the orthogonal factors, for all
+matrices of one shape together, which is fast for a stack of equal layers. The iteration tolerates rounding: bfloat16
+works as well and is faster on some machines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINEAR, _CUBIC, _QUINTIC = 3.4445, -4.7750, 2.0315
 
 
 def orthogonalised(matrices: Tensor) -> Tensor:
-    """The nearest matrices (n, rows, columns) whose singular values all are about one; rows must not exceed columns."""
+    """Nearest matrices (n, rows, columns) with singular values of about one; requires rows ≤ columns."""
     result = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
         gram = result @ result.mT
@@ -35,7 +35,7 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 
 
 class Muon(Optimizer):
-    """For the inner matrices of a network; embeddings, biases and output layers belong to another optimiser."""
+    """For a network's inner matrices; train embeddings, biases and output layers with another optimiser."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Muon(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike. As with torch's own
-        optimisers, ``closure`` computes the gradients anew and returns the loss."""
+        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike. As in torch's own
+        optimisers, ``closure`` computes the gradients and returns the loss."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -91,18 +91,18 @@ class Muon(Optimizer):
 
 
 MATRICES, OTHERS = "matrices", "others"
-"""The two optimisers by name, as checkpoints keep them, in the order in which they step."""
+"""Names of the two optimisers in checkpoints, in step order."""
 
 
 @dataclass(frozen=True)
 class Rates:
     matrices: float | None
-    """Muon's learning rate; ``None``: AdamW moves everything."""
+    """Muon's learning rate; ``None``: AdamW trains everything."""
     others: float
     """AdamW's learning rate."""
 
     def unless_asked(self, others: float | None, matrices: float | None) -> Rates:
-        """These, unless others are asked for; who asks for AdamW's alone asks for AdamW on everything."""
+        """These, unless others are given; AdamW's rate alone means AdamW for everything."""
         if others is None and matrices is None:
             return self
         return Rates(matrices, self.others if others is None else others)
@@ -110,14 +110,14 @@ class Rates:
 
 @dataclass(frozen=True)
 class LayerMatrices:
-    """Which parameters Muon moves, by their names: the matrices whose name contains ``inside``, unless it contains
-    ``apart_from`` (AdaLN's, which are zero at the start)."""
+    """Parameters for Muon, by name: matrices whose name contains ``inside`` but not ``apart_from`` (AdaLN's, which
+    start at zero)."""
 
     inside: str
     apart_from: str | None = None
 
     def split(self, model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-        """These, and all other parameters; of both, those that are trained."""
+        """Trained parameters: these, and all others."""
         matrices: list[nn.Parameter] = []
         others: list[nn.Parameter] = []
         for name, parameter in model.named_parameters():
@@ -128,7 +128,7 @@ class LayerMatrices:
 
 
 class MuonAndAdamW:
-    """The two as one. ``parts`` are the optimisers by name, :data:`MATRICES` only where Muon has a rate."""
+    """Both optimisers. ``parts``: the optimisers by name; :data:`MATRICES` is present only if Muon has a rate."""
 
     def __init__(
         self,
@@ -138,8 +138,8 @@ class MuonAndAdamW:
         matrix_decay: float = 0.01,
         half_precision: bool = False,
     ) -> None:
-        """``matrix_decay``: weight decay of the matrices, nothing else has any. ``half_precision``: Muon's iteration in
-        bfloat16; weights and their updates stay as they are."""
+        """``matrix_decay``: weight decay, of the matrices only. ``half_precision``: Muon's iteration in bfloat16;
+        weights and their updates keep their type."""
         matrices, others = layers.split(model)
         self.parts: dict[str, Optimizer] = {}
         self._rates = {OTHERS: rates.others}
@@ -156,22 +156,21 @@ class MuonAndAdamW:
         self.parts[OTHERS] = AdamW(others, lr=rates.others, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
 
     def start(self, scale: float) -> None:
-        """Before the pass backwards: drop the last step's gradients, and learn at ``scale`` times the full rates."""
+        """Clear the gradients, and set the learning rates to ``scale`` times the full ones."""
         for name, optimiser in self.parts.items():
             optimiser.param_groups[0]["lr"] = self._rates[name] * scale
             optimiser.zero_grad(set_to_none=True)
 
     def step(self) -> None:
-        """One update by the gradients that there are."""
         for optimiser in self.parts.values():
             optimiser.step()
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint: the optimisers' own states by name."""
+        """The optimisers' states by name, for a checkpoint."""
         return {name: optimiser.state_dict() for name, optimiser in self.parts.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from :meth:`state`. Raises :class:`TrainingError` when it is of other optimisers."""
+        """Continue from :meth:`state`. Raises :class:`TrainingError` if the optimisers differ."""
         if set(state) != set(self.parts):
             raise TrainingError("The run to resume was trained with other optimisers; give the same rates.")
         for name, optimiser in self.parts.items():

@@ -1,7 +1,7 @@
-"""What a model says itself: speech to fine-tune it on where there are no recordings.
+"""The model's own speech, for fine-tuning without recordings.
 
-It speaks many sentences, with its own voices in turn and a different seed for each. What is said is kept on disk as
-the model sees it: named arrays of each clip, in portions that are written as they come.
+The model speaks many sentences, with its voices in turn and a new seed each. The result is stored as the model sees it:
+named arrays per clip, in portions that are written as they are finished.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from paretone.training.requests import FineTuningRequest, Follower
 from paretone.training.sentences import PROMPT, corpus_sentences
 
 PORTION = 8
-"""Pieces of work in a file."""
+"""Pieces of work per file."""
 FORMAT = "1"
-"""Goes into the names of folders, so that a change of what they hold makes new ones."""
+"""Part of the folders' names: raise it when the contents change."""
 
 Arrays = Mapping[str, np.ndarray]
 Piece = TypeVar("Piece")
@@ -47,7 +47,7 @@ class Reading:
 
 
 def folder_of(parent: Path, *told: Any) -> Path:
-    """The folder in ``parent`` for readings that depend on ``told``, values that JSON can hold."""
+    """Folder in ``parent`` for readings that depend on ``told``, JSON-compatible values."""
     key = hashlib.sha256(json.dumps([FORMAT, *told], sort_keys=True).encode()).hexdigest()
     return parent / key[:16]
 
@@ -58,10 +58,10 @@ def kept_readings(
     ready: Callable[[], Callable[[Piece], Iterable[Reading]]],
     follower: Follower,
 ) -> tuple[Reading, ...]:
-    """The readings of ``pieces`` in ``folder``; those that it lacks are made first.
+    """Readings of ``pieces`` in ``folder``; missing ones are made first.
 
-    ``ready`` is called if some are missing and returns the function that makes the readings of one piece.
-    ``follower`` is told finished and total pieces and may raise to cancel; what is finished is kept. Raises
+    ``ready`` is called if some are missing and returns the function that makes the readings of a piece. ``follower``
+    receives finished and total pieces and may raise to cancel; finished portions are kept. Raises
     :class:`TrainingError`.
     """
     make: Callable[[Piece], Iterable[Reading]] | None = None
@@ -113,26 +113,26 @@ def _read(path: Path) -> list[Reading]:
 
 
 FOLDER = "own-speech"
-"""In the work folder."""
+"""Subfolder of the work folder."""
 STEPS = 32
-"""Steps in which a flow model says them."""
+"""Steps of a flow model."""
 KEPT_BACK = 24
-"""One reading in as many is kept for validation."""
+"""One reading in this many is held out for validation."""
 FEWEST = 4
-"""Readings below which nothing can be trained and validated."""
+"""Minimum of readings for training and validation."""
 
 Say = Callable[[str, Voice, int], Iterable[Arrays]]
-"""From a text, a voice and a seed to what is kept of each passage."""
+"""From text, voice and seed to the stored arrays of each passage."""
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """A model that is to speak."""
+    """Model that synthesises training speech."""
 
     manner: Mapping[str, Any]
-    """What its speech depends on besides checkpoint, sentences and voices; values that JSON can hold."""
+    """Dependencies of its speech besides checkpoint, sentences and voices; JSON-compatible."""
     ready: Callable[[], Say]
-    """Loads it."""
+    """Loads the model."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def own_readings(
     processes: Processes,
     follower: Follower,
 ) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
-    """What ``chosen``, whose checkpoint has the fingerprint ``base``, says itself: to train on, and to validate on.
-    What is missing of it is spoken first, and kept in the work folder.
+    """Own speech of ``chosen``, with the checkpoint fingerprint ``base``, for training and for validation. Missing
+    speech is synthesised first and kept in the work folder.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` when what was spoken is kept.
+    Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving the finished speech.
     """
     sentences = _sentences(request, chosen)
     told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
@@ -182,8 +182,8 @@ def flow_speaker(
     keep: Callable[[Any, Any, np.ndarray], Arrays],
     check: Callable[[], None],
 ) -> Speaker:
-    """A flow model under ``guidance``. ``keep`` is given prompt, passage and what the model has drawn of both, (frames,
-    bands) float32; ``check`` may raise to cancel."""
+    """Flow model under ``guidance``. ``keep`` receives prompt, passage and the model's state of both, (frames, bands)
+    float32; ``check`` may raise to cancel."""
     options = chosen.options_with(**{"steps": STEPS, **guidance})
     if "quick_start" in options:  # A sentence is one passage.
         options = options.replace(quick_start=False)
@@ -204,8 +204,8 @@ def flow_speaker(
 
 
 def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
-    """(frames of both, bands) float16: ``frames`` of the ``prompt`` (1, at least as many, bands) as it is, and what was
-    drawn after it."""
+    """(frames of both, bands) float16: ``frames`` of the ``prompt`` (1, at least as many, bands), then the frames of
+    ``state`` after them."""
     known = prompt[0, :frames].float().cpu().numpy()
     return np.concatenate([known, state[frames:]]).astype(np.float16)
 

@@ -1,7 +1,7 @@
-"""One processor, one GPU or many: the processes that train together, through ``accelerate``.
+"""Processes that train together on one CPU, one GPU or many, through ``accelerate``.
 
-``accelerate launch`` starts one a GPU, ``torchrun`` several on processors; without either there is one. What
-they must agree on (how far the run is, whether to stop) is agreed here once a step.
+``accelerate launch`` starts one per GPU, ``torchrun`` several on CPUs; without either there is one. Each step they
+agree here on progress and on stopping.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Processes:
-    """All processes of a run, as one of them sees the others."""
+    """All processes of a run, seen from one of them."""
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
@@ -36,16 +36,16 @@ class Processes:
 
     @property
     def number(self) -> int:
-        """This process's place, from 0."""
+        """Rank of this process, from 0."""
         return self.accelerator.process_index
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one that writes and reports."""
+        """Whether this process writes and reports."""
         return self.accelerator.is_main_process
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
-        """The first process's progress, and whether any process is to stop."""
+        """The first process's progress, and whether any process stops."""
         if self.count == 1:
             return progress, stop
         values = torch.tensor([[progress, float(stop)]], dtype=torch.float64, device=self.device)
@@ -53,7 +53,7 @@ class Processes:
         return float(gathered[0, 0]), bool(gathered[:, 1].any())
 
     def gather(self, value: Any) -> list[Any]:
-        """``value`` of every process, in their order."""
+        """``value`` of every process, by rank."""
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
@@ -62,7 +62,7 @@ class Processes:
 
     @contextmanager
     def first_process_first(self) -> Iterator[None]:
-        """The others wait until the first process is through the block."""
+        """Make the others wait until the first process has left the block."""
         with self.accelerator.main_process_first():
             yield
 
@@ -70,7 +70,7 @@ class Processes:
 def join_processes(device: str, half_precision: bool) -> Processes:
     """This process's place in the run. ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``.
 
-    Raises :class:`TrainingError` when ``accelerate`` is not installed, and :class:`DeviceError`.
+    Raises :class:`TrainingError` if ``accelerate`` is not installed, and :class:`DeviceError`.
     """
     try:
         from accelerate import Accelerator
@@ -78,7 +78,7 @@ def join_processes(device: str, half_precision: bool) -> Processes:
     except ImportError:
         raise TrainingError(NO_TRAINING) from None
     chosen = devices.choose(device)
-    # It remembers device and precision of the first run in this process, and the application may start others.
+    # accelerate keeps device and precision of the process's first run; the application may start further runs.
     AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
     accelerator = Accelerator(cpu=chosen.type == "cpu", mixed_precision="bf16" if half_precision else "no")
     if accelerator.device.type != chosen.type:

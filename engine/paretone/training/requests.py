@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class TrainingRequest:
     """Train something for ``model``. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
-    run's folder ``work``, from which the same request continues with ``resume``. Reports are
-    :class:`TrainingProgress`; the result is :class:`Trained`."""
+    run's folder ``work``; the same request with ``resume`` continues from it. Reports: :class:`TrainingProgress`;
+    result: :class:`Trained`."""
 
     activity: ClassVar[str] = "training"
 
     model: str
     work: str
     manifest: str = ""
-    """Recordings to learn from, and their texts."""
+    """Manifest of recordings and their texts."""
     folder: str = ""
-    """Folder of the model's checkpoint, if not the usual one."""
+    """Folder of the model's checkpoint; ``""``: the default."""
     vocoder: str = ""
-    """Folder of its vocoder, if not the usual one."""
+    """Folder of the vocoder; ``""``: the default."""
     minutes: float | None = None
     steps: int | None = None
     resume: bool = False
@@ -38,29 +38,29 @@ class TrainingRequest:
     device: str = "auto"
     """As in :class:`paretone.session.commands.LoadModel`."""
     threads: int | None = None
-    """Threads of the processor; ``None`` for all cores but one."""
+    """CPU threads; ``None``: all cores but one."""
     export: str = ""
-    """Folder for the result; ``""`` for the user's own, where the application looks for it."""
+    """Folder for the result; ``""``: the user's folder, where the application looks for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompanionRequest(TrainingRequest):
     """Train a smaller companion of the language model ``model``.
 
-    The model speaks ``sentences`` a voice itself and learns from that; recordings of the manifest and clips of the
-    corpus come in addition, or alone where ``sentences`` is 0.
+    The model speaks ``sentences`` per voice itself and learns from them; recordings of the manifest and clips of the
+    corpus come in addition, or alone if ``sentences`` is 0.
     """
 
     sentences: int = 600
     corpus: str = ""
-    """Folder of a corpus of natural speech, for models that speak naturally."""
+    """Folder of a corpus of natural speech, for bundled models."""
     positions: int = 1_600
-    """Phones and tokens of a step."""
+    """Phones and tokens per step."""
     rate: float | None = None
-    """AdamW's learning rate; ``None`` for the usual one for a model of this size."""
+    """AdamW's learning rate; ``None``: the default for the model's size."""
     matrix_rate: float | None = None
-    """Muon's learning rate for the matrices; ``None`` for the usual one or, if ``rate`` is given, for AdamW on
-    everything."""
+    """Muon's learning rate for the matrices; ``None``: the default for the model's size or, if ``rate`` is given, AdamW
+    for everything."""
     seed: int = 1
 
     @property
@@ -73,82 +73,81 @@ OWN_SENTENCES = 200
 
 
 def usual_own_sentences(bundled: bool) -> int:
-    """Sentences a voice that a model says itself to be fine-tuned on, unless another number is asked for: none where
-    speech of the kind that it learnt from can be made."""
+    """Default number of own sentences per voice for fine-tuning: none for bundled models, whose training speech can be
+    synthesised."""
     return 0 if bundled else OWN_SENTENCES
 
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuningRequest(TrainingRequest):
-    """Fine-tune ``model`` on recordings, on what it says itself, or on both. A bundled model that is given neither
-    learns from the kind of speech that it learnt from. ``folder`` and ``variant`` as in
-    :class:`paretone.session.commands.LoadModel`; the loaded model is not touched."""
+    """Fine-tune ``model`` on recordings, on its own speech, or on both. A bundled model without either learns from its
+    original kind of speech. ``folder`` and ``variant`` as in :class:`paretone.session.commands.LoadModel`; the loaded
+    model stays unchanged."""
 
     variant: str = ""
     corpus: str = ""
     """Folder of a corpus of natural speech, for bundled models; ``""``: next to the work folder."""
     sentences: int = 0
-    """Sentences a voice that the model says itself, in addition to the recordings of the manifest."""
+    """Sentences per voice of the model's own speech, in addition to the manifest's recordings."""
     texts: tuple[str, ...] = ()
-    """These sentences, each in every voice, again and again by other seeds; none: other ones for every voice, made
-    up."""
+    """Sentences to speak in every voice, repeated with new seeds; empty: generated sentences, new ones for each
+    voice."""
     learning_rate: float | None = None
-    """``None`` for the usual one of a model of this size."""
+    """``None``: the default for the model's size."""
     matrix_rate: float | None = None
-    """Muon's learning rate for the matrices of the layers."""
+    """Muon's learning rate for the layers' matrices."""
     frames: int = 1_800
-    """The model's frames of a step."""
+    """Model frames per step."""
     seed: int = 1
 
     @property
     def names_speech(self) -> bool:
-        """Whether it says what to learn from."""
+        """Whether the request names training speech."""
         return bool(self.manifest or self.sentences)
 
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """After every training step, with its ``losses``, and after every validation, with its figures: the points of the
-    two curves."""
+    """Progress after a training step, with its ``losses``, or after a validation, with its figures: a point of one of
+    the two curves."""
 
     step: int
-    """From 1; 0 for the validation before the first step."""
+    """Step number from 1; 0: the validation before the first step."""
     share: float
-    """Spent of the budget, 0 to 1."""
+    """Spent share of the budget, 0 to 1."""
     seconds: float
-    """Spent by the budget's clock."""
+    """Seconds spent by the budget's clock."""
     seconds_left: float | None
-    """Wall seconds; ``None`` until they can be estimated."""
+    """Estimated wall seconds left; ``None`` while unknown."""
     losses: Mapping[str, float]
-    """By name; empty after a validation."""
+    """Losses by name; empty after a validation."""
     validation: Mapping[str, float]
-    """By name; empty after a step. Of weights without guidance: ``guided t=0.05`` and so on, mean squared error to the
-    guided velocity at a time; ``gap``, their sum as a share of what it is without training; ``learnt``, the share of
-    the guidance that one branch has learned, 0 to about 1. Of a draft: ``acceptance``. Of a student: ``divergence``
-    from its teacher in nats. Of both: ``same_first``, the share of tokens at which both would choose the same, and
-    ``correct``, at which it is what was spoken."""
+    """Figures by name; empty after a step. CFG-free weights: ``guided t=0.05`` etc., mean squared error to the guided
+    velocity at a time; ``gap``, their sum relative to the untrained model's; ``learnt``, the share of the guidance
+    learned by one branch, 0 to about 1. Draft: ``acceptance``. Student: ``divergence`` from its teacher in nats. Both:
+    ``same_first``, the share of tokens with the teacher's top choice, and ``correct``, the share with the spoken token
+    as top choice."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training, and the checkpoint that came of it."""
+    """A finished training and its checkpoint."""
 
     checkpoint: str
     summary: str
-    """Result, as a sentence."""
+    """Result as a sentence."""
     figures: Values
-    """Figures of the checkpoint. Of weights without guidance: ``weight``, ``equivalent_guidance`` and ``method``; of a
-    draft and a student: ``layers``, how many there are, and ``retained``, which, separated by commas; a student also
-    ``depth``."""
+    """Figures of the checkpoint. CFG-free weights: ``weight``, ``equivalent_guidance`` and ``method``; draft and
+    student: ``layers``, their number, and ``retained``, their indices separated by commas; student also ``depth``."""
     steps: int
     seconds: float
     validation: Mapping[str, float]
     is_first: bool = True
-    """Whether this process speaks for all that trained together, and has written the checkpoint."""
+    """Whether this process reports for the whole group and has written the checkpoint."""
 
 
 class Follower(Observer):
-    """Follower of a training; its progress is that of preparing speech. This one shows nothing."""
+    """Follower of a training, silent by default; ``progress`` is that of preparing speech."""
 
     def milestone(self, milestone: Milestone) -> None:
         """Called after every step and validation."""

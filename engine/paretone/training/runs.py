@@ -1,6 +1,5 @@
-"""Runs of trainings, from a request to a file that the engine finds again: what follows a run, reports of a job, and
-writing what was made with the log, so that a run that is resumed does not write it again.
-"""
+"""Training runs from request to exported file: follower of a run, reports of a job, and saving the result with its log,
+once even if the run is resumed."""
 
 from __future__ import annotations
 
@@ -25,15 +24,15 @@ from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe,
 
 _PIECE_BYTES = 2**24
 _LONGEST_HEADER = 100_000_000
-"""Bytes; the format allows no longer one."""
+"""Maximum header length in bytes by the format."""
 
 
 def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Path:
-    """Let ``save`` write ``target``, or a numbered file next to it where another one exists already; the path written.
-    The log of the run in ``work`` goes with it.
+    """Let ``save`` write ``target``, or a numbered file next to an existing one, with the log of the run in ``work``;
+    returns the path.
 
-    What is there already with the same content is what this run wrote before it was killed or resumed, and stays.
-    Raises :class:`TrainingError`.
+    An existing file with the same content is this run's, written before it was killed or resumed, and stays. Raises
+    :class:`TrainingError`.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,9 +42,9 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
         try:
             save(made)
             path = next(one for one in _numbered(target) if not os.path.lexists(one) or _says_the_same(one, made))
-            # First the log: weights without one would look like somebody else's.
+            # The log first: weights without one would look like somebody else's.
             files.write_through(log_of(path), (work / LOG).read_bytes())
-            if not path.is_symlink():  # Else its target says the same, and the link stays.
+            if not path.is_symlink():  # Otherwise the link's target has the same content, and the link stays.
                 os.replace(made, path)
         finally:
             with suppress(OSError):
@@ -60,7 +59,7 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
 
 
 def is_kept(target: Path, work: Path) -> bool:
-    """Whether ``target`` is what the run in ``work`` wrote: the logs of both begin with the same line."""
+    """Whether the run in ``work`` wrote ``target``: both logs begin with the same line."""
     ours, theirs = read_log(work / LOG)[:1], read_log(log_of(target))[:1]
     return target.exists() and ours == theirs != []
 
@@ -70,8 +69,8 @@ def log_of(target: Path) -> Path:
 
 
 def _says_the_same(one: Path, other: Path) -> bool:
-    """Whether two safetensors files have the same contents and headers that say the same: metadata are written in an
-    order of their own each time. Source: "Safetensors", Hugging Face, section "Format"."""
+    """Whether two safetensors files have equal contents and equivalent headers: metadata have no fixed order. Source:
+    "Safetensors", Hugging Face, section "Format"."""
     if not one.is_file() or one.stat().st_size != other.stat().st_size:
         return False
     with one.open("rb") as left, other.open("rb") as right:
@@ -81,7 +80,7 @@ def _says_the_same(one: Path, other: Path) -> bool:
 
 
 def _header(file: BinaryIO) -> object:
-    """What the header says, with the file's position behind it; its bytes if it is none."""
+    """Parsed header, or its bytes if it is not JSON; leaves the file's position after it."""
     length = int.from_bytes(file.read(8), "little")
     content = file.read(min(length, _LONGEST_HEADER))
     try:
@@ -124,7 +123,7 @@ class Reporting(Passing, Follower):
 
 
 class FineTuning(Recipe, Protocol):
-    """A training whose result is one file."""
+    """Training with a single file as result."""
 
     @property
     def file_name(self) -> str: ...
@@ -133,8 +132,8 @@ class FineTuning(Recipe, Protocol):
 
 
 def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
-    """The processes that train together, and this one's follower. Raises :class:`paretone.errors.PlainError` if
-    ``chosen`` has nothing to learn from or the work folder cannot be used."""
+    """The processes that train together, and this one's follower. Raises :class:`paretone.errors.PlainError` if there
+    is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
@@ -146,7 +145,7 @@ def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower
             "it is to say itself."
         )
     follower.status(f"Reading {chosen.title}")
-    # As in synthesis: numbers too small to be heard are slow to compute with.
+    # As in synthesis: denormal numbers are inaudible and slow.
     torch.set_flush_denormal(True)
     return processes, follower
 
@@ -159,9 +158,9 @@ def complete(
     processes: Processes,
     follower: Follower,
 ) -> tuple[TrainingSession, Path]:
-    """Train, and write the result into ``request.export``, else ``folder``: the finished session, and the file.
+    """Train, and write the result into ``request.export`` or ``folder``; returns the finished session and the file.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     work, budget = Path(request.work), Budget(request.minutes, request.steps)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)

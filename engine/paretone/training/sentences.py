@@ -1,12 +1,12 @@
 """Training text: a small weighted grammar over everyday words, and word salad for rare pairs of sounds.
 
-Everything is drawn from one seeded generator, so the same seed gives the same sentences on every machine. Two thirds of
-the sentences come from the grammar, one third is random dictionary words between function words, which brings in
-sequences of phones that everyday sentences never have. Words and rules are in ``resources/sentences``. No sentence
-shares a run of :data:`SHARED_RUN` words with a sentence that is used for testing.
+One seeded generator draws everything, so a seed gives the same sentences on every machine. Two thirds of the sentences
+come from the grammar; one third is random dictionary words between function words, for phone sequences that everyday
+sentences lack. Words and rules are in ``resources/sentences``. No sentence shares a run of :data:`SHARED_RUN` words
+with a test sentence.
 
-A second grammar, and the lines of ``resources/sentences/everyday.txt``, are what people have read aloud: news,
-messages, questions, dialogue, lists, numbers, dates and prices. Figures are in digits, as people type them.
+A second grammar, and the lines of ``resources/sentences/everyday.txt``, are texts for reading aloud: news, messages,
+questions, dialogue, lists, numbers, dates and prices. Numbers are in digits, as people type them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from paretone.front_end.lexicon import default_lexicon
 from paretone.paths import resource
 
 Forms = tuple[tuple[int, str], ...]
-"""What a symbol can become, with weights; ``<name>`` in a form is another symbol."""
+"""Weighted expansions of a symbol; ``<name>`` in a form is another symbol."""
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """Lists of words, drawn evenly (``_`` is a blank), and rules, drawn by weight."""
+    """Lists of words, drawn uniformly (``_`` is a blank), and rules, drawn by weight."""
 
     words: Mapping[str, tuple[str, ...]]
     rules: Mapping[str, Forms]
 
     def extended(self, words: Mapping[str, tuple[str, ...]], rules: Mapping[str, Forms]) -> Grammar:
-        """This grammar with further words and rules; those of the same name replace its rules."""
+        """This grammar with further words and rules; they replace those of the same name."""
         return Grammar({**self.words, **words}, {**self.rules, **rules})
 
     def expand(self, symbol: str, draw: random.Random) -> str:
-        """A drawn form of ``symbol``, with the symbols in it expanded."""
+        """A drawn form of ``symbol`` with all its symbols expanded."""
         if symbol in self.words:
             return draw.choice(self.words[symbol]).replace("_", " ")
         weights, forms = zip(*self.rules[symbol], strict=True)
@@ -50,11 +50,11 @@ def even(forms: Iterable[str]) -> Forms:
 
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."
-"""Sentence of the shipped voices; not among the training sentences."""
+"""Sentence of the bundled voices; excluded from the training sentences."""
 SHORTEST, LONGEST = 16, 72
-"""Length limits of a sentence in characters: at the voices' pace, roughly one to five seconds."""
+"""Length limits of a sentence in characters: about one to five seconds at the voices' pace."""
 SHARED_RUN = 4
-"""A sentence with this many consecutive words of a test sentence is thrown away."""
+"""Sentences with this many consecutive words of a test sentence are dropped."""
 SALAD_SHARE = 1 / 3
 
 _FUNCTION_WORDS = tuple("the a of and to in with for is on or no as at from by was his that".split())
@@ -62,7 +62,7 @@ _FUNCTION_WORDS = tuple("the a of and to in with for is on or no as at from by w
 
 @cache
 def grammar(*names: str) -> Grammar:
-    """The grammar in the files ``resources/sentences/NAME.toml``, of which later ones replace words and rules."""
+    """Grammar of the files ``resources/sentences/NAME.toml``; later files replace words and rules of earlier ones."""
     words: dict[str, tuple[str, ...]] = {}
     rules: dict[str, Forms] = {}
     for name in names:
@@ -74,13 +74,13 @@ def grammar(*names: str) -> Grammar:
 
 
 def normalised_words(sentence: str) -> tuple[str, ...]:
-    """The words of a sentence in lower case, without punctuation except apostrophes."""
+    """Words of a sentence in lower case, without punctuation except apostrophes."""
     return tuple(re.findall(r"[a-z']+", sentence.lower()))
 
 
 @cache
 def _dictionary() -> tuple[str, ...]:
-    """The plain words of three to nine letters in the bundled pronunciation dictionary, in alphabetical order."""
+    """Words of three to nine letters in the bundled pronunciation dictionary, in alphabetical order."""
     return tuple(word for word in default_lexicon().words() if re.fullmatch(r"[a-z]{3,9}", word))
 
 
@@ -94,13 +94,13 @@ def _random_words(draw: random.Random) -> str:
 
 
 def finished(text: str) -> str:
-    """``text`` with *an* before vowels and a capital letter in front."""
+    """``text`` with *an* before vowels and an initial capital."""
     text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
     return text[0].upper() + text[1:]
 
 
 def training_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
-    """``count`` different sentences, the same for the same arguments.
+    """``count`` different sentences, reproducible for the same arguments.
 
     None shares :data:`SHARED_RUN` consecutive words with a sentence of ``excluded``.
     """
@@ -122,9 +122,9 @@ def runs(sentence: str) -> list[tuple[str, ...]]:
 
 
 SHORTEST_EVERYDAY, LONGEST_EVERYDAY = 4, 150
-"""Length limits of an everyday sentence in characters: up to some ten seconds."""
+"""Length limits of an everyday sentence in characters: up to about ten seconds."""
 TEMPLATE_SHARE = 0.3
-"""Share of a corpus that is drawn from the grammar of :mod:`paretone.training.sentences`."""
+"""Share of a corpus drawn from the first grammar."""
 
 
 def written_sentences() -> tuple[str, ...]:
@@ -132,8 +132,8 @@ def written_sentences() -> tuple[str, ...]:
 
 
 def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
-    """``count`` different sentences of the grammar; none shares a run of words with a sentence of ``excluded``, as in
-    :func:`paretone.training.sentences.training_sentences`."""
+    """``count`` different everyday sentences; none shares a run of words with a sentence of ``excluded``, as in
+    :func:`training_sentences`."""
     draw = random.Random(seed)
     forbidden = {run for sentence in excluded for run in runs(sentence)}
     found: dict[str, None] = {}
@@ -145,8 +145,8 @@ def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) 
 
 
 def corpus_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
-    """``count`` different sentences for a corpus, shuffled: those that were written, a share of
-    :data:`TEMPLATE_SHARE` from the grammar of :mod:`paretone.training.sentences`, and everyday ones.
+    """``count`` different, shuffled sentences for a corpus: the written ones, a share of :data:`TEMPLATE_SHARE` from
+    the first grammar, and everyday ones.
 
     None shares a run of words with a sentence of ``excluded``.
     """

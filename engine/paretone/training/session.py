@@ -1,6 +1,6 @@
-"""Running a recipe: budget, checkpoints, resuming, stopping, and the log that is kept in the repository.
+"""Running a recipe: budget, checkpoints, resuming, stopping, and the log that is committed.
 
-A recipe only knows how to make one optimiser step; everything else that long runs need is here, once.
+A recipe only makes optimiser steps; everything else that long runs need is here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from paretone.reading import first_line, parsed_json, read_bytes, shortened, sho
 
 
 class Diverged(TrainingError):
-    """A loss, a gradient or a weight is no longer a number."""
+    """A loss, a gradient or a weight is not finite."""
 
 
 class Recipe(Protocol):
-    """A training run of one model."""
+    """Training of one model."""
 
     @property
     def device(self) -> torch.device: ...
@@ -43,27 +43,27 @@ class Recipe(Protocol):
         """Name in the log and in checkpoints."""
 
     def describe(self) -> dict[str, Any]:
-        """Description of the run for the log's header: data, sizes, weights of the losses. JSON."""
+        """JSON description of the run for the log's header: data, sizes, loss weights."""
 
     def step(self, number: int, progress: float) -> dict[str, float]:
-        """Optimiser step ``number`` (from 1) at ``progress`` of the budget; losses by name. Raises :class:`Diverged`
-        before it changes a weight when a loss or a gradient is not finite."""
+        """Optimiser step ``number`` (from 1) at ``progress`` of the budget; returns losses by name. Raises
+        :class:`Diverged`, with unchanged weights, if a loss or a gradient is not finite."""
 
     def validate(self) -> dict[str, float]:
-        """Figures on held-out clips with the averaged weights. The same every time for the same weights."""
+        """Figures on held-out clips with the averaged weights, deterministic."""
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next step depends on: weights, averages, optimisers, random generators."""
+        """State that the next step depends on: weights, averages, optimisers, random generators."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what :meth:`state` gave."""
+        """Restore the result of :meth:`state`."""
 
     def export(self, folder: Path) -> None:
-        """Write the averaged weights in the layout in which the model ships."""
+        """Write the averaged weights in the bundled layout."""
 
 
 def require_finite(value: float, what: str, number: int) -> float:
-    """``value``, or :class:`Diverged` that says what was not finite at which step."""
+    """``value`` if finite. Raises :class:`Diverged` with ``what`` and the step ``number``."""
     if not math.isfinite(value):
         raise Diverged(
             f"Training stopped at step {number}: the {what} is {value}. The last good checkpoint is kept; "
@@ -78,9 +78,9 @@ class StopRequest(threading.Event):
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """An event that Ctrl-C or a termination request sets. The second one raises :class:`KeyboardInterrupt` at once.
+    """Event set by Ctrl-C or a termination request; a second one raises :class:`KeyboardInterrupt` at once.
 
-    Outside the main thread, where signals cannot be taken, nothing sets it.
+    Outside the main thread, which cannot handle signals, nothing sets it.
     """
     asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -109,10 +109,10 @@ LOG = "training.jsonl"
 
 @dataclass(frozen=True)
 class Budget:
-    """Length of a training: processor minutes (on a GPU: minutes), or steps.
+    """Length of a training: CPU minutes (on a GPU: wall minutes), or steps.
 
-    Processor minutes do not run while other programs have the machine, so a schedule laid over them is not spoilt by a
-    busy machine. Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
+    CPU minutes do not advance while other programs use the machine, so a busy machine does not distort the schedule.
+    Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
     """
 
     minutes: float | None = None
@@ -134,7 +134,7 @@ class Intervals:
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
     validates_first: bool = False
-    """Whether a fresh run is validated before its first step."""
+    """Whether to validate a fresh run before its first step."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,13 @@ class Milestone:
 
     step: int
     seconds: float
-    """Spent of the budget's clock."""
+    """Seconds spent by the budget's clock."""
     share: float
-    """Spent of the budget, 0 to 1."""
+    """Spent share of the budget, 0 to 1."""
     seconds_left: float | None
-    """Wall seconds; ``None`` before a step was made."""
+    """Estimated wall seconds left; ``None`` before the first step."""
     losses: Mapping[str, float] = field(default_factory=dict)
-    """Of this step; none after a validation."""
+    """Losses of this step; empty after a validation."""
     validation: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -160,12 +160,10 @@ class Team(Protocol):
     def is_first(self) -> bool: ...
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
-        """The first process's progress, and whether any process is to stop."""
+        """The first process's progress, and whether any process stops."""
 
 
 class SingleProcess:
-    """A run of one process."""
-
     is_first = True
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
@@ -173,9 +171,9 @@ class SingleProcess:
 
 
 def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
-    """Look at the work folder, and at the folder for the result, before anything is prepared.
+    """Check the work folder and the folder for the result before any preparation.
 
-    Raises :class:`PlainError` when one of them is a file, when there is nothing to resume, or when a fresh start would
+    Raises :class:`PlainError` if one of them is a file, if there is nothing to resume, or if a fresh start would
     overwrite a checkpoint.
     """
     for folder in filter(None, (work, export)):
@@ -192,8 +190,8 @@ def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
 class TrainingSession:
     """One run of a recipe in a work folder.
 
-    ``report`` is given lines for people and ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, and
-    the run then stops after the step it is in. Of several processes, only the first writes, validates and reports.
+    ``report`` receives lines for people, ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, which
+    stops the run after the current step. Of several processes, only the first writes, validates and reports.
     """
 
     def __init__(
@@ -210,21 +208,20 @@ class TrainingSession:
         self.follow, self.team = follow, team
         self.number, self.seconds = 0, 0.0
         self.validation: dict[str, float] = {}
-        """The last figures on held-out clips."""
+        """The latest figures on held-out clips."""
         self._stop = StopRequest()
         self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
         self._last: float | None = None
         self._validated_at = 0
         self._logged_at = -1
-        """The step of the last validation in the log."""
         with self._writing():
             work.mkdir(parents=True, exist_ok=True)
 
     def begin(self, resume: bool) -> None:
         """Start afresh, or resume from the checkpoint in the work folder.
 
-        Raises what :func:`check_place` does, and :class:`PlainError` when the checkpoint belongs to another run.
+        Raises like :func:`check_place`, and :class:`PlainError` if the checkpoint is of another run.
         """
         check_place(self.work, resume)
         path = self.work / CHECKPOINT
@@ -259,8 +256,8 @@ class TrainingSession:
         self._log({"resumed": self._header()})
 
     def train(self, resume: bool) -> None:
-        """:meth:`begin` and :meth:`run`. Raises what they do, and :class:`Cancelled` if someone asked to stop, once a
-        checkpoint of what was done is written."""
+        """:meth:`begin` and :meth:`run`, with their errors. Raises :class:`Cancelled` if stopped, after writing a
+        checkpoint."""
         self.begin(resume)
         self.report("Training")
         if not self.run():
@@ -269,7 +266,7 @@ class TrainingSession:
             raise stopped
 
     def run(self) -> bool:
-        """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
+        """Train until the budget is spent (true) or a stop is requested (false), and leave a checkpoint.
 
         Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
         """
@@ -277,7 +274,7 @@ class TrainingSession:
             try:
                 stopped = self._train()
             except Diverged:
-                # Too early for a checkpoint: what is there was good, for a step that diverges changes nothing.
+                # No checkpoint yet: save this state, which is good, as a diverging step changes nothing.
                 if not (self.work / CHECKPOINT).exists():
                     self.save()
                 raise
@@ -288,7 +285,7 @@ class TrainingSession:
         return not stopped
 
     def _train(self) -> bool:
-        """Make steps until the budget is spent, or, which is true, someone asks to stop."""
+        """Make steps until the budget is spent, or until a stop is requested; returns whether it was."""
         if self.intervals.validates_first and self.number == 0:
             self._validate()
         self._last = self._clock()
@@ -319,7 +316,7 @@ class TrainingSession:
         return stopped
 
     def save(self) -> None:
-        """Write the checkpoint, whole or not at all; never one with weights that are not numbers."""
+        """Write the checkpoint atomically. Raises :class:`Diverged` for weights that are not finite."""
         state = self.recipe.state()
         for name, value in _floating_tensors(state):
             if not torch.isfinite(value).all():
@@ -340,12 +337,12 @@ class TrainingSession:
             unfinished.unlink(missing_ok=True)
             if isinstance(error, TrainingError):
                 raise
-            # What torch.save raises when the system refuses says nothing of why.
+            # torch.save's own error after a system error gives no reason.
             raise self._unwritten("the disk is full or was taken away") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say it plainly when the work folder cannot be written."""
+        """Translate write errors in the work folder."""
         try:
             yield
         except OSError as error:
@@ -358,7 +355,7 @@ class TrainingSession:
         )
 
     def _require_space(self) -> None:
-        """Raise :class:`TrainingError` if not even the first checkpoint would fit."""
+        """Raise :class:`TrainingError` if the first checkpoint would not fit."""
         needed = sum(value.numel() * value.element_size() for _, value in _floating_tensors(self.recipe.state()))
         free = shutil.disk_usage(self.work).free
         if free < needed:
@@ -388,7 +385,7 @@ class TrainingSession:
         self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
 
     def _validate(self) -> None:
-        """Get the figures, unless someone asks to stop meanwhile: a large model takes minutes."""
+        """Compute the validation figures; a stop request interrupts, as a large model takes minutes."""
         self._validated_at = self.number
         if not self.team.is_first:
             return
@@ -398,8 +395,8 @@ class TrainingSession:
         except Cancelled:
             self._stop.set()
             return
-        self._last = self._clock()  # looking is not training: it is not taken from the budget
-        if self._logged_at != self.number:  # A run that ended is validated once more when it is resumed.
+        self._last = self._clock()  # Validation time is not charged to the budget.
+        if self._logged_at != self.number:  # A finished run is validated again when resumed.
             self._log({"validation": self.validation})
             self._logged_at = self.number
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
@@ -437,8 +434,8 @@ class TrainingSession:
             append_line(self.work / LOG, json.dumps(_rounded(line)))
 
     def _forget_log_after(self, number: int) -> None:
-        """Drop what an interrupted run logged after its last checkpoint: those steps are made again. Lines that cannot
-        be read, such as half a one of a run that was killed, go, too."""
+        """Drop log entries after the last checkpoint, whose steps are repeated, and unreadable lines, such as the
+        partial last line of a killed run."""
         path = self.work / LOG
         kept = [one for one in read_log(path) if one.get("step", 0) <= number]
         self._logged_at = max((one.get("step", 0) for one in kept if "validation" in one), default=-1)
@@ -451,8 +448,7 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The entries of a run's log, without lines that are none; none if there is no log. Raises :class:`TrainingError`
-    if it cannot be read."""
+    """Valid entries of a run's log; empty without a log. Raises :class:`TrainingError` if the log cannot be read."""
     if not path.exists():
         return []
     try:

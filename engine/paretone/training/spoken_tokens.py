@@ -1,6 +1,6 @@
-"""Speech tokens to train language models on, with the phones that sound in them, and batches of them.
+"""Speech tokens to train language models on, with their phones, and batches of them.
 
-They come from recordings through a speech tokenizer, from a corpus of natural speech, or are the model's own speech
+Tokens are encoded from recordings or from a corpus of natural speech, or are the model's own speech
 (:mod:`paretone.training.teachers`). All of them fit into memory and into one file.
 """
 
@@ -31,19 +31,19 @@ from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 
 SHORTEST = 60
-"""Mel frames of the shortest clips that are used: shorter ones are hardly sentences."""
+"""Minimum length of clips in mel frames: shorter ones are hardly sentences."""
 
 NOTHING = np.zeros(0, np.int16)
 
 
 @dataclass(frozen=True)
 class SpokenTokens:
-    """One utterance: what was said and the ``codes`` (n,) of it, (n, codebooks) if there are several."""
+    """One utterance: its text, and its ``codes`` (n,), or (n, codebooks) for several codebooks."""
 
     voice: str
     phones: np.ndarray = field(repr=False)
-    """(n,), side by side with the codes; of models that find out for themselves where in the text they are, (m,) as
-    their adapter reads a text: its ids, or its bytes."""
+    """(n,) phones aligned with the codes; for models that learn the alignment, (m,) ids or bytes as their adapter reads
+    a text."""
     codes: np.ndarray = field(repr=False)
 
     @property
@@ -69,7 +69,7 @@ def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
 
 
 def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
-    """Tokens in the file ``path``; if it does not exist, it is written with those of ``make``. Raises
+    """Tokens in the file ``path``; computed by ``make`` and written if it does not exist. Raises
     :class:`TrainingError`."""
     if not path.is_file():
         made = make()
@@ -81,7 +81,7 @@ def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple
 
 
 def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
-    """Read the tokens written by :func:`write_tokens`. Raises :class:`TrainingError`."""
+    """Read the tokens of :func:`write_tokens`. Raises :class:`TrainingError`."""
     try:
         with np.load(path) as file:
             names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
@@ -108,8 +108,8 @@ Spoken = TypeVar("Spoken", bound=QueuedClip)
 def corpus_tokens(
     corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """All clips of usable length, at most ``longest`` mel frames, through ``encode``, those to train on and those held
-    out; they are kept in the folder ``kept``, which must belong to corpus and codec."""
+    """``encode`` all clips of usable length, at most ``longest`` mel frames: training and held-out ones. They are
+    cached in the folder ``kept``, which must belong to corpus and codec."""
 
     def tokens(clips: Sequence[Spoken], path: Path) -> tuple[SpokenTokens, ...]:
         usable = (clip for clip in clips if SHORTEST <= clip.frames <= longest)
@@ -120,33 +120,33 @@ def corpus_tokens(
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """Sequences of one batch. What is heard before its own beginning or after its own end is padding."""
+    """Sequences of a batch, padded."""
 
     ids: Tensor
-    """(B, T) int64, all of the vocabulary: text, then speech."""
+    """(B, T) int64, indices into the whole vocabulary: text, then speech."""
     positions: Tensor
     """(T,) int64."""
     labels: Tensor
-    """(B, T) int64: the row of the head that comes next, :data:`IGNORED` if nothing is predicted."""
+    """(B, T) int64: row of the head for the next token, or :data:`IGNORED`."""
     heard: Tensor
-    """(B, T) bool: everything but the padding after the speech."""
+    """(B, T) bool: false in the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
         return moved(self, device)
 
     @property
     def predicting(self) -> Tensor:
-        """(B, T) bool: where something is predicted."""
+        """(B, T) bool: true at positions with a prediction."""
         return self.labels != IGNORED
 
 
 Collate = Callable[[Sequence[Sequence[SpokenTokens]]], TokenBatch]
-"""Lays out a batch whose items are one utterance, or some of one voice joined."""
+"""Makes a batch whose items are one utterance, or several of one voice joined."""
 
 
 def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBatch:
-    """A batch of phones and codes side by side. Text is padded with ``end_of_text``, as in the model's own training:
-    speech begins in the same column everywhere."""
+    """Batch of phones aligned with codes. Text is padded with ``end_of_text``, as in the model's own training: speech
+    begins in the same column in all rows."""
     longest = max(sum(one.frames for one in item) for item in items) + 1
     ids = torch.full((len(items), 2 * longest), layout.end_of_text)
     labels = torch.full((len(items), 2 * longest), IGNORED)
@@ -164,7 +164,7 @@ def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBat
 
 
 def collate_rows(rows: Sequence[TrainingRow]) -> TokenBatch:
-    """A batch of sequences of any length, the shorter ones filled up at their end, which nothing before it sees."""
+    """Batch of sequences of any length, padded at the end, which causal attention does not see."""
     longest = max(len(row.ids) for row in rows)
     ids, labels = (torch.full((len(rows), longest), value) for value in (0, IGNORED))
     heard = torch.zeros(len(rows), longest, dtype=torch.bool)
@@ -180,16 +180,16 @@ VOCABULARY = PhoneVocabulary(PHONES)
 TextOfFrames = Callable[[np.ndarray, int], np.ndarray]
 """From one phone per latent frame, (n,), and the frames per token to one text token per token, (n // frames,)."""
 LONGEST = 700
-"""Mel frames of the longest clips: all of them."""
+"""Maximum length of clips in mel frames: keeps all."""
 
 
 def frame_phones(clip: NaturalClip) -> np.ndarray:
-    """(latent frames,) int64: the phone that sounds in each."""
+    """Phone of each latent frame, (latent frames,) int64."""
     return labels(clip.phones, len(clip.latents), VOCABULARY, SAMPLE_RATE, HOP)
 
 
 def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
-    """Every voice, over all its clips."""
+    """Voices by name, each computed over all its clips."""
     frames: dict[str, list[Tensor]] = {}
     for clip in clips:
         frames.setdefault(clip.voice, []).append(voice_frames(clip))
@@ -199,9 +199,9 @@ def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
 def said_tokens(
     corpus: Corpus[NaturalClip], codec: QuantisedMel, folder: Path, work: Path, text: TextOfFrames = token_phones
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """Clips to train a model of tokens on, and held-out ones: what is said in each, apart from the voice that says it.
+    """Training and held-out clips for a token model: the content of each clip, without the voice.
 
-    ``codec`` is the one in ``folder``; ``text`` gives the text of each token. The tokens are kept in ``work``.
+    ``codec``: the codec in ``folder``; ``text`` gives each token's text. The tokens are cached in ``work``.
     """
     voices = voices_of((*corpus.training, *corpus.held_out))
 
@@ -223,11 +223,11 @@ def record_tokens(
     speech: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """Utterances to train on, and held-out ones. ``parts`` are those of the model, ``speech`` is the folder for the
-    prepared mels. A voice is known by all its recordings.
+    """Training and held-out utterances. ``parts``: the model's parts; ``speech``: folder for the prepared mels. A voice
+    is computed over all its recordings.
 
     ``progress`` is called with finished and total recordings and may raise to cancel. Raises
-    :class:`paretone.errors.PlainError` for a manifest, a recording or a folder that cannot be used.
+    :class:`paretone.errors.PlainError` for an unusable manifest, recording or folder.
     """
     coding, rows = parts.coding, read_manifest(manifest)
     read = features.PhoneReader(parts.layout.vocabulary)
@@ -252,7 +252,6 @@ def record_tokens(
 
 
 def at_frames(ids: np.ndarray, frames: int) -> np.ndarray:
-    """One id a mel frame (n,) to one for each of ``frames`` latent frames: that of the mel frame in which its middle
-    lies."""
+    """Resample ids from mel frames (n,) to ``frames`` latent frames: each takes the mel frame at its middle."""
     middles = ((np.arange(frames) + 0.5) * HOP / MEL_HOP).astype(np.int64)
     return ids[middles.clip(max=len(ids) - 1)]

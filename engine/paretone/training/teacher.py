@@ -1,6 +1,6 @@
-"""The language model that drafts and students learn from: how it reads, speaks, and lays out what it is trained on.
+"""Teacher of drafts and students: how a language model reads, speaks, and lays out training sequences.
 
-A model's sequences are described by its adapter; what is trained, and by which loss, is the same for all of them.
+An adapter describes each model's sequences; training and losses are the same for all.
 """
 
 from __future__ import annotations
@@ -32,82 +32,79 @@ Utterances = tuple[SpokenTokens, ...]
 
 
 class Teacher(ABC):
-    """One model to learn from."""
-
     portion: ClassVar[int] = 24
-    """Sentences after which what it spoke is kept, so that little is lost where a run is stopped."""
+    """Sentences per saved portion of its speech, which limits the loss when a run is stopped."""
 
     def __init__(
         self, entry: CatalogueEntry, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
     ) -> None:
-        """``root`` is the folder of its checkpoint, ``base`` the SHA-256 of that; it speaks ``codes`` codes and, unless
-        told otherwise, by ``sampler``."""
+        """``root``: folder of its checkpoint; ``base``: the checkpoint's SHA-256; ``codes``: number of codes;
+        ``sampler``: its default sampler."""
         self.entry, self.root, self.base, self.codes, self.sampler = entry, root, base, codes, sampler
         self.network = network.eval().requires_grad_(False)
 
     @property
     def temperature(self) -> float:
-        """That of the sampler; 1 where it knows none, or always takes the most likely."""
+        """Temperature of the sampler; 1 if it has none or is greedy."""
         return float(self.entry.options_with().get("temperature", 1.0)) or 1.0
 
     @abstractmethod
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
-        """A batch as the model reads it; see :data:`paretone.training.spoken_tokens.Collate`."""
+        """Batch in the model's layout; see :data:`paretone.training.spoken_tokens.Collate`."""
 
     @property
     def unseen(self) -> list[str]:
-        """Sentences that nothing is trained on."""
+        """Sentences excluded from training."""
         return [PROMPT, *judged_sentences()]
 
     def sentences(self, count: int) -> list[str]:
-        """What it is to speak if it is to learn from itself."""
+        """Sentences for training on its own speech."""
         return training_sentences(count, excluded=self.unseen)
 
     @abstractmethod
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
-        """Its own speech: each of ``sentences`` in one of ``voices``, in turn. Speech that did not stop by itself is
-        left out."""
+        """Its own speech: ``sentences`` spoken by ``voices`` in turn, without speech that did not end."""
 
     def rest(self) -> None:  # noqa: B027 (some need nothing more for that)
-        """Release what only speaking and hearing need."""
+        """Release the parts needed only for speaking and encoding."""
 
     @abstractmethod
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
-        """Recordings to train on, and held-out ones, as the model hears them. What was prepared is found again in
-        ``work``. Raises :class:`paretone.errors.PlainError`."""
+        """Training and held-out recordings as token sequences, cached in ``work``. Raises
+        :class:`paretone.errors.PlainError`."""
 
     def read_corpus(self, corpus: Path, work: Path) -> tuple[Utterances, Utterances]:
-        """Clips of a corpus of natural speech to train on, and held-out ones. What was prepared is found again in
-        ``work``. Raises :class:`paretone.errors.PlainError`, too, for a model that does not speak naturally."""
+        """Training and held-out clips of a corpus of natural speech, cached in ``work``. Raises
+        :class:`paretone.errors.PlainError`, also for models that are not trained on natural speech."""
         raise TrainingError(
             f"{self.entry.title} does not learn from a corpus of natural speech: give a manifest of recordings."
         )
 
 
 class OfficialTeacher(Teacher):
-    """A model that finds out for itself where in a text it is: its sequences are text, then speech."""
+    """A model that learns the alignment itself: its sequences are text, then speech."""
 
     vocoder = ""
-    """Folder of its vocoder, if not the usual one."""
+    """Folder of the vocoder; ``""``: the default."""
     _speaking: LanguageSpeech | None = None
 
     @abstractmethod
     def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
-        """A sequence of ``text``, as :meth:`read` gives it, and ``codes``."""
+        """Sequence of ``text``, as returned by :meth:`read`, and ``codes``."""
 
     @abstractmethod
     def read(self, text: str) -> np.ndarray:
-        """Ids of a text that is spoken at once, (n,). Raises :class:`TextError`."""
+        """Ids (n,) of a text spoken in one piece. Raises :class:`TextError`."""
 
     @abstractmethod
     def joined(self, texts: Sequence[np.ndarray]) -> np.ndarray:
-        """Several texts as one, as a transcript and what follows it."""
+        """Several texts as one, such as a transcript and the text after it."""
 
     @abstractmethod
     def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
-        """The codes of a recording. Raises :class:`paretone.errors.PlainError`."""
+        """Codes of a recording. Raises :class:`paretone.errors.PlainError`."""
 
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         return collate_rows([self._sequence(item) for item in items])
@@ -167,7 +164,7 @@ class OfficialTeacher(Teacher):
             self.rest()
 
     def _texts(self, manifest: Path, rows: Sequence[ManifestRow]) -> dict[int, np.ndarray]:
-        """Text of each line of the manifest. Raises :class:`TrainingError` that lists those without a word."""
+        """Text of each manifest line. Raises :class:`TrainingError` with the lines that have no words."""
         texts, problems = {}, []
         for row in rows:
             try:

@@ -1,8 +1,8 @@
-"""Models of the catalogue as what drafts and students of them learn from: LM mini, CosyVoice 2 and LLaSA.
+"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and LLaSA.
 
-Without a corpus they learn from what LM mini spoke itself: many sentences at a time, by the sampler that will be used,
-in the voices that will be used. Kept is what ended by itself with as many tokens as it has phones, so that phones and
-tokens are paired as in a recording.
+Without a corpus, LM mini's companions learn from its own speech: batches of sentences with the sampler and voices of
+later use. Only speech that ended with one token per phone is kept, so that phones and tokens are paired as in a
+recording.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from paretone.training.teacher import OfficialTeacher, Teacher, Utterances
 from paretone.training.token_recipe import TokenNetwork
 
 TOGETHER = 48
-"""Sentences that are spoken in one pass."""
+"""Sentences per batch."""
 Progress = Callable[[int, int], None]
 
 
@@ -67,10 +67,10 @@ def speak_tokens(
     seed: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> tuple[SpokenTokens, ...]:
-    """Let ``network`` speak its share of ``sentences`` in each of ``voices``, in the order of the sentences.
+    """Let ``network`` speak each sentence in one of ``voices``, in turn; returns them in the order of the sentences.
 
-    ``progress`` is called with spoken and total sentences, of those that are being spoken their share, before every
-    token, and may raise to cancel. The pace of each sentence is drawn from ``seed`` and its number.
+    ``progress`` is called before every token with spoken sentences (fractional within a batch, rounded) and total
+    sentences, and may raise to cancel. The pace of each sentence is drawn from ``seed`` and its number.
     """
     generator = torch.Generator().manual_seed(seed)
     texts: list[tuple[int, Voice, np.ndarray]] = []
@@ -113,8 +113,8 @@ def _spoken(
     generator: torch.Generator,
     begin: Callable[[float], None],
 ) -> list[list[int] | None]:
-    """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are filled up with ends. ``begin``
-    gets before every token what share of the most that there may be is done."""
+    """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are padded with end marks. ``begin``
+    is called before every token with its share of the maximum number of tokens."""
     lengths = torch.tensor([len(phones) for phones in texts])
     text = len(prompt.phones) + int(lengths.max()) + 1
     ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)
@@ -146,7 +146,7 @@ def _spoken(
 
 
 class CosyTeacher(OfficialTeacher):
-    """Texts are kept as their ids; a joined one is a transcript and the text after it, as in zero-shot."""
+    """Texts are stored as ids; a joined one is a transcript and the text after it, as in zero-shot."""
 
     def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
@@ -185,7 +185,7 @@ class CosyTeacher(OfficialTeacher):
 
 
 class LlasaTeacher(OfficialTeacher):
-    """Texts are kept as their bytes: several of them are one text with blanks between."""
+    """Texts are stored as bytes; a joined one has blanks between its texts."""
 
     def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower, vocoder: str = "") -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
@@ -198,7 +198,7 @@ class LlasaTeacher(OfficialTeacher):
         plain = folder.plain(follower.check)
         codes = plain.tokens.codes
         vocabulary = torch.cat([plain.tables[TEXTS], plain.tokens.embedding[:codes]])
-        # Official tables may have rows that no token has.
+        # Official tables may have unused rows.
         vocabulary = torch.cat([vocabulary, vocabulary.new_zeros(folder.rows - len(vocabulary), vocabulary.shape[1])])
         network = TokenNetwork(
             plain.tokens.plain_transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
@@ -231,7 +231,7 @@ class LlasaTeacher(OfficialTeacher):
 
 
 class LmMiniTeacher(Teacher):
-    """Phones and codes side by side; many sentences are spoken at a time."""
+    """Phones aligned with codes; sentences are spoken in batches."""
 
     portion = 8 * TOGETHER
 
@@ -250,13 +250,13 @@ class LmMiniTeacher(Teacher):
         return collate(items, self.layout)
 
     def sentences(self, count: int) -> list[str]:
-        """What people write."""
+        """Written sentences, as in a corpus."""
         return corpus_sentences(count, excluded=self.unseen)
 
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
-        """As :class:`Teacher` says; always on the processor."""
+        """As in :class:`Teacher`; always on the CPU."""
         progress, front_end = follower.progress, self.parts.front_end
         return speak_tokens(self.network, self.layout, front_end, voices, sentences, self.sampler, seed, progress)
 
@@ -268,7 +268,7 @@ class LmMiniTeacher(Teacher):
 
     @cached_property
     def parts(self) -> LmMiniParts:
-        """What speaks and hears around its network."""
+        """Encoder, front end and other parts besides the network."""
         request = LoadRequest(self.entry, self.root, "", torch.device("cpu"), lambda status: None, self.folder.check)
         return read_parts(request, self.folder)
 
@@ -278,11 +278,11 @@ TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
     "cosyvoice2": CosyTeacher,
     "llasa": LlasaTeacher,
 }
-"""By what the catalogue calls ``loader``."""
+"""By the catalogue's ``loader``."""
 
 
 def require_teacher(model: str) -> CatalogueEntry:
-    """The ``model`` as the catalogue has it. Raises :class:`TrainingError` for one that is no language model."""
+    """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
     if chosen.loader not in TEACHERS:
         raise TrainingError(
@@ -292,8 +292,8 @@ def require_teacher(model: str) -> CatalogueEntry:
 
 
 def read_teacher(model: str, folder: str, follower: Follower, vocoder: str = "") -> Teacher:
-    """The ``model``, in ``folder`` if given, with the ``vocoder`` if given. Raises what :func:`require_teacher` does,
-    and :class:`CheckpointError`."""
+    """Teacher for ``model``; ``folder`` and ``vocoder`` override the defaults. Raises like :func:`require_teacher`, and
+    :class:`CheckpointError`."""
     chosen = require_teacher(model)
     place = Path(folder) if folder else chosen.folder
     if not place.is_dir():

@@ -1,7 +1,5 @@
-"""Common part of trainings of speech language models: the network with the whole embedding table and the rows of the
-head that can be spoken, its losses, the frozen teacher, if there is one, and batches. See
-:class:`paretone.training.session.Recipe`.
-"""
+"""Base of trainings of speech language models: the network with the whole embedding table and the head's speech rows,
+its losses, the optional frozen teacher, and batches. See :class:`paretone.training.session.Recipe`."""
 
 from __future__ import annotations
 
@@ -28,10 +26,10 @@ from paretone.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 
 @dataclass(frozen=True)
 class Seen:
-    """Outputs of a model on a batch, which the terms compare. Layers by their own number."""
+    """Outputs of a model on a batch, for comparison by the losses. Layers by their original number."""
 
     logits: Tensor
-    """(n, V) at the positions that predict something."""
+    """(n, V) at the predicting positions."""
     embedded: Tensor
     """(B, T, D) inputs of the first layer."""
     outputs: Mapping[int, Tensor] = field(default_factory=dict)
@@ -41,7 +39,7 @@ class Seen:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy of ``logits`` (n, V) to the ids that were really spoken (n,)."""
+    """Mean cross-entropy of ``logits`` (n, V) to the spoken ids (n,)."""
     return F.cross_entropy(logits.float(), labels)
 
 
@@ -51,13 +49,13 @@ def divergence(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """KL(p_T ‖ p_S) in nats of every position (n,); logits (n, V)."""
+    """KL(p_T ‖ p_S) in nats per position (n,); logits (n, V)."""
     wanted, found = teacher.float().log_softmax(-1), student.float().log_softmax(-1)
     return (wanted.exp() * (wanted - found)).sum(-1)
 
 
 class TokenNetwork(nn.Module):
-    """Predicts the next code or the end, from sequences of one vocabulary."""
+    """Predicts the next code or the end of speech, from sequences of one vocabulary."""
 
     def __init__(
         self,
@@ -67,8 +65,7 @@ class TokenNetwork(nn.Module):
         names: TensorNames,
         bias: Tensor | None = None,
     ) -> None:
-        """``embedding`` is (vocabulary, D), ``head`` (codes + stops, D) and ``bias`` (codes + stops,); all are
-        copied."""
+        """``embedding`` (vocabulary, D), ``head`` (codes + stops, D) and ``bias`` (codes + stops,) are copied."""
         super().__init__()
         self.names = names
         self.transformer = transformer
@@ -80,14 +77,14 @@ class TokenNetwork(nn.Module):
 
     @classmethod
     def read(cls, config: CausalConfig, tensors: Mapping[str, Tensor], names: TensorNames) -> TokenNetwork:
-        """From the tensors of a checkpoint, in float32."""
+        """Network with a checkpoint's tensors in float32."""
         parts = names.parts({name: value.float() for name, value in tensors.items()})
         transformer = CausalTransformer(config)
         transformer.load_state_dict(parts.transformer)
         return cls(transformer, parts.embedding, parts.head, names, parts.bias)
 
     def kept(self, retained: Sequence[int]) -> TokenNetwork:
-        """A copy with only these layers."""
+        """Copy with only the layers ``retained``."""
         pruned = copy.copy(self)
         pruned._modules = dict(self._modules)
         pruned.transformer = self.transformer.kept(retained)
@@ -96,8 +93,8 @@ class TokenNetwork(nn.Module):
     def forward(
         self, batch: TokenBatch, outputs: Sequence[int] = (), attention: Sequence[int] = (), skip: Sequence[int] = ()
     ) -> Seen:
-        """Outputs of the model on ``batch``; ``outputs`` and ``attention`` name the layers to look at, ``skip`` those
-        to leave out."""
+        """Outputs of the model on ``batch``; ``outputs`` and ``attention``: layers to record, ``skip``: layers to
+        skip."""
         outputs_seen: dict[int, Tensor] = {}
         attention_seen: dict[int, Tensor] = {}
 
@@ -115,8 +112,8 @@ class TokenNetwork(nn.Module):
 
     @torch.no_grad()
     def take(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> None:
-        """Take over the layers and the head in ``tensors``, official names whose layers have the numbers that they have
-        in ``retained``. Others are left out."""
+        """Load the layers and the head in ``tensors``, by official names with layer numbers from ``retained``; others
+        are ignored."""
         for place, layer in enumerate(retained):
             prefix = f"{self.names.layers}{layer}."
             inner = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -126,7 +123,7 @@ class TokenNetwork(nn.Module):
             self.head.weight.copy_(self.names.spoken(tensors[self.names.head]))
 
     def tensors(self, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
-        """By official names, as they are written."""
+        """Tensors by official names, as stored in files."""
         bias = None if self.head.bias is None else self.head.bias.detach()
         embedding, head = self.embedding.weight.detach(), self.head.weight.detach()
         named = self.names.tensors(Parts(self.transformer.state_dict(), embedding, head, bias))
@@ -139,7 +136,7 @@ LAYER_MATRICES = LayerMatrices("layers.")
 @dataclass(frozen=True)
 class TokenOptions(LearningOptions):
     positions: int = 1_600
-    """Positions of one step: text, speech and padding."""
+    """Positions per step: text, speech and padding."""
     matrix_rate: float | None = 0.01
     other_rate: float = 1e-3
     warm_up: int = 20
@@ -157,7 +154,7 @@ class TokenData:
 
 
 class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
-    """Trains ``model``, some recipes on what ``teacher``, which stays as it is, makes of the same sequences."""
+    """Trains ``model``; some recipes use the outputs of the frozen ``teacher`` on the same sequences."""
 
     name: ClassVar[str]
 
@@ -171,8 +168,8 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
         device: torch.device,
         options: TokenOptions,
     ) -> None:
-        """``base`` is the fingerprint of the checkpoint that is started from, the teacher's; ``collate`` lays batches
-        out as the model reads them."""
+        """``base``: fingerprint of the initial checkpoint, the teacher's; ``collate``: layout of batches for the
+        model."""
         super().__init__(Learner.by(model.to(device), LAYER_MATRICES, options), device, options)
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.base, self.data, self.collate = base, data, collate
@@ -180,11 +177,11 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
 
     # --- What a recipe adds -------------------------------------------------------------------------------------------
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
-        """The loss to go down, and the terms of it to log."""
+        """Loss of ``batch``, and its terms to log."""
         raise NotImplementedError
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """Validation figures of the averaged model, one value for every predicting position of ``batch``."""
+        """Validation figures of the averaged model, one value per predicting position of ``batch``."""
         raise NotImplementedError
 
     def metadata_after(self, seconds: float) -> dict[str, str]:
@@ -239,7 +236,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` when the checkpoint was started from other weights or has other layers."""
+        """Raises :class:`TrainingError` if the checkpoint was started from other weights or has other layers."""
         if state["base"] != self.base or tuple(state["retained"]) != self.retained:
             raise TrainingError(
                 "The run to resume was started from another checkpoint or keeps other layers; choose another folder, "
@@ -250,7 +247,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
 
     @property
     def retained(self) -> tuple[int, ...]:
-        """The teacher's layers that the model has."""
+        """Numbers of the teacher's layers that the model keeps."""
         raise NotImplementedError
 
     def export(self, folder: Path) -> None:
@@ -262,5 +259,5 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
 
 
 def listed(layers: Sequence[int]) -> str:
-    """Layers as the metadata of a file has them: ``[0,1,11]``."""
+    """Layers as in a file's metadata: ``[0,1,11]``."""
     return "[" + ",".join(map(str, layers)) + "]"

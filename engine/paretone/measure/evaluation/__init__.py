@@ -1,1 +1,1 @@
-"""Judges of speech with one interface, and the published lists of sentences they are used with."""
+"""Speech judges with one interface, and published sentence lists."""

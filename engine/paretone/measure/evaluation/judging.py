@@ -1,7 +1,6 @@
-"""Judging anybody's recordings: words, naturalness, similarity to a reference, melody and loudness of each file.
+"""Judging any recordings: words, naturalness, similarity to a reference, melody and loudness of each file.
 
-A judge whose packages are not installed is left out, with a sentence; the others go on. So is a file that cannot be
-judged.
+Judges without their packages and files that cannot be judged are skipped with a sentence; the rest continues.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def naturalness_judge() -> NaturalnessJudge | None:
-    """The judge of naturalness; ``None`` while its weights are not installed."""
+    """Judge of naturalness; ``None`` if its weights are not installed."""
     return None if judge_named("naturalness").problem() else _naturalness_judge()
 
 
 def voice_judge() -> VoiceJudge | None:
-    """The judge of voices; ``None`` while its weights are not installed."""
+    """Judge of voices; ``None`` if its weights are not installed."""
     return None if judge_named("voice").problem() else _voice_judge()
 
 
@@ -62,8 +61,8 @@ def heard_figures(
     check: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, float], str]:
     """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
-    (256,), by the names of :mod:`paretone.measure.metrics`; what no installed judge says is left out. And why they
-    could not be judged, or ``""``.
+    (256,), by their names in :mod:`paretone.measure.metrics`, without those of missing judges. With the reason why
+    judging failed, or ``""``.
 
     ``check`` is called every third of a second and may raise to cancel.
     """
@@ -81,15 +80,14 @@ def heard_figures(
 
 
 JUDGED_FIGURES = ("naturalness", "voice_similarity", "pitch_range")
-"""What there can be of a single take, by the names of :mod:`paretone.measure.metrics`."""
+"""Possible judged figures of a single take, by their names in :mod:`paretone.measure.metrics`."""
 
 
 def judged_figures(
     samples: np.ndarray, rate: int, prompt: str = "", check: Callable[[], None] = lambda: None
 ) -> dict[str, float]:
     """Naturalness, similarity to the recording ``prompt`` and pitch range of mono ``samples`` (n,) at ``rate`` Hz, by
-    the names of :mod:`paretone.measure.metrics`; without those whose judge is not installed, or that cannot be
-    measured.
+    their names in :mod:`paretone.measure.metrics`; unmeasurable figures and those of missing judges are left out.
 
     ``check`` is called every third of a second and may raise to cancel.
     """
@@ -98,15 +96,15 @@ def judged_figures(
     check()
     voices = voice_judge() if prompt else None
     reference = None
-    # Some prompts are gone or silent: what else can be measured is.
+    # A prompt may be gone or silent; measure the rest.
     with suppress(AudioError):
         reference = None if voices is None else voices.voice_in(prompt)
     return found | heard_figures(samples, rate, reference, check)[0]
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
-    """Mono samples and their rate of someone saying ``text``: the ``recording`` of it if there is one, else the
-    speaker of the shipped voice.
+    """Mono samples and rate of a natural reading of ``text``: the ``recording`` if given, otherwise the speaker of the
+    bundled voice.
 
     Raises :class:`PlainError` if there is neither.
     """
@@ -128,7 +126,7 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
 Loaded = TypeVar("Loaded")
 LONGEST_SECONDS = 3600.0
 AVERAGED = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range", "loudness")
-"""Metrics of which there is a mean over the files."""
+"""Metrics averaged over the files."""
 
 
 @dataclass(frozen=True)
@@ -137,27 +135,27 @@ class Judgement:
     seconds: float = 0.0
     sample_rate: int = 0
     figures: Mapping[str, float] = field(default_factory=dict)
-    """By the names of :mod:`paretone.measure.metrics`, and ``edits`` and ``words``; those that could be measured."""
+    """Measured figures by their names in :mod:`paretone.measure.metrics`, and ``edits`` and ``words``."""
     heard: str = ""
-    """The transcript of the judge of words."""
+    """Transcript of the judge of words."""
     notes: tuple[str, ...] = ()
-    """What was changed on reading, and what could not be measured, as sentences."""
+    """Changes on reading and figures that could not be measured, as sentences."""
     problem: str = ""
-    """Why it was not judged at all, or ``""``."""
+    """Reason why the file was not judged, or ``""``."""
     curve: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
-    """Its melody; see :func:`paretone.measure.pitch.log_pitch`."""
+    """Pitch curve; see :func:`paretone.measure.pitch.log_pitch`."""
 
 
 @dataclass(frozen=True)
 class Judgements:
     files: tuple[Judgement, ...]
     missing: tuple[str, ...] = ()
-    """Why judges were left out, as sentences."""
+    """Skipped judges with reasons, as sentences."""
 
     @cached_property
     def means(self) -> dict[str, Estimate]:
-        """Means over the files with bootstrap intervals, by the metric's name; of word errors the rate over all
-        words. None of a single file."""
+        """Means over the files with bootstrap intervals, by metric; for word errors the rate over all words. Empty for
+        a single file."""
         found = {}
         for name in AVERAGED:
             values = [_countable(one.figures, name) for one in self.files if name in one.figures]
@@ -167,21 +165,20 @@ class Judgements:
 
     @property
     def diversity(self) -> float | None:
-        """Diversity of the files, if they are takes of one sentence in one voice; ``None`` if it cannot be measured."""
+        """Diversity of the files, which must be takes of one sentence in one voice; ``None`` if unmeasurable."""
         return diversity([one.curve for one in self.files if len(one.curve)])
 
 
 class FileJudges:
-    """The judges of files, loaded when they are first asked; ``texts`` are what the files say, or none.
+    """Judges of files, loaded on first use; ``texts``: what the files say, if known.
 
-    ``reference`` is a recording of the voice that the files should have. Raises :class:`AudioError` if it cannot be
-    used.
+    ``reference``: recording of the voice that the files should have. Raises :class:`AudioError` if it is unusable.
     """
 
     def __init__(self, texts: Sequence[str] = (), reference: Path | None = None) -> None:
         self._texts = tuple(texts)
         self.missing: tuple[str, ...] = ()
-        """Why judges were left out, as sentences."""
+        """Skipped judges with reasons, as sentences."""
         self._words = self._ready("words", self._load_words) if self._texts else None
         self._ready("naturalness", naturalness_judge)
         voices = self._ready("voice", voice_judge) if reference is not None else None
@@ -190,8 +187,7 @@ class FileJudges:
             self._reference = voices.voice_in(str(reference), LONGEST_SECONDS)
 
     def judge(self, path: Path, text: str = "", check: Callable[[], None] = lambda: None) -> Judgement:
-        """What the judges say of the file at ``path``, in which ``text`` is said. ``check`` is called now and then and
-        may raise to cancel."""
+        """Judge the file at ``path``, which says ``text``. ``check`` is called repeatedly and may raise to cancel."""
         try:
             recording = read_recording(path, LONGEST_SECONDS)
         except AudioError as error:
@@ -243,11 +239,10 @@ def judge_files(
     progress: Callable[[int, int], None] = lambda done, total: None,
     check: Callable[[], None] = lambda: None,
 ) -> Judgements:
-    """Judge the files at ``paths``, in which ``texts`` are said: one for each, one for all, or none.
+    """Judge the files at ``paths``, which say ``texts``: one per file, one for all, or none.
 
-    ``reference`` is a recording of the voice that they should have. ``progress`` gets the files done and their number.
-    Raises :class:`TextError` for another number of texts, and :class:`AudioError` if the reference cannot be used or
-    none of the files.
+    ``reference``: recording of the voice that they should have. ``progress`` receives finished and total files. Raises
+    :class:`TextError` for another number of texts, and :class:`AudioError` if the reference or every file is unusable.
     """
     if texts and len(texts) not in (1, len(paths)):
         raise TextError(f"There are {len(paths)} recordings and {len(texts)} texts; give one text, or one for each.")

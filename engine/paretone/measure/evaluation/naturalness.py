@@ -1,11 +1,11 @@
-"""Predicted naturalness: the mean opinion score, from 1 to 5, that DistillMOS expects of listeners.
+"""Naturalness: the mean opinion score, 1 to 5, predicted by DistillMOS.
 
 B. Stahl and H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
-Assessment", ICASSP 2025. The network is built here, and its weights are read from the package ``distillmos`` (0.9.1,
-MIT), of which nothing is imported: its code needs torchaudio for reading files.
+Assessment", ICASSP 2025. The network is built here; its weights are read from the package ``distillmos`` (0.9.1, MIT),
+whose code is not imported, as it needs torchaudio for reading files.
 
-Six convolutions over the compressed complex spectrum of 7.68 s, seven transformer layers, and a mean over time whose
-weights the network chooses. Longer recordings are judged by windows, at most a second apart, and the mean is theirs.
+Six convolutions over the compressed complex spectrum of 7.68 s, seven transformer layers, and a learned weighted mean
+over time. Longer recordings are judged in windows at most one second apart, and averaged.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ NAME = "naturalness"
 PACKAGE, FILE = "distillmos", "weights/distill_mos_v7.pt"
 WINDOW, HOP = 320, 160
 LENGTH = 122_880
-"""Samples of a window: 7.68 s."""
+"""Samples per window: 7.68 s."""
 FURTHEST = 16_000
-"""Samples between the windows of a recording, at most: 1 s."""
+"""Maximum hop between windows in samples: 1 s."""
 MOST_WINDOWS = 60
-"""Recordings longer than about a minute are judged by this many windows, spread evenly."""
+"""Recordings longer than about a minute are judged in this many windows, spread evenly."""
 CHANNELS = (64, 64, 128, 256, 256, 256)
 FRAMES, WIDTH, HEADS, LAYERS = 384, 200, 8, 7
 _FEATURES = 1024
-"""Numbers per frame after the convolutions: 256 channels by the 4 rows that are left of 161."""
+"""Numbers per frame after the convolutions: 256 channels × 4 rows left of 161."""
 
 
 def load(texts: Sequence[str], folder: Path, device: str) -> NaturalnessJudge:
-    """The judge, with the weights that the package brings. Raises :class:`PlainError`."""
+    """Load the judge with the package's weights. Raises :class:`PlainError`."""
     return NaturalnessJudge(read_network(weights_file()).to(device), device)
 
 
 def weights_file() -> Path:
-    """The package's file of weights. Raises :class:`PlainError` if the package is not installed."""
+    """The package's weights file. Raises :class:`PlainError` if the package is not installed."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise PlainError(f"Predicting naturalness needs the package {PACKAGE}, which is not installed.")
@@ -81,7 +81,7 @@ class _Convolutions(nn.Module):
 
 
 class _Positions(nn.Module):
-    """Adds sines and cosines of the frame's number, which the file of weights holds."""
+    """Adds sinusoidal positions, stored in the weights file."""
 
     pe: Tensor
 
@@ -110,7 +110,7 @@ class _Transformer(nn.Module):
 
 
 class _Pooling(nn.Module):
-    """(B, 384, 200) to (B, 1): a mean over time with weights of the network's own choice, then one number."""
+    """(B, 384, 200) to (B, 1): learned weighted mean over time, then one number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class _Head(nn.Module):
 
 
 class NaturalnessNetwork(nn.Module):
-    """One window to its score. Modules are named as in the file of weights."""
+    """One window to its score. Modules are named as in the weights file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class NaturalnessNetwork(nn.Module):
 
 
 def read_network(path: Path) -> NaturalnessNetwork:
-    """The network with the weights at ``path``. Raises :class:`CheckpointError` that names what is missing."""
+    """Network with the weights at ``path``. Raises :class:`CheckpointError` with the missing names."""
     weights = read_checkpoint(path).get("model")
     if not isinstance(weights, dict):
         raise CheckpointError(f"{path} holds no weights of DistillMOS; install the package {PACKAGE} again.")
@@ -161,7 +161,7 @@ def read_network(path: Path) -> NaturalnessNetwork:
 
 
 def windows(samples: np.ndarray) -> np.ndarray:
-    """The windows (count, 122880) of a recording (n,) at 16 kHz, zeros after it if it is shorter than one."""
+    """Windows (count, 122880) of a recording (n,) at 16 kHz, zero-padded if it is shorter than one."""
     beyond = len(samples) - LENGTH
     if beyond <= 0:
         return np.pad(samples, (0, -beyond))[None]
@@ -175,8 +175,8 @@ class NaturalnessJudge:
 
     @torch.inference_mode()
     def score(self, samples: np.ndarray, check: Callable[[], None] = lambda: None) -> float:
-        """Naturalness of a recording (n,) at 16 kHz, as it is. ``check`` is called before each window and may raise
-        to cancel."""
+        """Naturalness of a recording (n,) at 16 kHz, without trimming. ``check`` is called before each window and may
+        raise to cancel."""
         scores = []
         for window in windows(samples):
             check()

@@ -1,18 +1,18 @@
-"""Judges whose figures can be compared with published ones: SIM-o, UTMOS22 and Whisper's word errors.
+"""Judges with figures comparable to published ones: SIM-o, UTMOS22 and Whisper's word errors.
 
-* **SIM-o**: how alike two voices are by WavLM-large with an ECAPA-TDNN head, fine-tuned for speaker verification. The
-  network is that of UniSpeech's ``downstreams/speaker_verification``: 25 hidden states of WavLM weighed together, four
+* **SIM-o**: voice similarity by WavLM-large with an ECAPA-TDNN head, fine-tuned for speaker verification. The
+  network is that of UniSpeech's ``downstreams/speaker_verification``: 25 weighted hidden states of WavLM, four
   convolutional blocks (Desplanques et al., "ECAPA-TDNN", 2020) and attentive statistics; the checkpoint is
-  ``wavlm_large_finetune.pth``. WavLM itself is the one of transformers. SIM-o compares the take with the recording of
-  the voice as it is ("o" for original), not with its copy by the vocoder.
-* **UTMOS22**: how natural a recording sounds, from 1 to 5, as the strong learner of T. Saeki et al., "UTMOS: UTokyo-
-  SaruLab system for VoiceMOS Challenge 2022", predicts it. The network and the checkpoint's names are those of
-  tarepan/SpeechMOS, which is the published strong learner without its phoneme encoder; its wav2vec 2.0 is the one of
-  transformers here.
-* **Whisper**: word error rate by Whisper-large-v3, as the evaluation of Seed-TTS measures it for English. Followed:
-  ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model as transformers has it, in single precision, greedy, told
-  that it hears English; texts without punctuation other than apostrophes, in lower case. What differs: recordings are
-  resampled by our own band-limited filter instead of in the Fourier domain.
+  ``wavlm_large_finetune.pth``. WavLM itself is that of transformers. SIM-o compares the take with the voice's
+  original recording ("o" for original), not with its copy by the vocoder.
+* **UTMOS22**: naturalness from 1 to 5, predicted by the strong learner of T. Saeki et al., "UTMOS: UTokyo-
+  SaruLab system for VoiceMOS Challenge 2022". The network and the checkpoint's names are those of
+  tarepan/SpeechMOS, the published strong learner without its phoneme encoder; its wav2vec 2.0 is that of
+  transformers.
+* **Whisper**: word error rate by Whisper-large-v3, as Seed-TTS's evaluation measures it for English, following
+  ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model of transformers, single precision, greedy, language set
+  to English; texts in lower case, without punctuation except apostrophes. One difference: recordings are
+  resampled by our band-limited filter instead of in the Fourier domain.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RATE = 16_000
 SPEAKER_FILE = "wavlm_large_finetune.pth"
 _WAVLM = "feature_extract.model."
 _TRAINING_ONLY = "loss_calculator."
-"""Weights that only training needs."""
+"""Weights used only in training."""
 LARGE = {
     "hidden_size": 1024,
     "num_hidden_layers": 24,
@@ -62,7 +62,7 @@ def load_similarity(texts: Sequence[str], folder: Path, device: str) -> Similari
 
 
 class _Convolution(nn.Module):
-    """Convolution, ReLU and normalisation, in this order."""
+    """Convolution, ReLU, normalisation."""
 
     def __init__(self, inputs: int, outputs: int, size: int = 1, padding: int = 0) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class _Convolution(nn.Module):
 
 
 class _Scales(nn.Module):
-    """Channels in eight parts, each of which is convolved together with what became of the one before."""
+    """Channels in eight parts, each convolved after adding the previous part's output (Res2Net)."""
 
     PARTS = 8
 
@@ -95,7 +95,7 @@ class _Scales(nn.Module):
 
 
 class _Gate(nn.Module):
-    """Squeeze and excitation: channels weighed by what they are on average."""
+    """Squeeze and excitation: channels weighted by their mean over time."""
 
     def __init__(self, channels: int, bottleneck: int = 128) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _Block(nn.Module):
 
 
 class _Statistics(nn.Module):
-    """Mean and standard deviation over time, weighed by attention."""
+    """Attention-weighted mean and standard deviation over time."""
 
     def __init__(self, channels: int, bottleneck: int = 128) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class _Statistics(nn.Module):
 
 
 class SpeakerNetwork(nn.Module):
-    """A recording to the embedding of its speaker."""
+    """Recording to speaker embedding."""
 
     def __init__(self, config: Mapping[str, Any], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
         super().__init__()
@@ -155,8 +155,8 @@ class SpeakerNetwork(nn.Module):
         """(B, n) at 16 kHz to (B, size)."""
         samples = functional.layer_norm(samples, samples.shape[-1:])
         found = self.wavlm(samples, output_hidden_states=True)
-        # What goes into each layer, then what comes out after the last norm, as s3prl collects them. Versions of
-        # transformers differ in whether the last of their hidden states is taken before or after that norm.
+        # Each layer's input, then the output after the last norm, as in s3prl. Versions of transformers differ on
+        # whether their last hidden state is taken before or after that norm.
         states = torch.stack([*found.hidden_states[:-1], found.last_hidden_state])
         weights = torch.softmax(self.feature_weight, 0)[:, None, None, None]
         x = functional.instance_norm((weights * states).sum(0).transpose(1, 2) + 1e-6)
@@ -168,8 +168,8 @@ class SpeakerNetwork(nn.Module):
 
 
 def read_speaker_network(path: Path, config: Mapping[str, Any], **sizes: int) -> SpeakerNetwork:
-    """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
-    missing or strange."""
+    """Network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` with missing and unknown
+    names."""
     weights = read_checkpoint(path)
     weights = weights.get("model", weights)
     network = SpeakerNetwork(config, **sizes).eval()
@@ -185,14 +185,14 @@ def read_speaker_network(path: Path, config: Mapping[str, Any], **sizes: int) ->
 
 
 class SimilarityJudge:
-    """The network, and the embeddings of the voices that it has heard."""
+    """The network, and cached embeddings of the voices."""
 
     def __init__(self, network: SpeakerNetwork, device: str) -> None:
         self._network, self._device = network.eval(), device
         self._voices: dict[str, Tensor] = {}
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """The cosine between the embeddings of a take and of the recording of its voice."""
+        """Cosine between the embeddings of a take and of its voice's recording."""
         if voice.audio not in self._voices:
             try:
                 require_regular(voice.audio)
@@ -219,7 +219,7 @@ def load_utmos(texts: Sequence[str], folder: Path, device: str) -> UtmosJudge:
 
 
 class UtmosNetwork(nn.Module):
-    """A recording to its naturalness."""
+    """Recording to naturalness."""
 
     def __init__(
         self, config: Mapping[str, Any], listener: int = 128, hidden: int = 512, projected: int = 2048
@@ -239,13 +239,13 @@ class UtmosNetwork(nn.Module):
         states = self.wav2vec2(samples).last_hidden_state
         listener = torch.cat([self.domain_emb, self.judge_emb], 1)[:, None].expand(*states.shape[:2], -1)
         scores = self.projection(self.blstm(torch.cat([states, listener], 2))[0])
-        # It was trained on scores brought to -1 to 1.
+        # Trained on scores scaled to -1 to 1.
         return scores.mean(1).squeeze(1) * 2 + 3
 
 
 def read_utmos_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> UtmosNetwork:
-    """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
-    missing or strange."""
+    """Network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` with missing and unknown
+    names."""
     weights = read_weights(path)
     network = UtmosNetwork(config or {}, **sizes).eval()
     try:
@@ -271,7 +271,7 @@ class UtmosJudge:
 
 
 # --- Names of weights -------------------------------------------------------------------------------------------------
-# Of WavLM and wav2vec 2.0: as fairseq, UniSpeech and s3prl have them, and as transformers does.
+# WavLM and wav2vec 2.0: names in fairseq, UniSpeech and s3prl, and in transformers.
 _LAYER = {
     "self_attn.relative_attention_bias": "attention.rel_attn_embed",
     "self_attn.grep_a": "attention.gru_rel_pos_const",
@@ -294,10 +294,10 @@ _WHOLE = {
 
 
 def renamed(name: str) -> str:
-    """The name that transformers has for the weight that others call ``name``. Raises :class:`KeyError`."""
+    """Name in transformers of the weight called ``name`` elsewhere. Raises :class:`KeyError`."""
     if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.0\.(weight|bias)", name):
         return f"feature_extractor.conv_layers.{found[1]}.conv.{found[2]}"
-    # The norm is the third of four modules where it goes over groups, and in a separate module over channels.
+    # A group norm is the third of four modules; a layer norm is inside a separate module.
     if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.2\.(?:1\.)?(weight|bias)", name):
         return f"feature_extractor.conv_layers.{found[1]}.layer_norm.{found[2]}"
     if found := re.fullmatch(r"(encoder\.layers\.\d+)\.(.+)", name):
@@ -313,13 +313,13 @@ def _replaced(name: str, names: Mapping[str, str]) -> str:
 
 
 def renamed_weights(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Those of ``weights`` whose names begin with ``prefix``, as transformers names them. Raises :class:`KeyError`."""
+    """``weights`` whose names begin with ``prefix``, under their names in transformers. Raises :class:`KeyError`."""
     return {renamed(name[len(prefix) :]): value for name, value in weights.items() if name.startswith(prefix)}
 
 
 # --- Words ------------------------------------------------------------------------------------------------------------
 LONGEST_SECONDS = 30.0
-"""Whisper's window in seconds; longer recordings would be judged by their first half minute."""
+"""Whisper's window in seconds; of longer recordings it would hear only the first half minute."""
 _CHINESE = "".join(map(chr, [*range(0x3001, 0x3004), *range(0x3008, 0x3012), *range(0x3014, 0x3020)]))
 _WIDE = "".join(
     map(chr, [*range(0xFF01, 0xFF10), *range(0xFF1A, 0xFF21), *range(0xFF3B, 0xFF41), *range(0xFF5B, 0xFF65)])
@@ -338,7 +338,7 @@ def normalised(text: str) -> str:
 
 
 class WhisperJudge:
-    """Whisper, loaded. Raises :class:`CheckpointError` for files that it cannot be made of."""
+    """Loaded Whisper. Raises :class:`CheckpointError` for unusable files."""
 
     def __init__(self, folder: Path, device: str) -> None:
         import jiwer
@@ -355,12 +355,12 @@ class WhisperJudge:
             raise CheckpointError(
                 f"Whisper could not be loaded from {folder} ({error}); get its files again."
             ) from error
-        # Any: transformers' own types hide that models are called, moved and generate.
+        # Any: transformers' types lack calling, moving and generating.
         self._model: Any = model.to(device).eval()
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """Word errors in a recording of ``text``. Raises :class:`AudioError` for one that Whisper would not hear
-        out."""
+        """Word errors in a recording of ``text``. Raises :class:`AudioError` for a recording longer than Whisper's
+        window."""
         words = normalised(text)
         if not words:
             raise TextError(f"{shown(text)} has no words that could be judged.")

@@ -1,13 +1,13 @@
 """Voice similarity: the cosine between Resemblyzer's embeddings of two recordings.
 
 L. Wan et al., "Generalized End-to-End Loss for Speaker Verification", ICASSP 2018: three LSTM layers over 1.6 s of a
-mel spectrogram, and a linear layer whose output has a length of one. An utterance is the mean of windows that begin
-0.77 s apart. The network is built here, and its weights are read from the package ``resemblyzer`` (0.1.4, Apache-2.0),
-of which nothing is imported: its code needs librosa and webrtcvad.
+mel spectrogram, and a linear layer with normalised output. An utterance's embedding is the mean over windows that begin
+0.77 s apart. The network is built here; its weights are read from the package ``resemblyzer`` (0.1.4, Apache-2.0),
+whose code is not imported, as it needs librosa and webrtcvad.
 
-Before a recording is embedded, the package finds speech with webrtcvad and raises quiet recordings to -30 dB. Here,
-pauses are found by their level, and every recording is set to -26 dB, so that level changes nothing. The figure is not
-comparable with SIM-o, which WavLM-large measures.
+The package finds speech with webrtcvad and raises quiet recordings to -30 dB before embedding. Here, pauses are found
+by level, and every recording is set to -26 dB, so that level has no effect. The figure is not comparable with SIM-o,
+which uses WavLM-large.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ FIGURE = "voice_similarity"
 PACKAGE, FILE = "resemblyzer", "pretrained.pt"
 WINDOW, HOP, BANDS = 400, 160, 40
 FRAMES = 160
-"""Frames of a window of speech: 1.6 s."""
+"""Frames per window of speech: 1.6 s."""
 STEP = 77
-"""Frames between the beginnings of windows: 1.3 windows a second."""
+"""Frames between window starts: 1.3 windows per second."""
 COVERED = 0.75
-"""Share of the last window that must be speech if there are others."""
+"""Minimum share of speech in the last window, unless it is the only one."""
 SIZE, LAYERS = 256, 3
 LEVEL = 10 ** (-26 / 20)
 """Root mean square of the speech, full scale 1."""
 PAUSE_FRAME = 480
-"""Samples (30 ms) whose level says whether they are a pause."""
+"""Samples per frame (30 ms) in pause detection."""
 PAUSE_LEVEL = 0.01
-"""Root mean square of a pause, as a share of that of the loudest frame: 40 dB below it."""
+"""Root mean square of a pause, as a share of the loudest frame's: 40 dB below it."""
 KEPT_AROUND = 3
-"""Frames of a pause that stay on each side of speech."""
+"""Frames of a pause kept on each side of speech."""
 _TRAINING_ONLY = ("similarity_weight", "similarity_bias")
 
 
 def load(texts: Sequence[str], folder: Path, device: str) -> VoiceJudge:
-    """The judge, with the weights that the package brings. Raises :class:`PlainError`."""
+    """Load the judge with the package's weights. Raises :class:`PlainError`."""
     return VoiceJudge(read_network(weights_file()).to(device), device)
 
 
 def weights_file() -> Path:
-    """The package's file of weights. Raises :class:`PlainError` if the package is not installed."""
+    """The package's weights file. Raises :class:`PlainError` if the package is not installed."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise PlainError(f"Comparing voices needs the package {PACKAGE}, which is not installed.")
@@ -65,7 +65,7 @@ def weights_file() -> Path:
 
 
 class VoiceNetwork(nn.Module):
-    """Mel spectrogram to embedding. Modules are named as in the file of weights."""
+    """Mel spectrogram to embedding. Modules are named as in the weights file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,14 +73,14 @@ class VoiceNetwork(nn.Module):
         self.linear = nn.Linear(SIZE, SIZE)
 
     def forward(self, mel: Tensor) -> Tensor:
-        """(B, 160, 40) to (B, 256) of length one."""
+        """(B, 160, 40) to normalised embeddings (B, 256)."""
         _, (hidden, _) = self.lstm(mel)
         raw = functional.relu(self.linear(hidden[-1]))
         return raw / raw.norm(dim=1, keepdim=True)
 
 
 def read_network(path: Path) -> VoiceNetwork:
-    """The network with the weights at ``path``. Raises :class:`CheckpointError` that names what is missing."""
+    """Network with the weights at ``path``. Raises :class:`CheckpointError` with the missing names."""
     weights = read_checkpoint(path).get("model_state")
     if not isinstance(weights, dict):
         raise CheckpointError(f"{path} holds no weights of Resemblyzer; install the package {PACKAGE} again.")
@@ -89,7 +89,7 @@ def read_network(path: Path) -> VoiceNetwork:
 
 
 def spectrogram(samples: Tensor) -> Tensor:
-    """(n,) at 16 kHz to (frames, 40): power by Slaney's mel bands, not its logarithm, zeros around the recording."""
+    """(n,) at 16 kHz to (frames, 40): power in Slaney's mel bands, not its logarithm, zero-padded at both ends."""
     padded = functional.pad(samples, (WINDOW // 2, WINDOW // 2))
     window = torch.hann_window(WINDOW, device=samples.device)
     spectrum = torch.stft(padded, WINDOW, HOP, window=window, center=False, return_complex=True)
@@ -97,7 +97,7 @@ def spectrogram(samples: Tensor) -> Tensor:
 
 
 def starts(samples: int) -> list[int]:
-    """First frames of the windows of a recording with ``samples`` samples."""
+    """First frames of the windows of a recording of ``samples`` samples."""
     frames = -(-(samples + 1) // HOP)
     found = list(range(0, max(1, frames - FRAMES + STEP + 1), STEP))
     covered = (samples - found[-1] * HOP) / (FRAMES * HOP)
@@ -105,7 +105,7 @@ def starts(samples: int) -> list[int]:
 
 
 def without_pauses(samples: np.ndarray) -> np.ndarray:
-    """``samples`` (n,) at 16 kHz without the middle of pauses, set to one level."""
+    """``samples`` (n,) at 16 kHz with shortened pauses, at a fixed level."""
     count = len(samples) // PAUSE_FRAME
     frames = samples[: count * PAUSE_FRAME].reshape(count, PAUSE_FRAME).astype(np.float64)
     levels = np.sqrt((frames**2).mean(1))
@@ -116,7 +116,7 @@ def without_pauses(samples: np.ndarray) -> np.ndarray:
 
 
 class VoiceJudge:
-    """The network, loaded; the embedding of each voice is kept."""
+    """The loaded network, with cached embeddings of the voices."""
 
     def __init__(self, network: VoiceNetwork, device: str = "cpu") -> None:
         self._network, self._device = network.eval(), device
@@ -124,7 +124,7 @@ class VoiceJudge:
 
     @torch.inference_mode()
     def embed(self, samples: np.ndarray) -> np.ndarray:
-        """Embedding (256,) of length one of a recording (n,) at 16 kHz, as it is."""
+        """Normalised embedding (256,) of a recording (n,) at 16 kHz, without trimming."""
         firsts = starts(len(samples))
         end = (firsts[-1] + FRAMES) * HOP
         padded = np.pad(samples, (0, max(0, end - len(samples))))
@@ -142,8 +142,8 @@ class VoiceJudge:
         return float(np.dot(first, second))
 
     def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:
-        """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; kept while the
-        file stays as it is. Raises :class:`AudioError`."""
+        """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; cached until
+        the file changes. Raises :class:`AudioError`."""
         try:
             written = Path(path).stat().st_mtime_ns
         except OSError:

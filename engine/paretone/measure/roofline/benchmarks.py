@@ -1,7 +1,7 @@
-"""Measuring a device's ceilings: large matrix products, large copies, and the smallest of kernels.
+"""Measuring a device's ceilings: large matrix products, large copies, and smallest kernels.
 
-The ceilings are the best of several runs, since they are to be what the device can do; other programs only ever
-takes from them. They are measured with the clock and the number of threads that models are measured with.
+Ceilings are the best of several runs, as other programs can only slow them down. Clock and thread count are those of
+model measurements.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from paretone.models.kernels.precision import DTYPES, Int8Linear, offered
 Check = Callable[[], None]
 
 SIZES = {"cpu": (512, 1024, 1536), "cuda": (4096, 8192), "mps": (2048, 4096)}
-"""Rows, columns and depth of the matrix products that are tried."""
+"""Sizes of the square matrix products."""
 COPIED = {"cpu": 64 * 2**20, "cuda": 1024 * 2**20, "mps": 256 * 2**20}
-"""Bytes of a copy's source: many times what caches hold."""
+"""Bytes of a copy's source, many times the caches' size."""
 RUNS = 5
 LEAST_SECONDS = 0.02
-"""Shortest timed block; shorter work is repeated within it."""
+"""Minimum length of a timed block; shorter work is repeated."""
 LAUNCHES = 2000
-"""Launches of the smallest kernel in a timed block."""
+"""Launches of the smallest kernel per timed block."""
 
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
-    """Ceilings of ``device``: cached; measured anew if ``again``. ``check`` is called between the measurements and
-    may raise to cancel.
+    """Ceilings of ``device``: cached; measured anew if ``again``. ``check`` is called between the measurements and may
+    raise to cancel.
 
     Raises :class:`paretone.errors.DeviceError` if the device cannot be measured.
     """
@@ -50,7 +50,7 @@ def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda
 
 @torch.inference_mode()
 def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
-    """Measure the ceilings of ``device``; some seconds."""
+    """Measure the ceilings of ``device`` in a few seconds."""
     operations: dict[str, float] = {}
     copied: dict[str, float] = {}
     try:
@@ -81,7 +81,7 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
 
 
 def best_seconds(run: Callable[[], object], device: torch.device) -> float:
-    """The fewest seconds that one ``run`` takes, by the device's clock."""
+    """Minimum seconds of one ``run`` by the device's clock."""
     run()
     repeats = 1
     while True:
@@ -101,7 +101,7 @@ def best_seconds(run: Callable[[], object], device: torch.device) -> float:
 
 
 def _blank(device: torch.device) -> Ceilings:
-    """The key of the device's ceilings."""
+    """Ceilings without values, for the device's key."""
     on_processor = device.type == "cpu"
     threads = torch.get_num_threads() if on_processor else 1
     title = processor() if on_processor else devices.title(device)
@@ -109,7 +109,7 @@ def _blank(device: torch.device) -> Ceilings:
 
 
 def _product(size: int, precision: str, device: torch.device, check: Check) -> float:
-    """Operations a second of a product of two square matrices."""
+    """Operations per second of a product of two square matrices."""
     check()
     return 2.0 * size**3 / best_seconds(_multiplying(size, precision, device), device)
 
@@ -127,7 +127,7 @@ def _multiplying(size: int, precision: str, device: torch.device) -> Callable[[]
 
 
 def _copy(precision: str, device: torch.device) -> float:
-    """Bytes a second of a copy, those read and those written."""
+    """Bytes per second of a copy, reads plus writes."""
     dtype = torch.int8 if precision == "int8" else DTYPES.get(precision, torch.float32)
     source = torch.zeros(COPIED[device.type] // dtype.itemsize, dtype=dtype, device=device)
     target = torch.empty_like(source)
@@ -139,7 +139,7 @@ def _small(device: torch.device) -> Tensor:
 
 
 def _launch(device: torch.device) -> float:
-    """Seconds of one of many small kernels, one after another: on processors, of one call of an operator."""
+    """Seconds per small kernel in a sequence; on CPUs, per operator call."""
     x = _small(device)
 
     def launch() -> None:
@@ -150,7 +150,7 @@ def _launch(device: torch.device) -> float:
 
 
 def _graph_launch(device: torch.device) -> float | None:
-    """The same within a CUDA graph; ``None`` if none can be recorded."""
+    """Likewise within a CUDA graph; ``None`` if recording fails."""
     x = _small(device)
     try:
         graph = torch.cuda.CUDAGraph()

@@ -1,5 +1,5 @@
-"""Ceilings of a device, operations and bytes per second, as measured on it
-(:mod:`paretone.measure.roofline.benchmarks`), and their file in the user's data folder. Torch-free."""
+"""Measured ceilings of a device, operations and bytes per second (:mod:`paretone.measure.roofline.benchmarks`), and
+their file in the user's data folder. Torch-free."""
 
 from __future__ import annotations
 
@@ -18,58 +18,57 @@ SCHEMA = 1
 FILE = "ceilings.json"
 COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
 BOUNDS = (COMPUTE, MEMORY, LAUNCH)
-"""Possible limits of a component: arithmetic, memory traffic, or kernel launches (on CPUs, calling
-operators)."""
+"""Possible bounds of a component: arithmetic, memory traffic, or kernel launches (on CPUs, operator calls)."""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The ceilings of one device under one version of torch.
+    """Ceilings of one device under one version of torch.
 
-    Seconds are those of ``clock``: of all threads of the process on a processor, of the device on a GPU.
+    Seconds are by ``clock``: all threads of the process on a CPU, device time on a GPU.
     """
 
     device: str
-    """As people call it."""
+    """Device name for people."""
     clock: str
     operations: Mapping[str, float]
-    """Operations a second of a large matrix product, by precision."""
+    """Operations per second of a large matrix product, by precision."""
     bytes: Mapping[str, float]
-    """Bytes a second of a large copy, read and written ones, by precision."""
+    """Bytes per second of a large copy, reads plus writes, by precision."""
     launch_seconds: float
     """Seconds per kernel launch or operator call."""
     graph_launch_seconds: float | None = None
-    """The same for a kernel within a CUDA graph."""
+    """Likewise for a kernel within a CUDA graph."""
     threads: int = 1
     torch: str = ""
     created: str = ""
     """UTC, ISO 8601."""
     stated: str = field(default="", compare=False)
-    """Source of ceilings that were not measured."""
+    """Source of unmeasured ceilings."""
 
     @property
     def key(self) -> str:
-        """Key of stored ceilings: another device, version or number of threads needs its own."""
+        """Key in the store: device, torch version and number of threads."""
         return f"{self.device}; torch {self.torch}; {self.threads} threads"
 
     def operations_of(self, precision: str) -> float:
-        """Operations a second in ``precision``; float32's if that was not measured."""
+        """Operations per second in ``precision``; float32's if unmeasured."""
         return self.operations.get(precision) or self.operations["float32"]
 
     def bytes_of(self, precision: str) -> float:
-        """Bytes a second in ``precision``; float32's if that was not measured."""
+        """Bytes per second in ``precision``; float32's if unmeasured."""
         return self.bytes.get(precision) or self.bytes["float32"]
 
     def ridge(self, precision: str) -> float:
-        """Operations for each byte from which on arithmetic is what bounds."""
+        """Operations per byte from which arithmetic is the bound."""
         return self.operations_of(precision) / self.bytes_of(precision)
 
     def seconds(self, work: Work, precision: str) -> tuple[float, float]:
-        """The least seconds for the arithmetic of ``work``, and for its traffic."""
+        """Lower bounds in seconds for the arithmetic of ``work``, and for its traffic."""
         return work.operations / self.operations_of(precision), work.bytes / self.bytes_of(precision)
 
     def floor(self, work: Work, precision: str) -> float:
-        """The least seconds for ``work``: arithmetic and traffic run at the same time."""
+        """Lower bound in seconds for ``work``; arithmetic and traffic overlap."""
         return max(self.seconds(work, precision))
 
     def launching(self, launches: float, graphed: bool = False) -> float:
@@ -78,17 +77,17 @@ class Ceilings:
         return launches * (self.launch_seconds if within is None else within)
 
     def bound(self, work: Work, precision: str, launches: float, graphed: bool = False) -> str:
-        """Which of :data:`BOUNDS` takes longest."""
+        """The largest of :data:`BOUNDS`."""
         taken = (*self.seconds(work, precision), self.launching(launches, graphed))
         return BOUNDS[taken.index(max(taken))]
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         return {**asdict(self), "operations": dict(self.operations), "bytes": dict(self.bytes)}
 
     @classmethod
     def from_json(cls, data: Mapping) -> Ceilings:
-        """Read what :meth:`to_json` wrote. Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError`."""
+        """Inverse of :meth:`to_json`. Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError`."""
         read = cls(**{**data, "operations": dict(data["operations"]), "bytes": dict(data["bytes"])})
         values = (*read.operations.values(), *read.bytes.values(), read.launch_seconds)
         if not all(isinstance(one, float | int) and math.isfinite(one) and one > 0 for one in values):
@@ -103,13 +102,13 @@ def path() -> Path:
 
 
 def kept(key: str) -> Ceilings | None:
-    """Those kept under :attr:`Ceilings.key`, or ``None``; a file that cannot be read counts as none, since what it held
-    can be measured again."""
+    """Ceilings stored under :attr:`Ceilings.key`, or ``None``, also if the file cannot be read: they can be measured
+    again."""
     return _read().get(key)
 
 
 def keep(ceilings: Ceilings) -> None:
-    """Keep ``ceilings`` with those of other devices. Raises :class:`PlainError` if they cannot be written."""
+    """Store ``ceilings`` with those of other devices. Raises :class:`PlainError` if they cannot be written."""
     everything = {**_read(), ceilings.key: ceilings}
     data = {"schema": SCHEMA, "ceilings": [one.to_json() for one in everything.values()]}
     try:

@@ -1,12 +1,12 @@
-"""Measuring the parts of a loaded model: pieces of a forward pass, run in its order, with the clock read between them.
+"""Measuring the parts of a loaded model: pieces of a forward pass, run in its order, with clock readings between them.
 
-The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights come
-from where they come from in a real pass. On a processor what reading the clock takes is measured and taken off; on a
-GPU the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
-as its own graph. The whole forward is measured in the same rounds, as it is and without a clock inside, before its
-parts in one round and after them in another. Of the whole the median of the rounds counts, of its parts the median of
-their shares of the whole of the same round, so that a round in which other programs cost much says as much as another.
-What is left is the rest, and the interval of its share says whether there is one at all.
+The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights are
+loaded from where a real pass finds them. On a CPU the clock's overhead is measured and subtracted; on a GPU the clock
+is the device's events, and work recorded as a CUDA graph runs part by part, each as its own graph. The whole forward is
+measured in the same rounds, without clock readings inside, alternately before and after its parts. The result is the
+median of the whole over the rounds, and for the parts the median of their shares of the same round's whole, so that
+rounds with much other load count as much as the others. The remainder is the rest; the interval of its share shows
+whether it differs from zero.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from paretone.models.kernels.graphs import record_cuda
 
 ROUNDS = 5
 LEAST_ROUNDS = 3
-"""From this number on the rest has an interval."""
+"""Minimum number of rounds for an interval of the rest."""
 LEAST_SECONDS = 0.01
-"""Shortest timed block on a processor, whose clock is coarse; a GPU's own events need less."""
+"""Minimum length of a timed block on a CPU, whose clock is coarse; a GPU's events need less."""
 MOST_REPEATS = 200
 
 Run = Callable[[], object]
@@ -54,9 +54,9 @@ class TimedComponent:
     name: str
     """One of :data:`paretone.measure.roofline.report.TITLES`."""
     work: Work | None = None
-    """Work of one call by formula; ``None``: counted from the operators that run."""
+    """Work of one call by formula; ``None``: counted from the operators run."""
     calls: int = 1
-    """In one forward."""
+    """Calls per forward."""
     share: float = 1.0
     """Computed share of its calls, mean over the forwards."""
     precision: str = "float32"
@@ -72,29 +72,29 @@ class TimedPhase:
     forwards: float
     parts: tuple[TimedComponent, ...]
     pieces: tuple[tuple[str, Run], ...] = field(repr=False)
-    """One forward, piece by piece: the name of the part that each belongs to, and what to run."""
+    """One forward in pieces: each with its component's name and a function to run."""
     whole: Run | None = None
-    """Forwards as the setting runs them; ``None`` if the pieces are all there is to them."""
+    """Runs forwards as the setting does; ``None`` if the pieces are complete."""
     whole_forwards: int = 1
-    """Number of forwards that ``whole`` runs."""
+    """Forwards run by ``whole``."""
     layers: Sequence[Run] = field(default=(), repr=False)
-    """Each layer by itself, or where that is not to be had, the forward without it."""
+    """Runs each layer alone or, if that is impossible, the forward without it."""
     without: bool = False
-    """Whether ``layers`` are forwards without one."""
+    """Whether ``layers`` are forwards without one layer."""
     shape: str = ""
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
     compiled: bool = False
-    """Whether ``whole`` is compiled; what it launches is then taken to be what its pieces do."""
+    """Whether ``whole`` is compiled; its launches are then taken to be those of its pieces."""
 
 
 class Clock:
-    """Measures stages on ``device``. ``tick`` is called after every block and may raise to stop."""
+    """Measures phases on ``device``. ``tick`` is called after every block and may raise to stop."""
 
     def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
         self._device, self._tick, self._rounds = device, tick, rounds
         self.overhead = self._overhead()
-        """Seconds that reading the clock between two pieces takes; taken off. 0 if the device's events are read."""
+        """Seconds of a clock reading between two pieces, subtracted; 0 with device events."""
 
     def blocks(self, stages: Sequence[TimedPhase]) -> int:
         """Number of calls of ``tick``."""
@@ -163,7 +163,7 @@ class Clock:
         )
 
     def _repeats(self, run: Run) -> int:
-        """Repetitions of ``run`` that make the overhead around it negligible."""
+        """Repetitions of ``run`` that make the surrounding overhead negligible."""
         run()
         with stopwatch(str(self._device)) as watch:
             run()
@@ -171,7 +171,7 @@ class Clock:
         return min(MOST_REPEATS, max(1, math.ceil(LEAST_SECONDS / max(watch.seconds, 1e-7))))
 
     def _pieces(self, pieces: Sequence[tuple[str, Run]], repeats: int) -> dict[str, float]:
-        """Seconds of every part in one forward, mean over ``repeats``."""
+        """Seconds of each part in one forward, mean over ``repeats``."""
         found = dict.fromkeys((name for name, _ in pieces), 0.0)
         between = self._between_events if self._device.type == "cuda" else self._between_readings
         for _ in range(repeats):
@@ -180,7 +180,7 @@ class Clock:
         return found
 
     def _between_readings(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
-        # Collected first and evaluated afterwards, so that only the clock runs between two pieces.
+        # Evaluated afterwards, so that only the clock runs between two pieces.
         readings = [self._now()]
         for _, run in pieces:
             run()
@@ -211,7 +211,7 @@ class Clock:
 
 
 def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
-    """The seconds of a part, from those of each round and those of the wholes in the same rounds, if there are any."""
+    """Typical seconds of a part, from its seconds by round and those of the wholes of the same rounds, if any."""
     if not wholes:
         return median(seconds)
     return median(wholes) * median(one / whole for one, whole in zip(seconds, wholes, strict=True))
@@ -220,10 +220,10 @@ def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
 def _rest_range(
     stage: TimedPhase, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
 ) -> tuple[float, float] | None:
-    """Interval of the rest of one forward pass, from the seconds of every part and of the whole in each round."""
+    """Interval of the rest of one forward, from the seconds of all parts and of the whole by round."""
     if len(wholes) < LEAST_ROUNDS:
         return None
-    # Of what is skipped in some forwards the whole has its share only.
+    # The whole contains only a share of parts that some forwards skip.
     parts = zip(*([part.share * one for one in found[part.name]] for part in stage.parts), strict=True)
     left = interval([1 - sum(ones) / whole for whole, ones in zip(wholes, parts, strict=True)])
     shown = median(wholes) - sum(part.share * _typical(found[part.name], wholes) for part in stage.parts)
@@ -236,7 +236,7 @@ def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
 
 
 def _as_graphs(stage: TimedPhase) -> tuple[tuple[str, Run], ...]:
-    """All pieces of each part as one CUDA graph; as they are if one cannot be recorded."""
+    """All pieces of each part as one CUDA graph; unchanged if recording fails."""
     graphs = []
     for part in stage.parts:
         mine = [piece for piece in stage.pieces if piece[0] == part.name]
@@ -248,24 +248,24 @@ def _as_graphs(stage: TimedPhase) -> tuple[tuple[str, Run], ...]:
 
 
 # --- Launches ---------------------------------------------------------------------------------------------------------
-# On a GPU kernels are counted by torch's profiler, those within CUDA graphs too. On a processor there are no kernels to
-# launch, but every operator has to be called; counted are those that compute, without views and without taking memory.
+# On a GPU, torch's profiler counts kernels, including those in CUDA graphs. A CPU has no kernel launches but operator
+# calls; counted are those that compute, without views and allocations.
 #
-# Kineto, which torch's profiler is made of, writes "USDT:… profiler_start" and the like on standard error, from a level
-# that it reads when it is first used. None is missed: what goes wrong raises, or the profiler's users check for it.
+# Kineto, the base of torch's profiler, writes "USDT:… profiler_start" and the like to standard error, above a level
+# that it reads on first use. Silencing it is harmless: failures raise, or the profiler's users check for them.
 os.environ.setdefault("KINETO_LOG_LEVEL", "6")
 
 _NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "resize_", "set_", "_local_scalar_dense"}
-"""Operators that are no views and compute nothing."""
+"""Operators that are not views but compute nothing."""
 _WHOLE = {"fbgemm_linear_fp16_weight_fp32_activation"}
-"""Operators that torch says are made of others, but that compute themselves."""
+"""Operators that torch lists as composite, but that compute themselves."""
 
 
 class OperatorCounter(TorchDispatchMode):
-    """Counts the operators that run while it is entered: how many, their operations and what they read and write.
+    """Counts the operators run while entered: number, operations, bytes read and written.
 
-    Operations are those that torch knows to count: products, convolutions and attention. Every operator's inputs and
-    outputs count as bytes, also where one operator's outputs are the next one's inputs.
+    Operations are those known to torch: products, convolutions and attention. Every operator's inputs and outputs count
+    as bytes, even if one operator's outputs are the next one's inputs.
     """
 
     def __init__(self) -> None:
@@ -292,13 +292,13 @@ class OperatorCounter(TorchDispatchMode):
             self.launches += 1
             operations = _operations(func, name, args, kwargs, result)
             tensors = [one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor)]
-            # What is written in place is both input and output, and counts once each.
+            # An in-place result is input and output, and counts once as each.
             self.work += Work(float(operations), float(sum(one.numel() * one.element_size() for one in tensors)))
         return result
 
 
 def counted(run: Callable[[], object]) -> tuple[int, Work]:
-    """Number and cost of the operators that one ``run`` calls."""
+    """Number and cost of the operators called by one ``run``."""
     counter = OperatorCounter()
     with torch.inference_mode(), counter:
         run()
@@ -306,7 +306,7 @@ def counted(run: Callable[[], object]) -> tuple[int, Work]:
 
 
 def launches(run: Callable[[], object], device: torch.device) -> int:
-    """Kernels that one ``run``, warm, starts on a GPU; operators that it calls on a processor."""
+    """Kernels started by one warm ``run`` on a GPU; operators called on a CPU."""
     if device.type != "cuda":
         return counted(run)[0]
     with torch.inference_mode(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
@@ -318,15 +318,15 @@ def launches(run: Callable[[], object], device: torch.device) -> int:
 
 
 def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.device) -> None:
-    """Write what one ``run`` does, operator by operator, for ``chrome://tracing`` and Perfetto. Raises
-    :class:`PlainError` if the file cannot be written."""
+    """Write one ``run``, operator by operator, for ``chrome://tracing`` and Perfetto. Raises :class:`PlainError` if the
+    file cannot be written."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     with torch.inference_mode(), profile(activities=activities, record_shapes=True) as profiler:
         run()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
     try:
-        # Torch reports a path that it cannot write on standard error only.
+        # Torch reports an unwritable path on standard error only.
         with tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
             made = Path(folder) / f"trace{path.suffix}"
             profiler.export_chrome_trace(str(made))
@@ -345,6 +345,6 @@ def _operations(func: torch._ops.OpOverload, name: str, args: tuple, kwargs: dic
 
 
 def _is_view(func: torch._ops.OpOverload) -> bool:
-    """Whether an operator's results are other looks at its arguments."""
+    """Whether an operator's results are views of its arguments."""
     returned = [one.alias_info for one in func._schema.returns]
     return bool(returned) and all(one is not None and not one.is_write for one in returned)

@@ -1,4 +1,4 @@
-"""A flow model's synthesis by component: conditioning once, evaluations by their branches, decoding."""
+"""A flow model's synthesis by component: conditioning once, evaluations by branches, decoding."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Piece = tuple[str, Run]
 
 
 class Pieces:
-    """A phase's evaluation by a diffusion transformer, on what goes into its modules at its first one."""
+    """A phase's evaluation by a diffusion transformer, on the inputs of its first evaluation."""
 
     joins = 0
     """Number of layers with a skip connection from an early one."""
 
     def __init__(self, works: FlowInternals, phase: Phase) -> None:
         self._works, self._phase = works, phase
-        # The two kinds of backbone, and what their runs share, have different parts: each class takes its own.
+        # The two kinds of backbone and their runs have different parts; each class uses its own.
         self._backbone, self._run = cast("Any", works.backbone), cast("Any", phase.run)
         inputs: list[Tensor] = []
         states: list[Tensor] = []
@@ -58,7 +58,7 @@ class Pieces:
         self._normed, self.hidden = inputs, states[0]
         self.layers = len(inputs)
         attention = self._backbone.blocks[0].attention
-        # Modules in fewer bits take float32, and convert it when they are called.
+        # Quantised modules take float32 and convert it on call.
         self._inner = attention.inputs[0].weight.dtype
         self._query, self._key, self._value = attention.queries_keys_values(inputs[0].to(self._inner), self._run.rotary)
         self.mixed = self._attended()
@@ -118,7 +118,7 @@ class Pieces:
 
 
 class FlatPieces(Pieces):
-    """The same of E2-TTS's: norms without the time, which is a token, and late layers that join early ones."""
+    """Pieces of E2-TTS: norms without time, which is a token, and late layers joined with early ones."""
 
     def __init__(self, works: FlowInternals, phase: Phase) -> None:
         super().__init__(works, phase)
@@ -156,12 +156,12 @@ class FlatPieces(Pieces):
 
 
 WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 1)}
-"""Bytes of an activation and of a weight in each precision."""
+"""Bytes per activation and per weight by precision."""
 
 
 def flow_stages(works: FlowInternals, title: str) -> tuple[TimedPhase, ...]:
-    """``works`` as stages. Runs it once, to see what is skipped. Raises :class:`paretone.errors.SettingError` with the
-    model's ``title`` for a backbone without layers that can be looked at."""
+    """``works`` as phases. Runs it once to find the skipped parts. Raises :class:`paretone.errors.SettingError`, with
+    the model's ``title``, for a backbone without accessible layers."""
     if not isinstance(works.backbone, DiffusionTransformer | UNetT):
         raise SettingError(f"The backbone of {title} cannot be measured by component.")
     state = works.integrate()
@@ -196,10 +196,10 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     tokens, layers = rows * length, pieces.layers
     forward_inner = round(phase.counts.feed_forward / (4 * length * width))
     activation, weight = WIDTHS[precision]
-    # What computes in whole numbers are products with weights alone.
+    # Only products with weights compute in integers.
     attended = "float32" if precision == "int8" else precision
     part = partial(TimedComponent, calls=layers, share=share, note=note)
-    # Two gated additions, in addition to two norms: they read the stream and what is added to it, and write the stream.
+    # Two gated additions besides the two norms: each reads the stream and the summand, and writes the stream.
     added = counts.Work(4 * tokens * width, 2 * 3 * 4 * tokens * width)
     joins = [TimedComponent(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
     parts = (
@@ -241,7 +241,7 @@ def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[
     noise = works.sampler.noise
     if not (works.plan.computes_in_part or works.plan.guidance.decides):
         return lambda: works.sampler.follow(noise, works.evaluations(noise, phase.first), 0), 1
-    # What is skipped, or which branches run, differs between evaluations, so that only all of them are a whole.
+    # Skipped parts or branches differ between evaluations, so only all of them together are a whole.
     return (works.integrate, forwards) if len(works.phases) == 1 else (None, 1)
 
 

@@ -1,4 +1,4 @@
-"""A language model's synthesis by component: reading the prompt, passes of decoding and drafting, and the decoder."""
+"""A language model's synthesis by component: reading the prompt, decoding and drafting passes, and the decoder."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from paretone.sampling.tokens import TokenSampler, draw
 
 
 def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[TimedPhase, ...], float]:
-    """``works`` as stages, and how many seconds its first passage will be heard.
+    """``works`` as phases, and the audio seconds of its first passage.
 
-    Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
-    optimised for decoding, or if nothing was spoken.
+    Decodes once to count the passes. Raises :class:`SettingError` for a transformer that is not optimised for decoding,
+    or if nothing was spoken.
     """
     cycles = list(works.decoding)
     tokens = [token for cycle in cycles for token in cycle.tokens]
@@ -110,11 +110,11 @@ def _pass(
     choosing: _Choosing | None = None,
     shape: str = "",
 ) -> TimedPhase:
-    """A pass over ``embedded`` (1, tokens, hidden) after ``context`` others that the cache holds; scores are wanted
-    where there is something to choose."""
+    """Pass over ``embedded`` (1, tokens, hidden) after ``context`` cached tokens; with ``choosing``, also its
+    scores."""
     launched = model.transformer
     transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
-    # A prompt is never recorded, and its cache would be the one that recordings are of.
+    # A prompt is never recorded, and using its cache would disturb the recordings' cache.
     launched = transformer if choosing is None else launched
     if not isinstance(transformer, FusedTransformer):
         raise SettingError("Only transformers that are optimised for decoding can be measured by component.")
@@ -187,7 +187,7 @@ def _pass(
         scores = model.logits(rows).float()
         ids = torch.zeros(tokens, dtype=torch.long, device=model.device)
         head = counts.linear(tokens, config.hidden, model.rows, activation, model.head_weight_bytes)
-        # Penalties and filters sort; counted is the softmax alone.
+        # Penalties and filters also sort; only the softmax is counted.
         parts = [
             TimedComponent(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
             *parts,
@@ -225,7 +225,7 @@ def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:
 
 
 def _some(tokens: Sequence[int], number: int) -> list[int]:
-    """``number`` of ``tokens``, again from the first if there are fewer."""
+    """``number`` of ``tokens``, repeated if there are fewer."""
     return [tokens[place % len(tokens)] for place in range(number)]
 
 
@@ -234,7 +234,7 @@ def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> 
 
 
 def _weight_width(product: Product, activation: int, rows: int) -> float:
-    """Bytes of one weight of ``product`` for that number of rows."""
+    """Bytes per weight of ``product`` for this number of rows."""
     if isinstance(product, Int8Product | Int4Product) and rows > FEW_ROWS:
         product = product.many
     return getattr(product, "weight_bytes", float(activation))

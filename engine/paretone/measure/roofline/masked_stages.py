@@ -1,4 +1,4 @@
-"""A masked model's synthesis by component: conditioning of a canvas, steps by their branches, decoder."""
+"""A masked model's synthesis by component: conditioning of a canvas, steps by branches, decoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candid
 from paretone.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
-"""By how a step is guided, as people call it if there are several kinds."""
+"""Titles of steps by guidance, if there are several kinds."""
 
 
 def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
@@ -78,7 +78,7 @@ def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
 
 
 def measured_block(works: MaskedInternals) -> int:
-    """The block, from 0, whose steps represent all: the one in the middle."""
+    """Index of the middle block, whose steps represent all."""
     return len(works.blocks) // 2
 
 
@@ -90,7 +90,7 @@ def _begun(works: MaskedInternals, request: MaskedRequest) -> MaskedRun:
 
 
 def _steps(works: MaskedInternals) -> dict[tuple[Guide, bool], int]:
-    """Number of steps by kind: their guidance, and whether they omit anything."""
+    """Number of steps by kind: guidance, and whether anything is skipped."""
     found: dict[tuple[Guide, bool], int] = {}
     codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
     run = _begun(works, works.request)
@@ -114,7 +114,7 @@ def _hear(works: MaskedInternals, codes: Tensor) -> None:
 
 
 class _Stepping:
-    """One step, piece by piece, on inputs of the shapes that it has."""
+    """One step in pieces, on inputs of its shapes."""
 
     def __init__(
         self, works: MaskedInternals, run: MaskedRun, canvas: Canvas, block: Block, guide: Guide, frames: int
@@ -122,7 +122,7 @@ class _Stepping:
         self._works, self._network, self._run = works, works.network, run
         self._canvas, self._block, self._guide, self._frames = canvas, block, guide, frames
         network, config = works.network, works.network.config.transformer
-        # Guidance can be used again only once there has been some.
+        # Guidance can be reused only after a guided step.
         run.scores(canvas.codes, block.start, block.end, Guide.BOTH)
         self._scores = run.scores(canvas.codes, block.start, block.end, guide)
         kept = run.kept_rows
@@ -157,7 +157,7 @@ class _Stepping:
         queries, keys = config.width, config.key_width
         inward = counts.linear((depth - 1) * rows + self._frames, config.hidden, queries + 2 * keys, activation, weight)
         outward = counts.linear((depth - 1) * rows + wanted, queries, config.hidden, activation, weight)
-        # The formulas count one weight, and there is one in every layer.
+        # The formulas count one weight; each layer has one.
         more = (depth - 1) * weight * config.hidden * (2 * queries + 2 * keys)
         forward = counts.feed_forward(
             (depth - 1) * rows + wanted, config.hidden, config.feed_forward, True, activation, weight
@@ -204,8 +204,7 @@ class _Stepping:
         self._choose(self._run.scores(self._canvas.codes, block.start, block.end, self._guide))
 
     def _choose(self, scores: Tensor) -> None:
-        """As :func:`paretone.sampling.demasking.demask` does, without committing anything: every step finds the
-        same."""
+        """Like :func:`paretone.sampling.demasking.demask`, without committing: every step has the same input."""
         rules, codes, noise = self._works.rules, self._canvas.codes, SeededCanvasNoise(0, self._network.device)
         _, _, likeliest = candidates(scores, rules, lambda: noise.classes(0, *scores.shape))
         sure = confidence(likeliest, rules, lambda: noise.positions(0, *likeliest.shape))
@@ -225,7 +224,7 @@ class _Stepping:
         )
 
     def _in_layer(self, index: int) -> tuple[tuple[str, Run], ...]:
-        """The pieces of one layer: the first one projects the canvas only, the last one ends with what is wanted."""
+        """Pieces of one layer: the first projects the canvas only, the last computes only the wanted rows."""
         network, layer = self._network, self._network.layers[index]
         is_last = index == len(network.layers) - 1
         entering = self._canvas_rows if index == 0 else self._hidden

@@ -29,7 +29,7 @@ from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import resolve
 
 ONCE = ("conditioning", "prefill", "decoder")
-"""Stages that are never recorded or compiled."""
+"""Phases that are never recorded or compiled."""
 COMPILED = (
     "Only whole forward passes are compiled; components were measured one by one, without compiling. So the rest can "
     "be negative."
@@ -60,8 +60,8 @@ def measure_roofline(
     rounds: int = ROUNDS,
     trace: Path | None = None,
 ) -> RooflineReport:
-    """Measure every component of ``target`` against this machine's ceilings, which are measured first if they are
-    not known, or ``again``. With ``trace``, one forward of every phase is written there as a Chrome trace.
+    """Measure every component of ``target`` against this machine's ceilings, measured first if unknown or ``again``.
+    ``trace``: file for a Chrome trace of one forward per phase.
 
     Raises :class:`paretone.errors.PlainError`, and what the observer raises to cancel.
     """
@@ -127,7 +127,7 @@ def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> 
 
 
 def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
-    """The stages, told how what is repeated in them is launched."""
+    """The phases, with the launch mode of the repeated ones set."""
     graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
     return tuple(
         stage
@@ -152,7 +152,7 @@ def _block_of(works: MaskedInternals) -> tuple[str, ...]:
 
 
 def _one_of_each(stages: tuple[TimedPhase, ...]) -> Callable[[], None]:
-    """One forward of every stage, each under its title."""
+    """Runs one forward of every phase under its title."""
 
     def run() -> None:
         for stage in stages:

@@ -1,8 +1,8 @@
 """The analytic table of the roofline post ("Why Is Diffusion TTS Slow? A Roofline Analysis of OmniVoice Inference") for
-a clip of ten seconds on an H100, from the same formulas that rooflines of loaded models are counted by. Torch-free.
+a clip of ten seconds on an H100, from the formulas used for loaded models. Torch-free.
 
-Its constants are round: 10¹⁵ operations and 3 · 10¹² bytes a second. Both branches count 300 tokens each; the
-unconditional one, which is the shorter of the two, is taken for as long as the other.
+Its constants are round: 10¹⁵ operations and 3 · 10¹² bytes per second. Both branches count 300 tokens; the shorter
+unconditional one is taken to be as long as the other.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ BRANCHES, TOKENS, STEPS, LAYERS = 2, 300, 32, 28
 HIDDEN, QUERIES, KEYS, INNER = 1024, 2048, 1024, 3072
 CODEBOOKS, ENTRIES = 8, 1025
 KERNELS_PER_LAYER = 61
-"""Kernels that Hugging Face's eager Qwen3 starts for a layer in bfloat16, views not counted."""
+"""Kernels per layer of Hugging Face's eager Qwen3 in bfloat16, without views."""
 SCORINGS = 3
-"""Log-softmaxes in each step: of both branches, and of what guidance makes of them."""
+"""Log-softmaxes per step: of both branches, and of the guided result."""
 
 
 def works() -> dict[str, Work]:
-    """The work of one call of each component."""
+    """Work of one call of each component."""
     rows = BRANCHES * TOKENS
     return {
         EMBEDDING: counts.looked_up(rows, HIDDEN, CODEBOOKS),
@@ -77,11 +77,11 @@ MEASURED = {
         DECODER: 12.5e-3,
     },
 }
-"""Seconds of a whole clip that the post measured under a profiler; its attention includes the projections."""
+"""Seconds per clip measured in the post under a profiler; its attention includes the projections."""
 
 
 def report() -> RooflineReport:
-    """The table, counted and not measured."""
+    """The table, counted but not measured."""
     in_layers = {PROJECTIONS, ATTENTION, FEED_FORWARD, NORMS}
     components = tuple(
         Component(name, STEPS * (LAYERS if name in in_layers else 1), work, PRECISION) for name, work in works().items()

@@ -27,7 +27,7 @@ TITLES = {
     CONDITIONING: "Conditioning",
     REST: "Rest",
 }
-"""The components, in the order of a forward pass, as people call them."""
+"""Component titles, in the order of a forward pass."""
 MEANINGS = {
     EMBEDDING: "Makes the first layer's input",
     JOINS: "Products that join a late layer's input with that of an early one, in E2-TTS",
@@ -45,16 +45,15 @@ MEANINGS = {
 WITHIN_NOISE = "within noise"
 """Label of a rest that is not distinguishable from zero."""
 SAVED_TOGETHER = "saved together"
-"""Label of a negative rest: the whole works in place, on rows that stay in the caches from one component to the
-next, or compiled; components one by one do not."""
+"""Label of a negative rest: the whole works in place, with data in the caches, or compiled; single components do
+not."""
 _UNCERTAIN = 0.05
-"""Share by which a measured time and a measured ceiling may be off, each being a median on a machine that does other
-things too: what is nearer to its floor is at it."""
+"""Tolerance of ratios of measured time to floor: both are medians on a machine with other load."""
 _FASTER = {
     MEMORY: "the floor is of copies in main memory, and data in the caches, or that are only read, are faster",
     COMPUTE: "the arithmetic ran faster than the matrix product that its ceiling was measured with",
 }
-"""Why a component may take less than its floor, by what the floor is of."""
+"""Reasons why a component may beat its floor, by the floor's kind."""
 COLUMNS = (
     "phase",
     "component",
@@ -70,22 +69,22 @@ COLUMNS = (
     "bound",
     "note",
 )
-"""Columns of the CSV table; seconds are those of all calls."""
+"""Columns of the CSV table; seconds are totals over all calls."""
 
 
 @dataclass(frozen=True)
 class Component:
-    """One part of a phase. Work, launches and seconds are of one call."""
+    """One part of a phase. Work, launches and seconds are per call."""
 
     name: str
     calls: float
-    """Number of calls in the whole utterance; a fraction if parts of calls are skipped."""
+    """Calls in the whole utterance; a fraction if parts of calls are skipped."""
     work: Work
     precision: str = "float32"
     """Precision of its products."""
     launches: float = 0.0
     seconds: float | None = None
-    """Measured; ``None`` if it was only counted."""
+    """Measured seconds; ``None`` if only counted."""
     note: str = ""
 
     @property
@@ -97,20 +96,20 @@ class Component:
         return None if self.seconds is None else self.calls * self.seconds
 
     def floor(self, ceilings: Ceilings) -> float:
-        """The least seconds for all calls."""
+        """Lower bound in seconds for all calls."""
         return self.calls * ceilings.floor(self.work, self.precision)
 
     def ratio(self, ceilings: Ceilings) -> float | None:
-        """Measured over least seconds; ``None`` if one of them is missing."""
+        """Measured seconds over the lower bound; ``None`` if one is missing."""
         floor = ceilings.floor(self.work, self.precision)
         return None if self.seconds is None or floor <= 0 else self.seconds / floor
 
     def at_floor(self, ceilings: Ceilings) -> bool:
-        """Whether it took what its floor is, as far as both are certain."""
+        """Whether the measured time equals the floor within the tolerance."""
         return abs((self.ratio(ceilings) or 0.0) - 1.0) <= _UNCERTAIN
 
     def why_below_floor(self, ceilings: Ceilings) -> str:
-        """Why it took less than its floor, by more than both are uncertain, in words; ``""`` if it did not."""
+        """Reason for a time below the floor by more than the tolerance, in words; ``""`` otherwise."""
         ratio = self.ratio(ceilings)
         if ratio is None or ratio >= 1.0 - _UNCERTAIN:
             return ""
@@ -125,29 +124,29 @@ class Component:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a synthesis that runs ``forwards`` times, such as the evaluations, or a step of decoding."""
+    """A part of a synthesis that runs ``forwards`` times, such as the evaluations, or a decoding step."""
 
     name: str
     title: str
     forwards: float
     components: tuple[Component, ...]
     whole_seconds: float | None = None
-    """Measured, of one forward as the setting runs it; ``None`` if it has one component only."""
+    """Measured seconds of one forward as the setting runs it; ``None`` if there is only one component."""
     launches: float = 0.0
-    """Launches of one forward pass."""
+    """Launches per forward."""
     layer_launches: tuple[int, ...] = ()
-    """Launches of every layer in one forward pass."""
+    """Launches of each layer per forward."""
     shape: str = ""
     """Size of one forward, in words."""
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
     rest_range: tuple[float, float] | None = None
-    """Between what the rest of one forward lies: the 95 % interval of its median, the whole and the components of the
-    same round compared; ``None`` if there were too few rounds to tell."""
+    """95 % interval of the median rest of one forward, whole and components compared within rounds; ``None`` for too
+    few rounds."""
 
     @property
     def launches_by_layer(self) -> str:
-        """Launches of each layer, in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
+        """Launches by layer in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
         counted."""
         if len(set(self.layer_launches)) <= 1:
             return f"{self.layer_launches[0]} per layer" if self.layer_launches else ""
@@ -156,7 +155,7 @@ class Phase:
 
     @property
     def seconds(self) -> float:
-        """Measured seconds of all forwards; of the components where the whole was not measured."""
+        """Measured seconds of all forwards; the components' sum if the whole was not measured."""
         if self.whole_seconds is not None:
             return self.forwards * self.whole_seconds
         return sum(one.total_seconds or 0.0 for one in self.components)
@@ -164,7 +163,7 @@ class Phase:
     @property
     def rest(self) -> Component | None:
         """Time of the whole beyond its components; negative if running them together is faster. Its note has the
-        interval, and whether that is beyond noise."""
+        interval and whether it is beyond noise."""
         of_components = [one.total_seconds for one in self.components if one.total_seconds is not None]
         if self.whole_seconds is None or len(of_components) < len(self.components):
             return None
@@ -178,24 +177,24 @@ class Phase:
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether what the whole takes beyond its components cannot be told from nothing."""
+        """Whether the rest is indistinguishable from zero."""
         return self._verdict == WITHIN_NOISE
 
     @property
     def _verdict(self) -> str:
-        """Verdict on the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if it is neither or unknown."""
+        """Verdict on the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if neither or unknown."""
         low, high = self.rest_range or (1.0, 1.0)
         return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
 
     def bound(self, one: Component, ceilings: Ceilings) -> str:
-        """Bound of one of :meth:`rows`, in words: one of :data:`paretone.measure.roofline.ceilings.BOUNDS`,
+        """Bound of one of :meth:`rows` in words: one of :data:`paretone.measure.roofline.ceilings.BOUNDS`,
         :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if nothing was counted."""
         if one.name != REST or self.rest_range is None:
             return one.bound(ceilings, self.graphed)
         return self._verdict
 
     def rows(self) -> tuple[Component, ...]:
-        """The components, and what is left."""
+        """The components, and the rest."""
         rest = self.rest
         return self.components if rest is None else (*self.components, rest)
 
@@ -203,7 +202,7 @@ class Phase:
 @dataclass(frozen=True)
 class RooflineReport:
     model: str
-    """Its id."""
+    """Model id."""
     title: str
     setting: Setting
     ceilings: Ceilings
@@ -212,14 +211,13 @@ class RooflineReport:
     voice: str = ""
     audio_seconds: float = 0.0
     clock_overhead: float = 0.0
-    """Seconds that reading the clock around a part takes by itself; a part runs so often between two readings that it
-    does not count."""
+    """Seconds of a clock reading around a part; negligible, as parts are repeated between readings."""
     notes: tuple[str, ...] = ()
     machine: str = ""
     created: str = ""
     """UTC, ISO 8601."""
     seconds: float = field(default=0.0, compare=False)
-    """Wall seconds that measuring took."""
+    """Wall seconds of the measurement."""
 
     @property
     def measured(self) -> float:
@@ -228,36 +226,35 @@ class RooflineReport:
 
     @property
     def floor(self) -> float:
-        """The least seconds of the whole utterance."""
+        """Lower bound in seconds of the whole utterance."""
         return sum(one.floor(self.ceilings) for _, one in self.components())
 
     @property
     def launches(self) -> float:
-        """Kernels that the whole utterance starts; on processors, operators that it calls."""
+        """Kernel launches of the whole utterance; on CPUs, operator calls."""
         return sum(phase.launches * phase.forwards for phase in self.phases)
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether what the whole takes beyond its components cannot be told from nothing, in any phase that has a
-        rest."""
+        """Whether every phase's rest is indistinguishable from zero."""
         rests = [phase for phase in self.phases if phase.rest is not None]
         return bool(rests) and all(phase.rest_is_noise for phase in rests)
 
     def components(self) -> Iterator[tuple[Phase, Component]]:
-        """All rows of the table: every phase's components, and what is left of it."""
+        """All rows of the table: every phase's components and rest."""
         for phase in self.phases:
             for one in phase.rows():
                 yield phase, one
 
     def by_component(self) -> Mapping[str, float]:
-        """Measured seconds of every component that there is, all phases together, in the order of :data:`TITLES`."""
+        """Measured seconds by component over all phases, in the order of :data:`TITLES`."""
         found: dict[str, float] = {}
         for _, one in self.components():
             found[one.name] = found.get(one.name, 0.0) + (one.total_seconds or 0.0)
         return {name: found[name] for name in TITLES if name in found}
 
     def lines(self) -> Iterator[dict[str, object]]:
-        """Every row as :data:`COLUMNS`; ``None`` for what was not measured or has no floor."""
+        """Every row by :data:`COLUMNS`; ``None`` if not measured or without a floor."""
         ceilings = self.ceilings
         for phase, one in self.components():
             yield dict(
@@ -283,7 +280,7 @@ class RooflineReport:
             )
 
     def to_csv(self) -> str:
-        """The table after lines that begin with ``#`` and say what it is."""
+        """The table after header lines that begin with ``#``."""
         head = {
             "model": self.title,
             "setting": self.setting.fingerprint,
@@ -332,8 +329,8 @@ class RooflineReport:
 
 
 def shares(report: RooflineReport) -> Mapping[str, float]:
-    """Share of the measured seconds per kind of bound; time that was not counted is ``"uncounted"``. A rest that is
-    noise or negative counts as zero."""
+    """Share of the measured seconds by bound; uncounted time is ``"uncounted"``. A rest within noise or below zero
+    counts as zero."""
     found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
     for phase, one in report.components():
         if one.name == REST and (phase.rest_is_noise or (one.seconds or 0.0) < 0):

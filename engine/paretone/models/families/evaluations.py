@@ -1,5 +1,4 @@
-"""A flow model's text about to be spoken: its script, the evaluations of a passage as the plan has them made, and what
-they cost."""
+"""Scripts of flow models, and the planned evaluations of a passage with their cost."""
 
 from __future__ import annotations
 
@@ -27,9 +26,9 @@ from paretone.setting.plan import FlowPlan
 @dataclass(frozen=True)
 class FlowNetwork:
     backbone: Any
-    """A module of the model's own kind; see :class:`Evaluated`."""
+    """A module of the model's own type; see :class:`Evaluated`."""
     evaluator: Callable[[], Evaluator]
-    """Gives what makes the evaluations of a passage."""
+    """Makes the evaluator of a passage."""
 
 
 @dataclass(frozen=True)
@@ -53,33 +52,33 @@ class FlowScript(Script):
 
 
 def times_of(plan: FlowPlan) -> np.ndarray:
-    """Times of the grid of ``plan``, float32, one more than steps: placed, or those of its options."""
+    """Grid times of ``plan`` (steps + 1,), float32: placed times, or those of its options."""
     times = grid_of(plan.options) if plan.times is None else np.array(plan.times, np.float32)
     return first_halved(times) if plan.halves_first else times
 
 
 def grid_of(options: Values) -> np.ndarray:
-    """Times (steps + 1,) of the grid that ``options`` describe."""
+    """Times (steps + 1,) of the grid of ``options``."""
     return sampling_grid(options["steps"], options["spacing"], options["sway"])
 
 
 _ROUNDED = 1 - 1e-9
-"""Sums of operations differ by less than this share through rounding."""
+"""Relative tolerance for rounding in sums of operations."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Evaluations that share their branches, from number ``first`` on."""
+    """Consecutive evaluations with the same branches, from number ``first``."""
 
     first: int
     run: Run
     options: Values
     counts: OperationCounts
-    """Operations of one whole evaluation."""
+    """Operations of one full evaluation."""
 
 
 class Evaluations:
-    """Called with a state and the number of the evaluation, it gives the velocity to follow."""
+    """The guided velocity, called with a state and the number of the evaluation."""
 
     def __init__(
         self,
@@ -88,19 +87,19 @@ class Evaluations:
         guided: Callable[[Tensor, Values], Tensor],
         combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """``phases`` in their order; ``guided`` combines the branches under a phase's options, and ``combining``
-        changes how."""
+        """``phases`` in order; ``guided`` combines the branches under a phase's options, and ``combining`` modifies
+        that."""
         self._evaluator, self._phases, self._guided = evaluator, phases, guided
         self.combine: Combine = self._own if combining is None else combining(self._own)
-        """From the branches that ran to the velocity to follow."""
+        """Velocities of the branches to the velocity to follow."""
         self.operations: list[float] = []
         """Operations of each evaluation."""
         self.shares: list[float] = []
-        """The same over what it would have cost whole, with all branches."""
+        """Operations of each evaluation relative to a full one with all branches."""
         self._full = phases[0].counts.evaluation
-        """Operations of a whole evaluation with all branches."""
+        """Operations of a full evaluation with all branches."""
         self._whole: list[float] = []
-        """What each would have cost whole, with its own branches."""
+        """Operations of each full evaluation with its own branches."""
 
     def __call__(self, state: Tensor, evaluation: int) -> Tensor:
         phase = self.phase(evaluation)
@@ -112,14 +111,14 @@ class Evaluations:
         return self._guided(velocities, self.phase(evaluation).options)
 
     def _count(self, evaluation: int, counts: OperationCounts) -> None:
-        """Count a finished evaluation, which would cost ``counts`` whole."""
+        """Count a finished evaluation, whose full cost is ``counts``."""
         self.operations.append(self._evaluator.operations(evaluation, counts))
         self.shares.append(self.operations[-1] / self._full)
         self._whole.append(counts.evaluation)
 
     @property
     def saved(self) -> frozenset[str]:
-        """Parts of the plan that saved operations: ``skipping`` within evaluations, ``guidance`` whole branches."""
+        """Parts of the plan that saved operations: ``skipping`` within evaluations, ``guidance`` entire branches."""
         spent, whole, full = sum(self.operations), sum(self._whole), len(self._whole) * self._full
         found = {"skipping": spent < _ROUNDED * whole, "guidance": whole < _ROUNDED * full}
         return frozenset(part for part, saves in found.items() if saves)
@@ -130,7 +129,7 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Stage:
-    """A synthesis about to begin: what the part that makes its evaluations is given; see
+    """A synthesis about to begin, as passed to the plan's evaluator part; see
     :attr:`paretone.setting.plan.FlowPlan.evaluator`."""
 
     plan: FlowPlan
@@ -140,18 +139,18 @@ class Stage:
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
     sample: Callable[[str, Evaluator], Tensor]
-    """Samples the first passage of a text under the plan with this evaluator, and gives the last state."""
+    """Samples the first passage of a text under the plan with this evaluator, and returns the last state."""
     status: Callable[[str], None] = lambda text: None
 
     @property
     def layered(self) -> DiffusionTransformer:
-        """The backbone as one whose layers can be skipped. Raises :class:`SettingError` if it is none."""
+        """The backbone as one with skippable layers. Raises :class:`SettingError` for others."""
         return require_layers(self.backbone, self.title)
 
 
 def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
-    """``backbone`` as one whose layers can be looked at and skipped. Raises :class:`SettingError` with the model's
-    ``title`` if it is none."""
+    """``backbone`` as one whose layers can be inspected and skipped. Raises :class:`SettingError` with the model's
+    ``title`` for others."""
     if not isinstance(backbone, DiffusionTransformer):
         raise SettingError(
             f"{title} is not a diffusion transformer: skipping layers, caches and attention views need F5-TTS or "
@@ -161,7 +160,7 @@ def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
 
 
 class DecidedEvaluations(Evaluations):
-    """At every evaluation, the branches that its guidance needs."""
+    """Evaluates only the branches that guidance needs at each step."""
 
     def __init__(
         self,
@@ -175,9 +174,9 @@ class DecidedEvaluations(Evaluations):
         most: int,
         combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """The only one of ``phases`` has the branches and the options without this guidance; ``own`` are its branches
-        where the guidance has the same strengths, and may be combined as without it. ``begin`` gives the run of some
-        branches, ``counts`` the cost of an evaluation by its number of branches; ``most`` may run at once."""
+        """The single phase has the branches and options without this guidance. ``own``: the model's branches if the
+        guidance has the model's strengths, which are then combined as usual. ``begin`` makes the run of some branches;
+        ``counts`` gives the cost of an evaluation by number of branches; ``most`` is the maximum number."""
         super().__init__(evaluator, phases, guided, combining)
         self._guidance, self._plain_branches, self._begin, self._counts = guidance, own, begin, counts
         self._full = counts(most).evaluation
@@ -200,12 +199,12 @@ class DecidedEvaluations(Evaluations):
 
 
 LARGEST_MAP = 512
-"""Captured attention maps are pooled to at most this many queries and keys."""
+"""Maximum number of queries and keys in captured attention maps, which are pooled."""
 
 
 @dataclass(frozen=True)
 class FlowInternals:
-    """The first passage of a synthesis, about to be sampled, and what is done with it, for profiling."""
+    """The first passage of a synthesis before sampling, for profiling."""
 
     backbone: Evaluated
     plan: FlowPlan
@@ -215,26 +214,25 @@ class FlowInternals:
     """The velocity that the sampler follows."""
     sampler: Sampler
     times: np.ndarray
-    """When the backbone is evaluated, in order."""
+    """Times of the backbone's evaluations, in order."""
     frames: int
     passages: int
     audio_seconds: float
-    """Seconds of audio of the first passage."""
     begin: Callable[[], Run]
-    """Computes again what its evaluations share."""
+    """Recomputes the state shared by its evaluations."""
     guided: Callable[[Tensor, Values], Tensor]
-    """The velocities of all branches to the one that is followed."""
+    """Combines the velocities of all branches into the guided velocity."""
     integrate: Callable[[], Tensor]
-    """Samples it, all evaluations, and gives the last state."""
+    """Runs all evaluations and returns the last state."""
     decode: Callable[[Tensor], Decoded]
-    """The last state to audio."""
+    """Last state to audio."""
 
 
 def attention_of(
     backbone: DiffusionTransformer, layer: int, state: Tensor, evaluation: int, run: Any
 ) -> tuple[np.ndarray, tuple[float, ...]]:
-    """Attention of ``layer`` at one evaluation of ``state``: maps (branches, queries, keys), mean over heads, and the
-    diagonal similarity of each branch. All layers up to it compute everything, under any plan."""
+    """Attention of ``layer`` at one evaluation of ``state``: maps (branches, queries, keys), averaged over heads, and
+    the diagonal similarity of each branch. All layers up to it are computed fully, under any plan."""
     looked: dict[str, Tensor] = {}
 
     def probe(index: int, name: str, value: Tensor) -> None:

@@ -1,21 +1,20 @@
-"""Base of all flow models: text and a voice in, audio out, and all that is measured, skipped,
-and looked at on the way.
+"""Base of all flow models: text and a voice to audio, with measuring, skipping and inspection.
 
 A family (:mod:`paretone.models.f5.adapter`, :mod:`paretone.models.megatts3.adapter`) derives from :class:`FlowSpeech`
-and fills in what is its own:
+and implements:
 
 * :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`FlowSpeech._begin`: a passage to what its backbone's evaluations share;
-* :meth:`FlowSpeech._sampler`: the noise of a passage, all of it drawn beforehand, and the sampler's single step;
-* :meth:`FlowSpeech._guided`: the velocities of all branches to the one that is followed;
+* :meth:`FlowSpeech._begin`: the state shared by the evaluations of a passage;
+* :meth:`FlowSpeech._sampler`: the noise of a passage, drawn in advance, and the sampler's single step;
+* :meth:`FlowSpeech._guided`: the velocities of all branches to the guided velocity;
 * :meth:`FlowSpeech._decode`: the last state to audio;
-* :meth:`FlowSpeech._operations`: what one evaluation costs;
-* :meth:`FlowSpeech._warm_up`: everything once;
-* where its own way differs: ``_fader`` (how passages are joined), ``_seconds`` (how long a passage will be heard).
+* :meth:`FlowSpeech._operations`: the cost of one evaluation;
+* :meth:`FlowSpeech._warm_up`: one run of everything;
+* optionally ``_fader`` (how passages are joined) and ``_seconds`` (audible duration of a passage).
 
-Which options shape the trajectory, and hence what artefacts must have been made for, the knobs themselves say
-(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and
-``cross_fade``; the solver is Euler's where there is no option ``solver``.
+``Knob.trajectory`` marks the options that shape the trajectory, for which artefacts must have been made. All families
+have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``; without an option ``solver``, the solver is
+Euler's.
 """
 
 from __future__ import annotations
@@ -72,11 +71,11 @@ from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
 
 MOST_KEPT = 3
-"""Maximum number kept in addition to the model's own."""
+"""Maximum number of backbones kept in addition to the model's own."""
 
 
 class Backbones:
-    """Hands out the backbone that a synthesis runs, ready and warm."""
+    """Provides the warmed-up backbone for a synthesis."""
 
     def __init__(
         self,
@@ -84,18 +83,19 @@ class Backbones:
         read_weights: Callable[[WeightSet], Evaluated] | None,
         warm_up: Callable[[Evaluated], None],
     ) -> None:
-        """``read_weights`` gives the backbone with other weights, ready for inference; ``None``: there are none."""
+        """``read_weights`` loads the backbone with other weights, ready for inference; ``None`` if there are no
+        others."""
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
         self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
-        """By fingerprint of the weights, precision and mode of compiling."""
+        """By fingerprint of the weights, precision and compile mode."""
 
     def __len__(self) -> int:
         return 1 + len(self._others)
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
-        """The backbone, a module of the model's own kind, with the weights and in the precision of a plan."""
+        """The backbone, a module of the model's own type, with the weights and precision of a plan."""
         weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
         if weights is None and precision == "float32" and mode is None:
             return self.own
@@ -111,8 +111,7 @@ class Backbones:
         return self._others.of((weights and weights.fingerprint, precision, mode), make)
 
     def _in_full(self, weights: WeightSet | IntervalWeights | None) -> Any:
-        """The backbone with these weights, ``None`` for its own, in float32: a module of one of two kinds, whichever
-        the model has."""
+        """The backbone with these weights (``None``: its own) in float32: a module of one of the model's two types."""
         if weights is None:
             return self.own
         if isinstance(weights, IntervalWeights):
@@ -123,7 +122,7 @@ class Backbones:
 
 
 _ANY_TEXT = "Yes."
-"""Spoken by nobody: a voice is made ready together with a text."""
+"""Placeholder: preparing a voice needs a text."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,8 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         frame_seconds: float,
         read_weights: Callable[[WeightSet], Evaluated] | None = None,
     ) -> None:
-        """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
-        of ``info.weight_sets``, ready for inference on ``device``."""
+        """``frame_seconds`` is the audible duration of one frame of the state; ``read_weights`` loads the backbone with
+        one of ``info.weight_sets``, ready for inference on ``device``."""
         super().__init__(info)
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
@@ -155,11 +154,11 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         self._frame_seconds = frame_seconds
 
     # --- What a family fills in --------------------------------------------------------------------------------------
-    # The backbone is the model's own (:class:`Evaluated`): Any.
+    # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
-        """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
-        for."""
+        """Run everything once with ``backbone``: first runs choose kernels and allocate memory, which should not slow a
+        take."""
 
     @abstractmethod
     def _begin(
@@ -171,24 +170,24 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         options: Values,
         branches: Sequence[int] | None = None,
     ) -> Run:
-        """State shared by the evaluations of a passage; ``times`` are theirs, in order; ``branches`` some of
-        :data:`paretone.sampling.guidance.BRANCHES`, in place of those that the options need."""
+        """State shared by the evaluations of a passage, at ``times`` in order; ``branches`` from
+        :data:`paretone.sampling.guidance.BRANCHES` replace those that the options need."""
 
     @abstractmethod
     def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
-        """The noise of a passage on the grid ``times`` (steps + 1 values), and the step that is taken with it."""
+        """The noise of a passage, and the step, on the grid ``times`` (steps + 1,)."""
 
     @abstractmethod
     def _guided(self, velocities: Tensor, options: Values) -> Tensor:
-        """The velocities of all branches that ran, branch-major, to the velocity that the sampler follows."""
+        """Combine the velocities of the branches that ran, branch-major, into the velocity to follow."""
 
     @abstractmethod
     def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
-        """The last state (1, frames, bands) to the audio of the new speech."""
+        """Last state (1, frames, bands) to the audio of the new speech."""
 
     @abstractmethod
     def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, with ``branches`` branches in place of those that the options
+        """Operations of one evaluation at this length; ``branches`` replaces the number of branches that the options
         need."""
 
     def _fader(self, options: Values) -> CrossFader:
@@ -202,7 +201,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         self._warm_up(self._backbone)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """Find new weights, such as those of a training; ``check`` may raise to cancel."""
+        """Find new weights, such as trained ones; ``check`` may raise to cancel."""
         model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
         self.info = replace(
             self.info,
@@ -238,7 +237,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
 
     def _evaluator(self, voice: Voice, plan: FlowPlan, observer: Observer) -> Callable[[], Evaluator]:
-        """Maker of each passage's evaluator: the plan's own part, CUDA graphs, or one that computes everything."""
+        """Factory of each passage's evaluator: the plan's own part, CUDA graphs, or plain computation."""
         backbone, graphs = self._backbones.of(plan), plan.launching.graphs
         if plan.evaluator is not None:
             whole = replace(plan, evaluator=None)
@@ -306,7 +305,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def _evaluations(
         self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
-        """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
+        """The guided velocity for the sampler, computed by the plan's evaluator or the given one."""
         phases = self._phases(script, passage, run)
         evaluator = evaluator or script.network.evaluator()
         part = script.plan.combining
@@ -323,7 +322,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluator: Evaluator,
         combining: Callable[[Combine], Combine] | None,
     ) -> Evaluations:
-        """Evaluations whose branches are decided one by one."""
+        """Evaluations that choose their branches one by one."""
         plan, options = script.plan, script.options
         times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
         strengths = plan.guidance.strengths or own
@@ -352,18 +351,18 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @staticmethod
     def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
-        """When the backbone is evaluated, in order."""
+        """Times of the backbone's evaluations, in order."""
         return evaluation_times(times, options.get("solver", "euler"))
 
     @staticmethod
     def _integrate(
         velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
     ) -> Tensor:
-        """From noise to the state at the last of ``times``."""
+        """Integrate from noise to the last of ``times``."""
         return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
 
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
-        """Backbone operations that a passage takes under the same setting without techniques."""
+        """Backbone operations of a passage under the same setting without techniques."""
         options = plan.reference
         evaluations = len(self._evaluation_times(grid_of(options), options))
         return evaluations * self._operations(frames, options).evaluation
@@ -373,8 +372,8 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     # --- What benches and techniques ask for --------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
-        """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
-        as wished. Raises :class:`PlainError`."""
+        """Complete sampling of the first passage, (1, frames, bands), for repeated timing. Raises
+        :class:`PlainError`."""
         passage = script.passages[0]
 
         @torch.inference_mode()
@@ -393,7 +392,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def readings(
         self, script: FlowScript, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Any, Any, Tensor]]:
-        """Every passage as it is drawn, not decoded: the family's own prompt and passage, and the last state (1,
+        """Sample every passage without decoding: yield the family's own prompt and passage, and the last state (1,
         frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
         for passage in script.passages:
             yield script.prompt, passage, self._drawn(script, passage, check)
@@ -408,14 +407,14 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @torch.inference_mode()
     def internals(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> FlowInternals:
-        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        """The first passage, for profiling by component. Raises :class:`PlainError`."""
         passage, options = script.passages[0], script.options
         times = self._evaluation_times(script.times, options)
         run, sampler = self._started(script, passage)
         evaluations = self._evaluations(script, passage, run)
 
         def integrate() -> Tensor:
-            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins again.
+            # Evaluators keep state between evaluations, so each sampling needs a new one.
             following = self._evaluations(script, passage, run)
             state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
             evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares

@@ -1,22 +1,21 @@
-"""Base of all speech language models: text and a voice in, tokens one after another, audio while they arrive.
+"""Base of all speech language models: text and a voice to tokens, one after another, and audio as they arrive.
 
-A model derives from :class:`LanguageSpeech` and fills in what is its own:
+A model derives from :class:`LanguageSpeech` and implements:
 
 * :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`LanguageSpeech._request`: a passage to what the transformer continues;
-* :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
-* :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
-* :meth:`LanguageSpeech._warm_up`: everything once;
+* :meth:`LanguageSpeech._request`: the transformer's prompt for a passage;
+* :meth:`LanguageSpeech._token_sampler`: sampling of its tokens;
+* :meth:`LanguageSpeech._decoder`: a decoder for the tokens of one passage;
+* :meth:`LanguageSpeech._warm_up`: one run of everything;
 * :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
-* where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` and ``_ends`` (how
-  passages are joined, and where they end), ``_ready_voice`` (what of a voice is worth preparing before the clock runs),
-  ``_draft_prompt`` (how much of it a draft hears).
+* optionally ``_planned_decoder`` (a decoder that depends on the plan), ``_fade_seconds`` and ``_ends`` (how passages
+  are joined, and where they end), ``_ready_voice`` (preparation of a voice outside the measured time),
+  ``_draft_prompt`` (the part of the prompt that a draft reads).
 
-``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
-Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
-that was read, the draft's and those of rejected tokens included, as if the voice's part of the prompt were read for
-every text; not the decoder of tokens to audio. Speculative decoding hence comes out above 1: it computes more, in fewer
-passes. A student comes out below.
+``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself:
+all matrix and attention products of the transformers and their heads, for the prompt and every token read, including
+the draft's and rejected tokens. The voice's part of the prompt counts for every text; the decoder of tokens to audio
+does not count. Speculative decoding is therefore above 1: it computes more, in fewer passes. A student is below 1.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Tr
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations of ``model`` reading ``prompt`` elements and giving the tokens of ``cycles``, and the stop where there
-    was one, one by one."""
+    """Operations of ``model`` for reading ``prompt`` elements and decoding the tokens of ``cycles``, including a stop,
+    one by one."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
     return _pass(model, prompt, 0, 1) + sum(_pass(model, 1, prompt + done, 1) for done in range(given - 1))
 
@@ -78,8 +77,8 @@ def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) ->
 def spent_operations(
     target: TokenModel, draft: TokenModel | None, prompt: int, cycles: Sequence[Cycle], draft_prompt: int = 0
 ) -> float:
-    """Operations that ``cycles`` took: of the target over the ``prompt`` elements and every token that it read, of the
-    draft likewise over its ``draft_prompt``."""
+    """Operations of ``cycles``: the target's over the ``prompt`` elements and every token that it read, the draft's
+    likewise over its ``draft_prompt``."""
     spent, read, drafter_read, committed = 0.0, 0, 0, 0
     for cycle in cycles:
         # A stop id is never read; the element before the first new token always is.
@@ -98,13 +97,13 @@ def spent_operations(
 
 
 def _pass(model: TokenModel, tokens: int, context: int, scored: int) -> float:
-    """Operations of one pass over ``tokens`` after ``context``, of which the last ``scored`` go through the head."""
+    """Operations of one pass over ``tokens`` after ``context``; the last ``scored`` go through the head."""
     return model.transformer.operations(tokens, context) + 2 * scored * model.head.numel()
 
 
 @dataclass(frozen=True)
 class LanguageInternals:
-    """The first passage of a synthesis, and what decodes it, for profiling."""
+    """The first passage of a synthesis and its decoding, for profiling."""
 
     networks: Networks
     plan: LanguagePlan
@@ -112,24 +111,24 @@ class LanguageInternals:
     draft_request: Request | None
     sampler: TokenSampler
     decoding: Decoding
-    """The loop, not yet begun."""
+    """The loop before its first cycle."""
     decoder: Callable[[], TokenDecoder]
-    """Gives what makes its tokens heard, again."""
+    """Makes a new decoder for its tokens."""
     passages: int
 
 
 REPORT_SECONDS = 0.05
-"""Least time between reports: tokens come faster than anybody can read."""
+"""Minimum interval between progress reports; tokens arrive faster than anyone can read."""
 
 
 class TokenProgress:
-    """Tells an observer how far the tokens of one passage are."""
+    """Reports the progress of one passage to an observer."""
 
     def __init__(
         self, observer: Observer, expected: Sequence[int], number: int, tokens_before: int, token_rate: float
     ) -> None:
-        """``expected`` are the tokens that each passage should take, ``number`` is the passage that runs, and
-        ``tokens_before`` what the ones before it really took; ``token_rate`` tokens make a second."""
+        """``expected``: estimated tokens of each passage; ``number``: index of the running passage; ``tokens_before``:
+        actual tokens of earlier passages; ``token_rate``: tokens per second."""
         self._observer, self._rate = observer, token_rate
         self._number, self._passages, self._expected = number, len(expected), expected[number]
         self._before, self._total = sum(expected[:number]), sum(expected)
@@ -142,7 +141,7 @@ class TokenProgress:
         if now - self._last < REPORT_SECONDS and not cycle.stopped:
             return
         self._last = now
-        # Speech that takes longer than expected is about to end all the time; an end may come before it was expected.
+        # Speech longer than expected stays at the expected length; a stop counts as the expected length.
         reached = self._expected if cycle.stopped else min(max(self._tokens, 1), self._expected)
         self._observer.step(
             StepReport(
@@ -160,7 +159,7 @@ class TokenProgress:
 
 
 MOST_RECORDED = 2
-"""Networks whose recordings are kept: a model's and its draft's."""
+"""Networks whose recordings are kept: the model's and its draft's."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,10 @@ class _Script(Script):
 class _Spoken(Spoken):
     cycles: tuple[DecodingCycle, ...]
     problem: str
-    """Problem of the passage, as a sentence; ``""`` if it stopped by itself."""
+    """Problem of the passage, as a sentence; ``""`` if it ended by itself."""
     draft_passes: int
     approximated: TokenDecoder | None = None
-    """The decoder, if streaming is not exact."""
+    """The decoder, if its streaming is not exact."""
 
     @property
     def tokens(self) -> int:
@@ -198,13 +197,13 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         read_student: ReadStudent,
         read_draft: ReadDraft,
     ) -> None:
-        """``token_rate`` is how many tokens make a second of speech. ``read_student`` gives the network in a student's
-        file, optimised and on the model's device; ``read_draft`` what is in a draft's file."""
+        """``token_rate``: tokens per second of speech. ``read_student`` loads a student's network, optimised and on the
+        model's device; ``read_draft`` loads the tensors of a draft."""
         super().__init__(replace(info, token_rate=token_rate))
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
-        """Networks whose passes are recorded, by what they record and their bucket."""
+        """Networks with recorded passes, by their source and bucket."""
         self._token_rate = token_rate
 
     @property
@@ -214,8 +213,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
-        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
-        for."""
+        """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a
+        take."""
 
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
@@ -232,30 +231,30 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     @property
     @abstractmethod
     def official_ids(self) -> OfficialIds:
-        """Its vocabulary as exported."""
+        """Its vocabulary for export."""
 
     @abstractmethod
     def _official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
-        """Ids of the vocabulary for all that :meth:`_request` embeds."""
+        """Official ids of everything that :meth:`_request` embeds."""
 
     def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
         return self._decoder(prompt, seed, plan.options)
 
     def _fade_seconds(self, options: Values) -> float:
-        """Over how long passages fade into each other."""
+        """Duration of cross-fades between passages."""
         return float(options.get("cross_fade", 0.0))
 
     def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
-        """Samples at which the last sound of each passage is over, where they are known beforehand."""
+        """End of each passage's last sound in samples, if known in advance."""
         return None
 
     def _draft_prompt(self, prompt: Any) -> Prompt:
-        """Part of ``prompt`` that a draft reads, and the draft's model. A draft only proposes, so any part is correct:
-        a shorter one is read faster and may be accepted less often."""
+        """Part of ``prompt`` that the draft reads, with its model's tables. Drafts only propose, so any part is
+        correct: a shorter one is faster to read and may be accepted less often."""
         return prompt
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
-        """Prepare of ``voice`` what later syntheses find again."""
+        """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
     @property
@@ -263,14 +262,14 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self._networks.own
 
     def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
-        """The networks under ``plan``, read and warm. Raises :class:`PlainError`."""
+        """Networks of ``plan``, read and warmed up. Raises :class:`PlainError`."""
         return self._networks.of(plan, status)
 
     def warm_up(self) -> None:
         self._warm_up(self.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """Find new drafts, students and measurements of layers; ``check`` may raise to cancel."""
+        """Find new drafts, students and layer measurements; ``check`` may raise to cancel."""
         self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
         return self.info
 
@@ -284,7 +283,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def official_prompts(
         self, text: str, voice: Voice, plan: LanguagePlan, check: Callable[[], None] = lambda: None
     ) -> tuple[OfficialPrompt, ...]:
-        """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
+        """The prompt of each passage of ``text`` in ``voice``. Raises :class:`PlainError`."""
         prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
         return tuple(self._exported(passage, prompt, plan.options) for passage in prepared.passages)
 
@@ -297,7 +296,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         plan: LanguagePlan,
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
-        """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
+        """Decode speech ``tokens``, counted from 0, that say ``text`` in ``voice`` to audio (n,) float32. Raises
         :class:`PlainError`."""
         strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
         if strange is not None:
@@ -342,13 +341,13 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def decodings(
         self, script: _Script, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Request, Decoding]]:
-        """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
+        """The backbone's work alone, passage by passage: the request, and the decoding loop before its first cycle."""
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
     def internals(self, script: _Script, check: Callable[[], None] = lambda: None) -> LanguageInternals:
-        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        """The first passage, for profiling by component. Raises :class:`PlainError`."""
         passage = script.passages[0]
         requests = self._requests(script, passage)
         return LanguageInternals(
@@ -365,7 +364,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self._launched(self.networks(plan), plan)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
-        """``networks``, their passes recorded if that is planned."""
+        """``networks`` with recorded passes, if planned."""
         graphs = plan.launching.graphs
         if graphs is None:
             return networks
@@ -374,7 +373,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
     def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
-        """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
+        """``network`` with recorded passes; cached, because recordings belong to it."""
 
         def make() -> LanguageNetwork:
             transformer = network.tokens.fused_transformer
@@ -446,7 +445,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
-        """Requests of the model and of its draft."""
+        """Requests of the model and its draft."""
         target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
         if draft is None:
@@ -476,7 +475,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return parts.decoding(plan.decoding, loop)
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
-        """Token sampler of a passage: the model's, or as the plan changes it."""
+        """Token sampler of a passage: the model's, or the plan's variant."""
         own = self._token_sampler(passage, script.prompt, script.options)
         return own if script.plan.sampler is None else parts.sampler(script.plan.sampler, own)
 
@@ -492,7 +491,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         )
 
     def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
-        """The next cycle, ``None`` after the last one."""
+        """The next cycle; ``None`` after the last."""
         with self._enough_memory(passage):
             return next(decoding, None)
 

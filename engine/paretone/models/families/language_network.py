@@ -1,8 +1,8 @@
-"""A language model's networks: its own, pruned and student ones, and what drafts for them, made when asked for.
+"""Networks of a language model: its own, pruned and student ones, and drafts, made on demand.
 
-Every one is a :class:`TokenModel`: a transformer between two tables of speech tokens. Ids are local: codes from 0 on,
-then the ids that end speech. An adapter cuts the rows of these out of its model's tables, so that no pass computes
-scores of text, and knows which official ids they are.
+Each is a :class:`TokenModel`: a transformer between two tables of speech tokens. Ids are local: codes from 0, then the
+stop ids. An adapter cuts these rows out of its model's tables, so that no pass computes scores of text, and maps them
+to official ids.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class TokenModel(nn.Module):
         self.codes = codes
         self._scores: Product | None = None
         self.prefixes = None if isinstance(transformer, CausalTransformer) else Prefixes()
-        """Cache of prefixes of requests; ``None`` if weights may change."""
+        """Cache of request prefixes; ``None`` if weights may change."""
 
     @property
     def plain_transformer(self) -> CausalTransformer:
-        """The transformer of a model that can be trained. Raises :class:`TypeError` for an optimised one."""
+        """The transformer of a trainable model. Raises :class:`TypeError` for an optimised one."""
         if not isinstance(self.transformer, CausalTransformer):
             raise TypeError("The model is optimised for decoding; its layers are no parameters any more.")
         return self.transformer
 
     @property
     def fused_transformer(self) -> FusedTransformer:
-        """The transformer of a model that is optimised for decoding. Raises :class:`TypeError` for others."""
+        """The transformer of a model optimised for decoding. Raises :class:`TypeError` for others."""
         if not isinstance(self.transformer, FusedTransformer):
             raise TypeError("The model is not optimised for decoding.")
         return self.transformer
@@ -76,7 +76,6 @@ class TokenModel(nn.Module):
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """The ids that end speech."""
         return tuple(range(self.codes, self.rows))
 
     @property
@@ -89,7 +88,7 @@ class TokenModel(nn.Module):
 
     @property
     def head_is_half(self) -> bool:
-        """Whether scores are computed from weights that are held in float16."""
+        """Whether scores are computed from float16 weights."""
         return isinstance(self._scores, HalfProduct)
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
@@ -108,19 +107,19 @@ class TokenModel(nn.Module):
         return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()
 
     def with_transformer(self, transformer: Any) -> TokenModel:
-        """The same, tables shared, around another ``transformer`` that computes the same."""
+        """Copy with shared tables around another ``transformer`` that computes the same function."""
         made = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
         made._scores = self._scores
         return made
 
     def with_products(self, change: Callable[[Product, int], Product]) -> TokenModel:
-        """The same, optimised, with other products: see :meth:`FusedTransformer.with_products`. Tables are shared."""
+        """Optimised copy with other products and shared tables; see :meth:`FusedTransformer.with_products`."""
         made = self.with_transformer(self.fused_transformer.with_products(change))
         made._scores = None if self._scores is None else change(self._scores, self.head.shape[1])
         return made
 
     def reach(self, positions: int) -> None:
-        """Prepare the transformer for ``positions``, if it can be."""
+        """Prepare an optimised transformer for ``positions``."""
         if not isinstance(self.transformer, CausalTransformer):
             self.transformer.reach(positions)
 
@@ -128,7 +127,7 @@ class TokenModel(nn.Module):
         return self.transformer.cache(capacity, batch)
 
     def kept(self, retained: Sequence[int]) -> TokenModel:
-        """The same with only the layers ``retained``: a copy, or one that shares weights if it is optimised."""
+        """Copy with only the layers ``retained``; it shares weights if optimised."""
         transformer = self.transformer.kept(retained)
         trainable = isinstance(transformer, CausalTransformer)
         embedding, head, bias = self._tables()
@@ -139,7 +138,7 @@ class TokenModel(nn.Module):
         return fewer
 
     def optimised(self) -> TokenModel:
-        """The same for inference; see :class:`paretone.models.kernels.fused_causal.FusedTransformer`."""
+        """Version for inference; see :class:`paretone.models.kernels.fused_causal.FusedTransformer`."""
         transformer = self.transformer
         if isinstance(transformer, CausalTransformer):
             transformer = FusedTransformer.of(transformer)
@@ -149,14 +148,14 @@ class TokenModel(nn.Module):
 
 
 MOST_KEPT = 3
-"""Maximum number kept in addition to the model's own."""
+"""Maximum number of networks kept in addition to the model's own."""
 MOST_CHANGED = 2
-"""Maximum number kept of those whose products were changed: a model and its draft."""
+"""Maximum number of networks kept with changed products: a model and its draft."""
 
 
 @dataclass(frozen=True)
 class LanguageNetwork:
-    """A token model, optimised, with the tables that its prompts are embedded with, under the adapter's names."""
+    """An optimised token model, with the tables that embed its prompts, under the adapter's names."""
 
     tokens: TokenModel
     tables: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
@@ -167,7 +166,7 @@ class DraftTensors:
     layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
     """Trained layers by their number in the target, with official names after ``layers.N.``."""
     head: Tensor | None = field(repr=False)
-    """(codes + stops, hidden), if it was trained."""
+    """(codes + stops, hidden), if trained."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ ReadDraft = Callable[[DraftWeights], DraftTensors]
 
 
 class LanguageNetworks:
-    """Hands out the networks that a synthesis runs, ready and warm."""
+    """Provides the warmed-up networks for a synthesis."""
 
     def __init__(
         self,
@@ -195,21 +194,21 @@ class LanguageNetworks:
         self._read_draft = read_draft
         self._warm_up = warm_up
         self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
-        """By fingerprint, or by the layers that are left."""
+        """By fingerprint, or by retained layers."""
         self._with_products: LastUsed[LanguageNetwork] = LastUsed(MOST_CHANGED)
-        """By what they are of, and their products."""
+        """By source network and products."""
 
     def __len__(self) -> int:
         return 1 + len(self._others)
 
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
-        """The networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
+        """Networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
         target = self._changed(self._target(plan, status), plan, status)
         draft = None if plan.draft is None else self._changed(self._draft(plan.draft, status), plan, status)
         return Networks(target, draft)
 
     def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
-        """``network`` with other products, if that is planned."""
+        """``network`` with other products, if planned."""
         products = plan.products
         if products is None:
             return network
@@ -226,7 +225,7 @@ class LanguageNetworks:
         retained = plan.layers
         if retained is None:
             return self.own
-        # Layers are shared with the model's own: this costs no memory.
+        # Layers are shared with the model's own network and take no extra memory.
         return self._kept(retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables))
 
     def _student(self, student: StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
@@ -261,9 +260,9 @@ class LanguageNetworks:
 
 
 def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:
-    """The draft: layers of ``own``, shared, with those in their place that were trained.
+    """The draft: layers of ``own``, shared, with the trained ones in their place.
 
-    Raises :class:`CheckpointError` if ``tensors`` do not fit the model, or are not what the file says.
+    Raises :class:`CheckpointError` if ``tensors`` do not fit the model or the file's description.
     """
     tokens, path = own.tokens, draft.path
     transformer = tokens.fused_transformer
@@ -299,7 +298,7 @@ class DecodingLoop:
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
     acceptance: Part | None = None
-    """The plan's own way of accepting drafted tokens; ``None``: the decoding technique's."""
+    """The plan's rule for accepting drafted tokens; ``None``: the decoding technique's."""
 
     @property
     def rule(self) -> Rule | None:

@@ -1,22 +1,21 @@
-"""Base of all masked models: text and a voice in, a canvas of codes filled in step by step, audio out.
+"""Base of all masked models: text and a voice to a canvas of codes, filled in step by step, to audio.
 
-A model derives from :class:`MaskedSpeech` and fills in what is its own:
+A model derives from :class:`MaskedSpeech` and implements:
 
-* :meth:`MaskedSpeech._prompt`: a voice made ready;
+* :meth:`MaskedSpeech._prompt`: prepare a voice;
 * :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
 * :meth:`MaskedSpeech._request`: a passage to the rows before its canvas;
-* :meth:`MaskedSpeech._decoder`: what makes the codes of one passage heard;
-* :meth:`MaskedSpeech._warm_up`: everything once;
-* where its own way differs: ``_joiner`` (how passages are joined, and what is done to their sound), ``_following``
-  (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
-  runs).
+* :meth:`MaskedSpeech._decoder`: a decoder for the codes of one passage;
+* :meth:`MaskedSpeech._warm_up`: one run of everything;
+* optionally ``_joiner`` (how passages are joined and post-processed), ``_following`` (what later passages take from the
+  first), ``_ready_voice`` (preparation of a voice outside the measured time).
 
-All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; where ``by_sentence`` is
-set, ``_passages`` gives every sentence its own passage.
+All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; with ``by_sentence``,
+``_passages`` gives each sentence its own passage.
 
-``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
-all matrix and attention products, those of the head included, of all rows of all branches that a step computed; not the
-decoder. Blockwise streaming comes out above 1: it computes more steps.
+``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques: all matrix and
+attention products, including the head's, of all rows of all branches in each step, without the decoder. Blockwise
+streaming is above 1, because it computes more steps.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ from paretone.setting.plan import WHOLE, GuidanceSchedule, MaskedPlan
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
 
 MOST_KEPT = 2
-"""Maximum number kept in addition to the model's own."""
+"""Maximum number of networks kept in addition to the model's own."""
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
-    """The precisions worth choosing on ``device``."""
+    """The useful precisions on ``device``."""
     some = precision.offered(device)
     # On a GPU, converting between two types costs as much as the products gain.
     whole = (f"{one}{WHOLE}" for one in some if device.type == "cuda" and one in precision.DTYPES)
@@ -66,10 +65,10 @@ def offered(device: torch.device) -> tuple[str, ...]:
 
 
 class MaskedNetworks:
-    """Hands out the network that a synthesis runs, ready and warm."""
+    """Provides the warmed-up network for a synthesis."""
 
     def __init__(self, plain: MaskedNetwork, precision: str, warm_up: Callable[[FusedMasked], None]) -> None:
-        """``plain`` is on the model's device; ``precision`` is the model's own."""
+        """``plain`` is on the model's device; ``precision`` is the model's default."""
         self.plain = plain
         self._precision = precision
         self.own = FusedMasked.of(plain, precision)
@@ -82,7 +81,7 @@ class MaskedNetworks:
 
     @contextlib.contextmanager
     def standing_in(self, other: FusedMasked) -> Iterator[None]:
-        """Run ``other`` in place of the model's own meanwhile: so benches time the official way of running it."""
+        """Run ``other`` in place of the model's own network, so that benches can time the official implementation."""
         own, self.own = self.own, other
         try:
             yield
@@ -117,7 +116,7 @@ class MaskedScript(Script):
         return rules_of(self.options)
 
     def bounds(self, number: int, passage: FramedPassage) -> tuple[tuple[int, int], ...]:
-        """First and last frames of the blocks of a passage."""
+        """First and last frames of a passage's blocks."""
         blocks = self.plan.blocks
         if blocks is None:
             return ((0, passage.frames),)
@@ -125,12 +124,12 @@ class MaskedScript(Script):
 
     @property
     def paced(self) -> bool:
-        """Whether blocks take only as many steps as playback leaves time for."""
+        """Whether blocks take only as many steps as playback allows."""
         blocks = self.plan.blocks
         return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
 
     def pace(self, measured: Pace) -> Pace:
-        """Pace that limits steps, in addition to the ``measured`` one."""
+        """The pace that limits steps: the ``measured`` one, or one with assumed step times."""
         blocks = self.plan.blocks
         assumed = blocks is not None and self.paced and not blocks.adaptive
         return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
@@ -142,7 +141,8 @@ class MaskedScript(Script):
         return blocks.first_steps if number == place == 0 else blocks.later_steps
 
     def schedule(self, cells: int, steps: int) -> Schedule | None:
-        """Decides how many of a block's ``cells`` each of at most ``steps`` steps commits; ``None``: the options."""
+        """Schedule of codes to commit in each of at most ``steps`` steps over a block's ``cells``; ``None``: from the
+        options."""
         part = self.plan.schedule
         return None if part is None else parts.schedule(part, cells, steps)
 
@@ -172,11 +172,11 @@ def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
 
 
 class DemaskingProgress:
-    """Tells an observer how far the steps of one passage are."""
+    """Reports the progress of one passage to an observer."""
 
     def __init__(self, observer: Observer, planned: Sequence[Sequence[int]], number: int, seconds: float) -> None:
-        """``planned`` are the steps that each block of each passage takes at most, ``number`` is the passage that runs,
-        and ``seconds`` how long it will be heard."""
+        """``planned``: maximum steps of each block of each passage; ``number``: index of the running passage;
+        ``seconds``: its audible duration."""
         self._observer, self._number, self._passages = observer, number, len(planned)
         self._before, self._total = sum(map(sum, planned[:number])), sum(map(sum, planned))
         self._steps, self._blocks = sum(planned[number]), iter(planned[number])
@@ -184,13 +184,14 @@ class DemaskingProgress:
         self._start: int | None = None
         """First frame of the running block."""
         self._done = self._planned = 0
-        """Steps of the blocks before the running one, and of this, as they were planned."""
+        """Planned steps of the blocks before the running one, and of the running one."""
 
     def tell(self, block: Block, step: int, seconds: float) -> None:
-        """A step of ``block`` is done, counted from 0 within it; how many it has may have changed on the way."""
+        """Report a step of ``block``, counted from 0 within it; the block's number of steps may have changed
+        meanwhile."""
         if block.start != self._start:
             self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
-        # A block may take fewer steps than was planned.
+        # A block may take fewer steps than planned.
         reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
         self._observer.step(
             StepReport(
@@ -208,21 +209,21 @@ class DemaskingProgress:
 
 @dataclass(frozen=True)
 class MaskedInternals:
-    """The first passage of a synthesis, and what is done with it, for profiling."""
+    """The first passage of a synthesis and its processing, for profiling."""
 
     network: FusedMasked
     plan: MaskedPlan
     request: MaskedRequest
     begin: Callable[[MaskedRequest], CanvasRun]
-    """Begins what all steps of a canvas share, as the plan has it."""
+    """Computes the shared state of all steps of a canvas, as planned."""
     rules: Rules
     blocks: tuple[Block, ...]
-    """In the order in which they are filled in, with the most steps that each may take."""
+    """In filling order, with the maximum steps of each."""
     decoder: Callable[[], GridDecoder]
-    """Gives what makes its codes heard, again."""
+    """Makes a new decoder for its codes."""
     passages: int
     audio_seconds: float
-    """Seconds of audio of the first passage, with silence at its ends."""
+    """Duration of the first passage, including silence at its ends."""
 
 
 @dataclass(frozen=True)
@@ -239,40 +240,39 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     silent = "said nothing but silence"
 
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
-        """``network`` is on the model's device; one frame of its canvas is heard for ``frame_seconds``."""
+        """``network`` is on the model's device; one frame of its canvas is audible for ``frame_seconds``."""
         super().__init__(info)
         self._networks = MaskedNetworks(network, info.precision, self._warm_up)
         self._device = self._networks.own.device
         self._frame_seconds = frame_seconds
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
-        """The network that was compiled last, by what it was made of."""
+        """The network compiled last, with its source and mode as the key."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: FusedMasked) -> None:
-        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
-        for."""
+        """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a
+        take."""
 
     @abstractmethod
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
-        """The voice made ready. ``check`` is called where that takes long, and may raise to cancel. Raises
-        :class:`PlainError`."""
+        """Prepare a voice. ``check`` is called during long work and may raise to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
     def _passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
-        """The text cut into passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises
+        """Cut the text into passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises
         :class:`PlainError`."""
 
     @abstractmethod
     def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
-        """Request of a passage: the rows before its canvas, on the model's device."""
+        """The rows before a passage's canvas, on the model's device."""
 
     @abstractmethod
     def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
         """A new decoder for the codes of one passage."""
 
     def _joiner(self, script: MaskedScript) -> Joiner:
-        """Joiner of the passages. Without blocks, each passage comes in a single piece."""
+        """Joiner of the passages. Without blocks, each passage arrives in one piece."""
         return PassageJoiner(CrossFader(0))
 
     def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
@@ -286,23 +286,23 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         first: Any,
         codes: torch.Tensor,
     ) -> tuple[FramedPassage, Prompt]:
-        """A later passage and its prompt after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
+        """A later passage and its prompt, after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
         return passage, prompt
 
     def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
-        """Prepare of ``voice`` what later syntheses find again."""
+        """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
     @property
     def networks(self) -> MaskedNetworks:
-        """The network as it was loaded, and as it runs."""
+        """The network as loaded and as it runs."""
         return self._networks
 
     def warm_up(self) -> None:
         self._warm_up(self._networks.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """There are no further weights to look for."""
+        """No further weights exist."""
         return self.info
 
     def make_ready(self, plan: MaskedPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
@@ -312,7 +312,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def internals(self, script: MaskedScript) -> MaskedInternals:
-        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        """The first passage, for profiling by component. Raises :class:`PlainError`."""
         passage = script.passages[0]
         bounds = script.bounds(0, passage)
         return MaskedInternals(
@@ -331,11 +331,11 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def decode_partial(
         self, passage: DemaskedPassage, step: int, voice: Voice, plan: MaskedPlan, check: Callable[[], None]
     ) -> np.ndarray:
-        """The sound (n,) of a passage as it was after ``step``, from 0; not levelled or trimmed as a take is.
+        """The audio (n,) of a passage as it was after ``step``, counted from 0, without a take's levelling or trimming.
 
-        Codes that were not there yet add nothing: of a frame of which only the first codebooks were known, what these
-        say is heard; a frame without any is what the decoder makes of nothing. Raises :class:`SettingError` if there
-        is no such step, or the codes are of another model.
+        Masked codes add nothing: a frame whose first codebooks alone are known is heard by these; a frame without any
+        is the decoder's output for no codes. Raises :class:`SettingError` if the step does not exist, or the codes are
+        another model's.
         """
         if not 0 <= step < passage.steps:
             raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
@@ -359,7 +359,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
     ) -> FusedMasked:
-        """``network``, its passes recorded or compiled if that is used; compiled ones warm."""
+        """``network`` with its passes recorded or compiled, if planned; compiled ones are warmed up."""
         graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:
             self._graphs.bound(graphs)
@@ -415,7 +415,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
                 elif place:
                     run.begin_block()
                 if blocks is not None and not pace.playing:
-                    # Where the first block was too short to be heard, the next one is awaited as it was.
+                    # Until the first audio, each block takes the steps of the first one.
                     block = replace(block, steps=blocks.first_steps)
                 elif script.paced:
                     most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
@@ -452,7 +452,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @staticmethod
     def _saved(script: MaskedScript, runs: Sequence[CanvasRun], blocks: Sequence[Block]) -> frozenset[str]:
-        """Parts of the plan that saved operations; runs of a plug-in's own kind pass for saving some."""
+        """Parts of the plan that saved operations; a plug-in's own runs count as saving."""
         counted = [one for one in runs if isinstance(one, MaskedRun)]
         guides = (guide_of(script.plan.guidance, step) for block in blocks for step in range(block.steps))
         found = {
@@ -472,8 +472,8 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         progress: DemaskingProgress,
         observer: Observer,
     ) -> list[float]:
-        """Fill in a block; returns what each step took. On a GPU that is the time to ask for it, and the last
-        one's holds the wait until all is done."""
+        """Fill in a block; return the seconds of each step. On a GPU these are launch times, and the last one includes
+        the wait for completion."""
         seconds: list[float] = []
         steps = block.steps
 
@@ -485,7 +485,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             steps = taken + pace.still(taken, steps - taken, run.rows_of(Guide.BOTH), block.frames)
             return steps - taken
 
-        # Before anything is heard there is nothing to be in time for.
+        # Before the first audio there is no deadline.
         cut = still if script.paced and pace.playing else None
         at_once = self._device.type == "cpu"
         began = self.clock()
@@ -532,7 +532,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
 
 def _demasked(canvas: Canvas, steps: int, start: float, blocks: tuple[Block, ...]) -> DemaskedPassage:
-    """The record of a canvas as it is now, after ``steps``; it stays so while the canvas is filled in further."""
+    """Snapshot of a canvas after ``steps``, unaffected by further filling."""
     return DemaskedPassage(
         canvas.codes.to("cpu", torch.int32).numpy(),
         canvas.order.cpu().numpy().copy(),

@@ -1,8 +1,8 @@
-"""Parts of plans, made and held to what their fields ask for.
+"""Make the parts of plans, and check their results.
 
-Our own are used as they are. A plug-in's may raise, or give ``None`` or a tensor of another shape: each result is
-checked where it comes in, and the sentence names the part and its plug-in. Otherwise the fault would appear anywhere
-later, as ours.
+Our own parts are used unchecked. A plug-in's part may raise, or return ``None`` or a tensor of the wrong shape: each
+result is checked on arrival, and the error names the part and its plug-in. Otherwise the fault would appear later in
+our code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Network = TypeVar("Network")
 Check = Callable[..., None]
-"""Called with a result and the arguments that it is the result of; raises :class:`paretone.errors.PlugInError`."""
+"""Check of a result, called with it and its arguments; raises :class:`paretone.errors.PlugInError`."""
 
 
 # --- Flow models ------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def masked_run(part: Part, network: FusedMasked, request: MaskedRequest, guidanc
 def _require_shape(
     part: Part, found: object, shape: Sequence[int], what: str, numbers: torch.dtype | None = None
 ) -> None:
-    """``numbers``: the kind that has to come, if not any with floating point will do."""
+    """``numbers``: the required type; ``None``: any floating-point type."""
     is_right = isinstance(found, Tensor) and found.shape == torch.Size(shape) and found.is_floating_point()
     if not is_right or (numbers is not None and isinstance(found, Tensor) and found.dtype != numbers):
         of = f"of {str(numbers).removeprefix('torch.')}" if numbers is not None else "with floating point"
@@ -174,7 +174,7 @@ def _require_shape(
 
 
 def _function(part: Part, found: Any, wanted: str, check: Check | None = None) -> Any:
-    """``found``, which is to be the function that ``wanted`` describes; a plug-in's is checked at every call."""
+    """``found`` as the function that ``wanted`` describes; a plug-in's is checked at every call."""
     if not part.owner:
         return found
     if not callable(found):
@@ -191,7 +191,7 @@ def _function(part: Part, found: Any, wanted: str, check: Check | None = None) -
 
 
 def _held(part: Part, found: Any, wanted: str, checks: Mapping[str, Check | None]) -> Any:
-    """``found``, which is to have the attributes of ``checks``; a plug-in's methods are checked at every call."""
+    """``found``, which needs the attributes in ``checks``; a plug-in's methods are checked at every call."""
     if not part.owner:
         return found
     missing = [name for name in checks if not hasattr(found, name)]
@@ -201,14 +201,14 @@ def _held(part: Part, found: Any, wanted: str, checks: Mapping[str, Check | None
 
 
 class _Held:
-    """A plug-in's object, with checked methods."""
+    """A plug-in's object with checked methods."""
 
     def __init__(self, part: Part, thing: Any, checks: Mapping[str, Check | None]) -> None:
         self._part, self._thing, self._checks = part, thing, checks
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """That of what it holds, for ``isinstance``."""
+        """Type of the wrapped object, for ``isinstance``."""
         return type(self._thing)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Passages: from a text and a voice to audio, and the decoders that make their tokens heard."""
+"""Passages, from a text and a voice to audio, and streaming decoders."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Prompt(Protocol):
 
 
 class FlowPrompt(Prompt, Protocol):
-    """A voice made ready for a flow model."""
+    """A voice prepared for a flow model."""
 
     @property
     def frames(self) -> int:
-        """Frames that it takes in front of the new speech."""
+        """Frames of the prompt before the new speech."""
 
 
 class Passage(Protocol):
@@ -38,33 +38,32 @@ class Passage(Protocol):
 
 
 class FramedPassage(Passage, Protocol):
-    """One piece of text, ready for a model that knows beforehand how long it will be."""
+    """One piece of text for a model that knows its length in advance."""
 
     @property
     def frames(self) -> int:
-        """Frames to sample, those of a flow model's prompt included; at least 1."""
+        """Frames to sample, including those of a flow model's prompt; at least 1."""
 
 
 class LanguagePassage(Passage, Protocol):
-    """One piece of text, ready for a language model."""
+    """One piece of text for a language model."""
 
     @property
     def expected(self) -> int:
-        """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
+        """Estimated number of speech tokens; at least 1."""
 
 
 class Uttered(NamedTuple):
-    """More of a passage that is being spoken."""
+    """More audio of the passage being spoken."""
 
     samples: np.ndarray
     """(n,) float32, final."""
     seen: Callable[[float], Trace] | None = None
-    """Gives what was seen inside of the passage up to here, as a trace of it alone, if it begins at this second of the
-    whole."""
+    """Trace of the passage so far, given its start in seconds."""
 
 
 class Passages(Protocol):
-    """A whole text, and what the user should know about it."""
+    """A text cut into passages, with notes for the user."""
 
     @property
     def passages(self) -> tuple[Any, ...]:
@@ -76,7 +75,7 @@ class Passages(Protocol):
 
 @dataclass(frozen=True)
 class Spoken:
-    """One passage, spoken: what came out and what it cost."""
+    """One spoken passage: result and cost."""
 
     step_seconds: tuple[float, ...]
     mel: np.ndarray | None
@@ -84,31 +83,31 @@ class Spoken:
     backbone_seconds: float
     decoder_seconds: float
     operations: float
-    """Backbone operations that were needed, and those that the same setting without techniques needs."""
+    """Backbone operations of the passage."""
     reference_operations: float
+    """Backbone operations of the same setting without techniques."""
     saved: frozenset[str]
     """Parts of the plan that saved operations; see :class:`paretone.setting.plan.Idle`."""
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """All that is random about one passage, drawn beforehand, and what is done with it."""
+    """The noise of one passage, drawn in advance, and the step that uses it."""
 
     noise: Tensor
     follow: Follow
-    """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
+    """The single step. Equal arguments always give equal states: a stochastic sampler replays its noise."""
 
 
 @dataclass(frozen=True)
 class Decoded:
     samples: np.ndarray = field(repr=False)
     mel: np.ndarray | None = field(default=None, repr=False)
-    """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
+    """Natural-log mel (frames, bands) of the new speech, if the decoder has one."""
 
 
 def cost_of(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
-    """Measurements of all passages, with the waits between their pieces, as far as all families count alike; the rest
-    is filled in later."""
+    """Measurements common to all families, summed over passages, including waits between pieces."""
     return Measurements(
         backbone_seconds=sum(one.backbone_seconds for one in spoken),
         decoder_seconds=sum(one.decoder_seconds for one in spoken),
@@ -119,13 +118,13 @@ def cost_of(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
 
 
 def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:
-    """The mel spectrograms of passages, (frames, bands) each, in order; ``None`` if there is none."""
+    """Concatenate the mel spectrograms (frames, bands) of passages; ``None`` without any."""
     there = [mel for mel in mels if mel is not None]
     return np.concatenate(there) if there else None
 
 
 def require_numbers(samples: np.ndarray) -> None:
-    """Raise :class:`PlainError` if audio has values that are not numbers."""
+    """Raise :class:`PlainError` for audio with values that are not numbers."""
     if not np.isfinite(samples).all():
         raise PlainError(
             "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
@@ -134,33 +133,32 @@ def require_numbers(samples: np.ndarray) -> None:
 
 
 class TokenDecoder(ABC):
-    """Makes the tokens of one passage heard, as they come. Made new for every passage: what it remembers is the
-    passage's own."""
+    """Streaming decoder of one passage's tokens; it keeps state, so each passage needs a new one."""
 
     @abstractmethod
     def push(self, tokens: Sequence[int]) -> np.ndarray:
-        """Take the next tokens, and return the audio that is final now, (n,) float32. It may be none: a decoder gathers
-        as many tokens as make a run worth while, and waits for those that its output depends on."""
+        """Add tokens; return the audio that is now final, (n,) float32. It may be empty: a decoder gathers enough
+        tokens for an efficient run, and waits for later tokens that affect its output."""
 
     @abstractmethod
     def finish(self) -> np.ndarray:
-        """No token follows: the rest of the audio, (n,) float32. Without a single token, there is none."""
+        """End the passage; return the rest of the audio, (n,) float32, empty without tokens."""
 
     @abstractmethod
     def whole(self, tokens: Sequence[int]) -> Decoded:
-        """All audio at once, independent of :meth:`push` and :meth:`finish`, as their reference."""
+        """Decode all audio at once, independently of :meth:`push` and :meth:`finish`, as their reference."""
 
     exact: ClassVar[bool] = True
-    """Whether :meth:`push` and :meth:`finish` give exactly that, up to rounding."""
+    """Whether streaming equals :meth:`whole` up to rounding."""
 
     def difference(self) -> StreamingDifference | None:
-        """Difference of the streamed audio from :meth:`whole`, after its end; ``None`` for ``exact`` decoders. May take
-        as long as decoding."""
+        """Difference of the finished streamed audio from :meth:`whole`; ``None`` for ``exact`` decoders. May take as
+        long as decoding."""
         return None
 
     @property
     def mel(self) -> np.ndarray | None:
-        """(frames, bands) natural-log mel of what was decoded so far, where the decoder has one."""
+        """Natural-log mel (frames, bands) decoded so far, if the decoder has one."""
         return None
 
 
@@ -169,15 +167,15 @@ class StreamingDifference:
     """Difference of streamed audio from the same tokens decoded at once."""
 
     largest: float
-    """The largest difference of a sample, full scale 1."""
+    """Largest difference of a sample, full scale 1."""
     level: float
-    """Root mean square of the difference over that of the audio, in decibels; minus infinity if they are equal."""
+    """RMS of the difference over RMS of the audio, in decibels; minus infinity if equal."""
     samples: int
-    """By how many samples the lengths differ."""
+    """Difference of the lengths in samples."""
 
     @property
     def sentence(self) -> str:
-        """As a note on a take."""
+        """Note for a take."""
         return (
             f"Streamed audio differs from audio decoded at once by {self.level:.0f} dB (at most {self.largest:.2g} of "
             "full scale), because the decoder looks at the whole utterance; longer windows or more context "
@@ -198,32 +196,31 @@ def streaming_difference(streamed: np.ndarray, whole: np.ndarray) -> StreamingDi
 
 
 def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDifference | None:
-    """Effect of streaming on the speech of several passages: that of the passage with the largest difference."""
+    """The largest streaming difference among several passages."""
     found = (one.difference() for one in decoders if one is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)
 
 
 class GridDecoder(ABC):
-    """Makes the codes of one passage heard, frame by frame, exactly as all at once. Made new for every passage: what
-    it remembers is the passage's own."""
+    """Exact streaming decoder of one passage's codes, frame by frame; it keeps state, so each passage needs a new
+    one."""
 
     @abstractmethod
     def push(self, codes: Tensor) -> np.ndarray:
-        """Take the next frames' codes, (codebooks, n), and return the audio that is final now, (m,) float32: that which
-        no later frame can change."""
+        """Add frames of codes, (codebooks, n); return the audio (m,) float32 that no later frame can change."""
 
     @abstractmethod
     def finish(self) -> np.ndarray:
-        """No frame follows: the rest of the audio, (n,) float32. Without a single frame, there is none."""
+        """End the passage; return the rest of the audio, (n,) float32, empty without frames."""
 
     @abstractmethod
     def whole(self, codes: Tensor) -> Decoded:
-        """All audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. A mask among the
-        ``codes`` adds nothing to its frame, so that a grid that is not full can be heard: of a frame of which only the
-        first codebooks are known, what these say."""
+        """Decode all audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. Masked ``codes``
+        add nothing to their frame, so incomplete grids can be decoded: a frame whose first codebooks alone are known is
+        heard by these."""
 
     @property
     def mel(self) -> np.ndarray | None:
-        """(frames, bands) natural-log mel of what was decoded so far, where the decoder has one."""
+        """Natural-log mel (frames, bands) decoded so far, if the decoder has one."""
         return None

@@ -1,4 +1,4 @@
-"""Common part of the three families: a text is cut into passages, spoken one by one and delivered as one sound."""
+"""Common part of the three families: cut a text into passages, speak them one by one, deliver them as one signal."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ Ended = TypeVar("Ended")
 
 
 class Joiner(Protocol):
-    """Makes one sound of the passages, of which each comes in pieces."""
+    """Joins passages, which arrive in pieces, into one signal."""
 
     lead: int
-    """By how many samples the sound of the last passage begins later than :meth:`begin` said; below 0: earlier."""
+    """Delay of the last passage's audio relative to :meth:`begin`, in samples; negative if earlier."""
 
     def begin(self) -> int:
-        """Another passage begins; at which sample of the whole."""
+        """Begin another passage; return its first sample."""
 
     def push(self, samples: np.ndarray) -> np.ndarray:
-        """Take the next piece of the passage, and return the samples that are final now."""
+        """Add the next piece of the passage; return the samples that are now final."""
 
     def finish(self) -> np.ndarray:
-        """The last passage has ended: the rest."""
+        """End the last passage; return the rest."""
 
 
 class Delivery:
-    """Hands on what is spoken, passage by passage, and keeps it."""
+    """Delivers and keeps the audio, passage by passage."""
 
     def __init__(
         self,
@@ -54,23 +54,23 @@ class Delivery:
         paces: Collection[Pace],
         check: Callable[[np.ndarray], None] = require_numbers,
     ) -> None:
-        """All of ``paces`` are told when a piece has come, which ``check`` has seen before."""
+        """``check`` sees each piece first; then all ``paces`` are told of it."""
         self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
         self._whole = 0, np.zeros(0, np.float32)
-        """Number of pieces delivered when the last passage ended, and what the joiner held back then."""
+        """Number of pieces delivered at the end of the last passage, and the audio that the joiner held back."""
 
     def passage(self, speaking: Generator[Uttered, None, Ended]) -> Generator[Piece, None, Ended]:
-        """Deliver the next passage while it is spoken: yields its pieces and returns what ``speaking`` returns. Raises
-        :class:`PlainError` for samples that are no numbers."""
+        """Deliver the next passage while it is spoken: yield its pieces, return the result of ``speaking``. Raises
+        :class:`PlainError` for samples that are not numbers."""
         began = self._joiner.begin()
         while True:
             try:
                 uttered = next(speaking)
             except StopIteration as end:
                 self._starts.append((began + self._joiner.lead) / self._sample_rate)
-                # A copy ends here, should no passage follow.
+                # A copy of the joiner ends here, in case no passage follows.
                 self._whole = len(self._pieces), copy.deepcopy(self._joiner).finish()
                 return end.value
             samples, start = self._joiner.push(uttered.samples), (began + self._joiner.lead) / self._sample_rate
@@ -78,23 +78,23 @@ class Delivery:
             yield from self._heard(samples, len(self._starts), trace)
 
     def finish(self) -> Generator[Piece, None, None]:
-        """Deliver what was held back until the last passage had ended."""
+        """Deliver the audio held back until the last passage ended."""
         yield from self._heard(self._joiner.finish(), max(0, len(self._starts) - 1))
 
     @property
     def samples(self) -> np.ndarray:
-        """All that was delivered, (n,) float32."""
+        """All delivered audio, (n,) float32."""
         return np.concatenate(self._pieces) if self._pieces else np.zeros(0, np.float32)
 
     @property
     def finished(self) -> np.ndarray:
-        """The passages that have ended, without what has come of the next one, (n,) float32."""
+        """The finished passages without the running one, (n,) float32."""
         delivered, rest = self._whole
         return np.concatenate([*self._pieces[:delivered], rest])
 
     @property
     def starts(self) -> tuple[float, ...]:
-        """At which second of the whole each passage begins."""
+        """Start of each passage in seconds."""
         return tuple(self._starts)
 
     def _heard(self, samples: np.ndarray, passage: int, trace: Trace | None = None) -> Generator[Piece, None, None]:
@@ -107,7 +107,7 @@ class Delivery:
 
 
 LONG_TEXT = 2000
-"""Characters of a text that takes a while to read."""
+"""Characters of a text whose reading takes noticeable time."""
 
 
 AnyScript = TypeVar("AnyScript", bound=Script)
@@ -125,7 +125,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     _script: type[AnyScript]
     silent: ClassVar[str]
-    """Sentence, after the model's title, for a synthesis without audible speech."""
+    """Predicate, after the model's title, for a synthesis without audible speech."""
     elements: ClassVar[frozenset[str]] = frozenset()
     """Names of elements such as ``<strong>`` that the model reads; all other markup is spoken as words."""
 
@@ -135,36 +135,35 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         self._memory: dict[str, Any] = {}
         """State that techniques keep between syntheses."""
         self.clock: Callable[[], float] = time.perf_counter
-        """The clock."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
-    # Prompts and passages are the model's own (:class:`Prompt`, :class:`Passage`): Any.
+    # Prompts and passages have the model's own types (:class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[Any, Passages]:
-        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
-        to cancel. What is random about a text, such as its pace, is drawn from ``seed``; without, it is the mean.
-        Raises :class:`PlainError`."""
+        """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
+        cancel. Random properties of a text, such as its pace, are drawn from ``seed``; without a seed they are the
+        mean. Raises :class:`PlainError`."""
 
     # --- What a family fills in --------------------------------------------------------------------------------------
     @abstractmethod
     def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:
-        """The network under ``plan``. ``observer`` is told the present activity."""
+        """The network under ``plan``. ``observer`` gets status messages."""
 
     @abstractmethod
     def _joiner(self, script: Any) -> Joiner:
         """Joiner of the passages."""
 
     def _planned(self, script: AnyScript, pace: Pace) -> Pace:
-        """Pace that limits steps, in addition to the measured ``pace``."""
+        """The pace that limits steps, by default the measured ``pace``."""
         return pace
 
     @abstractmethod
     def _speak_passage(
         self, script: AnyScript, number: int, before: Sequence[AnySpoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, AnySpoken]:
-        """One passage: yields its audio as it becomes final."""
+        """Speak one passage: yield its audio as it becomes final."""
 
     @abstractmethod
     def _account(
@@ -174,7 +173,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
-        """``trace`` with what the family adds; each passage begins at one of ``starts``, in seconds."""
+        """``trace`` with the family's additions; ``starts`` are the passages' starts in seconds."""
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:
@@ -204,7 +203,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             try:
                 play(piece)
             except (Exception, KeyboardInterrupt) as error:
-                # Raised again from inside, so that what was finished goes with it.
+                # Raised again inside the generator, so that it carries the finished part.
                 speech.throw(error)
 
     def stream(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
@@ -250,7 +249,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         started: _Moment,
         ended: _Moment,
     ) -> Synthesis:
-        """The passages ``spoken`` so far as a whole."""
+        """Synthesis of the passages ``spoken`` so far."""
         rate = self.info.sample_rate
         own, others = ended.processor.since(started.processor)
         measured, notes = self._account(script, spoken, pace)
@@ -261,7 +260,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             first_audio_seconds=pace.first_audio_seconds,
             text_seconds=script.seconds,
             device=self.info.device,
-            # The processor only feeds a GPU.
+            # With a GPU, the processor only feeds it.
             cpu_seconds=own if self.info.device_type in ("", "cpu") else None,
             other_seconds=others,
             cores=ended.processor.cores,
@@ -281,7 +280,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         require_numbers(samples)
 
     def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
-        """The same, but that plug-ins whose parts ran are named."""
+        """:meth:`_require_numbers`, but name the plug-ins whose parts ran."""
         owners = sorted({part.owner for part in plan.parts.values() if part.owner})
         try:
             self._require_numbers(samples)
@@ -295,7 +294,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
 
 def _cut_short(part: Synthesis, error: BaseException, spoken: int, passages: int) -> Synthesis:
-    """``part`` as what is left of a synthesis that ``error`` ended."""
+    """``part`` as the remainder of a synthesis that ``error`` ended."""
     cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
     unfinished = f"{'cancelled' if cancelled else 'failed'} after {spoken} of {passages} passages"
     why = "the rest of the text is missing." if cancelled else str(error)

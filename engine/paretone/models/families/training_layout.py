@@ -1,5 +1,4 @@
-"""Layout of a language model for training drafts and students: tensors by their official names, and training
-sequences."""
+"""Tensors and training sequences of a language model, for training drafts and students."""
 
 from __future__ import annotations
 
@@ -11,17 +10,17 @@ import torch
 from torch import Tensor
 
 IGNORED = -100
-"""Label of a position that predicts nothing."""
+"""Label of a position that is not predicted."""
 
 
 @dataclass(frozen=True)
 class Parts:
     transformer: Mapping[str, Tensor] = field(repr=False)
-    """By the names of :class:`paretone.models.networks.causal.CausalTransformer`."""
+    """Under the names of :class:`paretone.models.networks.causal.CausalTransformer`."""
     embedding: Tensor = field(repr=False)
-    """(vocabulary, hidden): all that sequences are embedded with, in one table."""
+    """(vocabulary, hidden): the single table that embeds sequences."""
     head: Tensor = field(repr=False)
-    """(codes + stops, hidden): what can be spoken."""
+    """(codes + stops, hidden)."""
     bias: Tensor | None = field(default=None, repr=False)
     """(codes + stops,)."""
 
@@ -33,22 +32,22 @@ class TensorNames(Protocol):
 
     @property
     def head(self) -> str:
-        """The table of scores."""
+        """Name of the head's weight."""
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
-        """A checkpoint's tensors, which are not copied, by what they are."""
+        """Group a checkpoint's tensors, without copying."""
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """The way back: a checkpoint's tensors by their names."""
+        """Inverse of :meth:`parts`: a checkpoint's tensors by name."""
 
     def spoken(self, head: Tensor) -> Tensor:
-        """The rows of an official table of scores that can be spoken, (codes + stops, hidden)."""
+        """Select the rows of an official head that can be spoken, (codes + stops, hidden)."""
 
 
 @dataclass(frozen=True)
 class HuggingFaceNames:
-    """Those of a causal model on the Hugging Face Hub, of whose vocabulary the ids ``rows`` (codes + stops,) can be
-    spoken. Rows of the head that cannot are zero if it is written."""
+    """Names of a causal model on the Hugging Face Hub, whose vocabulary has the speech ids ``rows`` (codes + stops,).
+    When written, all other rows of the head are zero."""
 
     rows: Tensor = field(repr=False)
     layers: str = "model.layers."
@@ -57,7 +56,7 @@ class HuggingFaceNames:
     body: str = "model."
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
-        """As :class:`TensorNames` says; without a separate head, the embedding is the head."""
+        """Group the tensors; without a separate head, the embedding is the head."""
         tables = self.embedding, self.head
         body = {name.removeprefix(self.body): value for name, value in tensors.items() if name not in tables}
         embedding = tensors[self.embedding]
@@ -80,5 +79,4 @@ class TrainingRow:
     ids: tuple[int, ...]
     """Ids in the vocabulary of :attr:`Parts.embedding`."""
     labels: tuple[int, ...]
-    """At each place the row of the head that comes next, :data:`IGNORED` if
-    nothing is predicted."""
+    """Next row of the head at each position; :data:`IGNORED` if not predicted."""

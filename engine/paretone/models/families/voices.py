@@ -19,14 +19,14 @@ from paretone.models.base import Voice
 
 
 def changed(recording: str | Path) -> int:
-    """When the file was written, in nanoseconds, 0 if there is none: a recording that was changed is read again."""
+    """Modification time of the file in nanoseconds, 0 without a file; a changed recording is read again."""
     path = Path(recording)
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def transcript_notes(voice: Voice, mismatch: str = "") -> tuple[str, ...]:
-    """Why the recording of a voice may not say its transcript, in sentences: ``mismatch``, which the model finds and
-    knows the effect of, else :func:`paretone.front_end.transcripts.remarks`."""
+    """Why a voice's recording may not say its transcript, in sentences: the model's own finding ``mismatch``, else
+    :func:`paretone.front_end.transcripts.remarks`."""
     if mismatch:
         return (mismatch,)
     heard = _heard(voice.audio, changed(voice.audio), " ".join(voice.transcript.split()))
@@ -35,7 +35,7 @@ def transcript_notes(voice: Voice, mismatch: str = "") -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _heard(audio: str, written: int, transcript: str) -> transcripts.Hearing | None:
-    """``None`` for a recording that cannot be read, which others say."""
+    """``None`` for an unreadable recording, which is reported elsewhere."""
     try:
         recording = read_recording(audio)
     except AudioError:
@@ -44,7 +44,7 @@ def _heard(audio: str, written: int, transcript: str) -> transcripts.Hearing | N
 
 
 def transcript_of(voice: Voice, advice: str = "") -> str:
-    """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` if it has none."""
+    """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` if it is empty."""
     transcript = " ".join(voice.transcript.split())
     if not transcript:
         error = TextError(
@@ -58,10 +58,10 @@ def transcript_of(voice: Voice, advice: str = "") -> str:
 def kept_codes(
     folder: Path, samples: np.ndarray, encoder: str, make: Callable[[], np.ndarray], axes: int
 ) -> np.ndarray:
-    """Codes of (n,) ``samples`` as int32 with so many ``axes``: those in ``folder``, else what ``make`` gives.
+    """Codes of (n,) ``samples``, int32 with this number of ``axes``: cached in ``folder``, else made by ``make``.
 
-    They are kept by what they depend on, the samples and the fingerprint of the ``encoder``, so that it is loaded only
-    for a new voice."""
+    The key is the samples and the fingerprint of the ``encoder``, so the encoder is loaded only for new voices.
+    """
     digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
     digest.update(encoder.encode())
     path = folder / f"{digest.hexdigest()}.npy"
@@ -71,7 +71,7 @@ def kept_codes(
             return found
     codes, content = make(), io.BytesIO()
     np.save(content, codes, allow_pickle=False)
-    # Where they cannot be kept, the next start encodes the voice again.
+    # If the folder is not writable, the next start encodes the voice again.
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())

@@ -1,1 +1,1 @@
-"""The bundled models that have no official class."""
+"""Bundled models without an official class."""

@@ -1,5 +1,4 @@
-"""The bundled language model that speaks: what :class:`paretone.models.families.language.LanguageSpeech` leaves to a
-model."""
+"""The bundled language model: implementation of :class:`paretone.models.families.language.LanguageSpeech`."""
 
 from __future__ import annotations
 
@@ -56,10 +55,10 @@ from paretone.setting.knobs import Values
 
 @dataclass(frozen=True)
 class Layout:
-    """The ids of a checkpoint, as its ``layout.json`` lists them."""
+    """Ids of a checkpoint, from its ``layout.json``."""
 
     vocabulary: PhoneVocabulary
-    """Phones have the ids from 0 on, in this order."""
+    """Phones have ids from 0 in this order."""
     end_of_text: int
     first_code: int
     codes: int
@@ -84,20 +83,19 @@ class Layout:
 
     @property
     def rows(self) -> Tensor:
-        """Rows of the official tables that the local ids stand for, (codes + 1,): the codes, then the end of speech."""
+        """Rows of the official tables for the local ids, (codes + 1,): the codes, then the end of speech."""
         return torch.tensor([*range(self.first_code, self.first_code + self.codes), self.end_of_speech])
 
 
 def positions(text: int, speech: int) -> Tensor:
-    """Positions of ``text`` ids of text, including the end of text, then of the beginning of speech and ``speech``
-    tokens."""
+    """Positions of ``text`` text ids, including the end of text, then of the start of speech and ``speech`` tokens."""
     return torch.cat([torch.arange(text), torch.arange(speech + 1)])
 
 
 TOKENIZER = "tokenizer"
 EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
 TEXT = "text"
-"""The table that prompts are embedded with: the whole one."""
+"""Name of the complete table that embeds prompts."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class LmMiniFolder(MiniFolder):
         return self._network(self.weights_path, self.config(), device)
 
     def parameters(self) -> int:
-        """Number of parameters of the language model, whole tables counted."""
+        """Number of parameters of the language model, including complete tables."""
         with opened(self.weights_path) as file:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
@@ -149,7 +147,7 @@ class LmMiniFolder(MiniFolder):
 
     @staticmethod
     def _rows(table: Tensor, layout: Layout, where: str) -> Tensor:
-        """The rows of an official table that can be spoken, in float32."""
+        """The rows of an official table for the local ids, in float32."""
         if table.dim() != 2 or len(table) < layout.ids:
             raise CheckpointError(f"{where} has a table with {len(table)} rows, but {LAYOUT_FILE} names {layout.ids}.")
         return table[layout.rows].float()
@@ -172,11 +170,11 @@ class LmMiniFrontEnd(MiniFrontEnd[SpeechTokenizer]):
 
 
 GATHERED = 8
-"""Tokens that are decoded at once: enough that calling the operators costs little, and 170 to 200 ms of speech."""
+"""Tokens decoded at once: enough that operator calls cost little; 170 to 200 ms of speech."""
 
 
 class GatheringDecoder(TokenDecoder):
-    """Hands tokens on to a stream some at a time."""
+    """Decodes tokens in groups by a stream."""
 
     def __init__(self, stream: StreamedSpeech, device: torch.device) -> None:
         """``device`` is that of the stream."""
@@ -211,15 +209,13 @@ class GatheringDecoder(TokenDecoder):
 
 @dataclass(frozen=True)
 class LmMiniParts:
-    """What a network needs to speak."""
-
     layout: Layout
     coding: NaturalCoding[SpeechTokenizer]
     front_end: LmMiniFrontEnd
 
 
 def read_parts(request: LoadRequest, folder: LmMiniFolder) -> LmMiniParts:
-    """The parts in ``folder``, which is that of ``request``. Raises :class:`CheckpointError`."""
+    """Read the parts in ``folder``, the folder of ``request``. Raises :class:`CheckpointError`."""
     layout = folder.layout()
     tokenizer = folder.tokenizer(request.device)
     if tokenizer.config.codes != layout.codes:
@@ -234,10 +230,10 @@ def read_parts(request: LoadRequest, folder: LmMiniFolder) -> LmMiniParts:
 SHORTEST = 0.5
 """Share of the expected tokens before which speech cannot end."""
 SPARE = 2
-"""Room after the expected tokens: for a drafted end of speech, and for the token that would follow it."""
+"""Tokens beyond the expected ones: a drafted end of speech, and the token after it."""
 WARM_UP_TOKENS = 40
 DRAFT_PROMPT_SECONDS = 0.7
-"""Seconds at the end of the voice's recording that a draft reads: more than half a second does not raise its
+"""Seconds at the end of the voice's recording that a draft reads; more than half a second does not raise its
 acceptance."""
 
 
@@ -281,7 +277,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
             shared=len(prompt.phones),
-            # Every token has its phone: after the last one there is nothing left to say.
+            # Each token has its phone, so speech ends after the last one.
             length=passage.expected,
         )
 

@@ -1,5 +1,5 @@
-"""Front end of the bundled MegaTTS 3: any recording with its transcript through the vocoder's mel reader, texts by the
-phones and lengths of natural speech."""
+"""Front end of the bundled MegaTTS 3: recordings through the vocoder's mel reader, texts in the phones and lengths of
+natural speech."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from paretone.setting.knobs import Values
 
 
 def phones_of_frames(phones: Sequence[TimedPhone], frames: int, rate: int, hop: int) -> np.ndarray:
-    """(frames,) int64, ``mel2ph`` of the official code: the place, from one, of the phone that sounds at the middle of
-    each frame, ``(i + 0.5) · hop / rate`` seconds. Frames after the last phone get the last phone."""
+    """(frames,) int64, ``mel2ph`` of the official code: the index, from one, of the phone at the middle of each frame,
+    ``(i + 0.5) · hop / rate`` seconds. Frames after the last phone get the last phone."""
     ends = np.array([end for _, _, end in phones])
     middles = (np.arange(frames) + 0.5) * hop / rate
     return np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1) + 1
@@ -69,11 +69,11 @@ class MegaMiniFolder(MiniFolder):
 
 
 DURATION_HOP = GROUP_HOP // LATENT_STRIDE
-"""Samples of a frame of the duration clock."""
+"""Samples per frame of the duration clock."""
 
 
 class MegaMiniFrontEnd:
-    """Makes voices and texts ready. A phone's number is the line of the vocabulary that it stands on, from one."""
+    """Prepares voices and texts. A phone's number is its line in the vocabulary, from one."""
 
     def __init__(self, codec: GroupedCodec, read_prompt: PromptReader, vocabulary: PhoneVocabulary) -> None:
         self._codec, self._read_prompt, self._vocabulary = codec, read_prompt, vocabulary
@@ -83,7 +83,7 @@ class MegaMiniFrontEnd:
     def __call__(
         self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
-        """See :class:`paretone.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
+        """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
         prompt = self._prompt(voice)
         pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"], seed=seed)
         passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
@@ -107,7 +107,7 @@ class MegaMiniFrontEnd:
         )
 
     def _timed(self, phones: Sequence[TimedPhone], latents: int | None = None) -> Timed:
-        """``phones`` under their numbers, over a number of latents, by default as many as they fill in part."""
+        """``phones`` by number over a number of latents, by default enough to cover them."""
         if latents is None:
             latents = -(-round(phones[-1][2] * SAMPLE_RATE / DURATION_HOP) // LATENT_STRIDE)
         places = phones_of_frames(phones, latents * LATENT_STRIDE, SAMPLE_RATE, DURATION_HOP)

@@ -1,15 +1,14 @@
 """Natural speech from 34 numbers, 80 times a second: the second half of a small synthesiser's decoder.
 
-``hibari-tts`` (Maureese Williams, Apache-2.0, distilled from Kokoro-82M) turns phonemes into five spectra a frame and
-these into audio. The output of the fourth of its decoder's eight blocks is a latent that a model can learn to make;
-what follows is here: the 34 numbers, four blocks and a head to spectra, pulses and noise, and the inverse transform.
-The network's layout is hibari's from its fifth block on: ConvNeXt blocks, a norm, and one linear layer. Its weights are
-whole numbers of eight bits with one scale a matrix, and stay so in the file.
+``hibari-tts`` (Maureese Williams, Apache-2.0, distilled from Kokoro-82M) turns phonemes into five spectra per frame and
+these into audio. The output of the fourth of its decoder's eight blocks is a latent that a model can learn to generate;
+this module is the rest: 34 numbers, four blocks and a head to spectra, pulses and noise, and the inverse transform. The
+network's layout is hibari's from its fifth block on: ConvNeXt blocks, a norm, and one linear layer. Its weights are
+8-bit integers with one scale per matrix, and stay so in the file.
 
-A *latent frame* is 34 numbers: 32 principal components of the output of the teacher's fourth decoder block,
-log f0 (interpolated where there is no voice), and voicing, 1 or −1. The components have mean zero and variance one over
-the teacher's speech. A *voice frame* is a latent frame and what makes one voice of another: the formant scale, and the
-level.
+A *latent frame* is 34 numbers: 32 principal components of the output of the teacher's fourth decoder block, log f0
+(interpolated in unvoiced frames), and voicing, 1 or −1. The components have mean zero and variance one over the
+teacher's speech. A *voice frame* adds two properties of a voice to a latent frame: the formant scale and the level.
 """
 
 from __future__ import annotations
@@ -31,56 +30,56 @@ from paretone.paths import resource
 
 SAMPLE_RATE = 24_000
 HOP = 300
-"""Samples of a latent frame: 80 frames a second."""
+"""Samples per latent frame: 80 frames per second."""
 MEL_HOP = 256
-"""Samples of a mel frame."""
+"""Samples per mel frame."""
 WINDOW = 1_200
 """Samples of the inverse transform's window."""
 BINS = WINDOW // 2 + 1
 HIDDEN = 256
-"""Width of the decoder's blocks, and of what the components are taken from."""
+"""Width of the decoder's blocks, and of the components' source."""
 COMPONENTS = 32
 PITCH, VOICING, FORMANT, LEVEL = range(COMPONENTS, COMPONENTS + 4)
 """Columns after the components."""
 LATENT = COMPONENTS + 2
 VOICE = LATENT + 2
 LOWEST_VOICED = 40.0
-"""Hertz; below, a frame has no voice."""
+"""Pitch in hertz below which a frame is unvoiced."""
 PITCH_MEAN, PITCH_SCALE = 5.25, 0.25
 """Mean and scale of the natural logarithm of f0 in hertz."""
 FORMANT_MEAN, FORMANT_SCALE = 0.985, 0.04
-"""What normalises the formant scale of a voice frame: 1.0 is the teacher's own vocal tract, less a longer one."""
+"""Normalisation of the formant scale of a voice frame: 1.0 is the teacher's own vocal tract, less a longer one."""
 LEVEL_MEAN, LEVEL_SCALE = 0.776, 0.5
-"""So is the level, a natural logarithm of amplitude on the teacher's own: at the mean, speech has the root mean square
-of an F5 prompt, 0.1."""
+"""Normalisation of the level, the natural logarithm of amplitude relative to the teacher's: at the mean, speech has the
+RMS of an F5 prompt, 0.1."""
 
 
-# Spectra with all frequencies times a scale: another vocal tract.
+# Scale all frequencies of spectra, for another vocal tract.
 #
-# Magnitudes are interpolated between bins. Phases cannot be: from one bin to the next they change by up to half a turn,
-# and anything between two of them would be arbitrary (DistillMOS of the teacher's voice drops from 4.4 to 3.8 at a
-# scale of 1.01). They are taken from the same sound in time, played faster by the scale.
+# Magnitudes are interpolated between bins. Phases cannot be: they change by up to half a turn per bin, and anything
+# between two of them would be arbitrary (DistillMOS of the teacher's voice drops from 4.4 to 3.8 at a scale of 1.01).
+# They are taken from the same signal in time, played faster by the scale.
 
 
 _OVERSAMPLING = 2
-"""Points per sample between which the sound in time is interpolated linearly; more do not sound better."""
+"""Points per sample for linear interpolation in time; more do not sound better."""
 
 
 def moved_magnitudes(logarithms: Tensor, scale: Tensor) -> Tensor:
-    """Log magnitudes (frames, bins), their frequencies times ``scale`` (frames,)."""
+    """Log magnitudes (frames, bins) with frequencies times ``scale`` (frames,)."""
     source = (torch.arange(BINS, device=scale.device) / scale[:, None]).clamp(0, BINS - 1)
     return _between(logarithms, source)
 
 
 def moved_phases(spectrum: Tensor, scale: Tensor, centre: int) -> Tensor:
-    """Phases (frames, bins) in radians of a complex ``spectrum`` (frames, bins), its frequencies times ``scale``
+    """Phases (frames, bins) in radians of a complex ``spectrum`` (frames, bins) with frequencies times ``scale``
     (frames,).
 
-    ``centre``: the sample of the window that stays in place, 0 of a filter and the window's middle of a sound.
+    ``centre``: the sample of the window that stays in place, 0 for a filter and the window's middle for a signal.
     """
     size = WINDOW * _OVERSAMPLING
     half = WINDOW // 2
-    # Zeros above the highest bin: the same sound at more points.
+    # Zeros above the highest bin upsample the signal.
     sound = torch.fft.irfft(spectrum, size).roll((half - centre) * _OVERSAMPLING, 1)
     steps = torch.arange(-half, half, device=scale.device)
     source = (steps * scale[:, None] + half) * _OVERSAMPLING
@@ -90,8 +89,7 @@ def moved_phases(spectrum: Tensor, scale: Tensor, centre: int) -> Tensor:
 
 
 def _between(values: Tensor, places: Tensor) -> Tensor:
-    """``values`` (frames, n) at fractional ``places`` (frames, m); where a place is not a number, neither is the
-    result."""
+    """``values`` (frames, n) at fractional ``places`` (frames, m); NaN in a place gives NaN."""
     low = places.nan_to_num().long()
     high = (low + 1).clamp(max=values.shape[1] - 1)
     return torch.lerp(values.gather(1, low), values.gather(1, high), places - low)
@@ -101,26 +99,26 @@ BLOCKS = 4
 INNER = 768
 EPSILON = 1e-5
 LARGEST_LOG = 7.0
-"""Log magnitudes are clipped here."""
+"""Upper limit of log magnitudes."""
 SCALE = ".scale"
-"""Ends the names of the scales in the file."""
+"""Suffix of the scales' names in the file."""
 
 
 @dataclass(frozen=True)
 class Spectra:
-    """What the network gives, each (frames, bins): natural logarithms of magnitudes, and phases in radians."""
+    """Output of the network, each (frames, bins): natural logarithms of magnitudes, and phases in radians."""
 
     harmonic: Tensor
     harmonic_phase: Tensor
     """Within half a turn to either side."""
     noise: Tensor
     free: Tensor
-    """Spectrum of the part that follows neither the pulses nor the noise."""
+    """Spectrum of the part independent of pulses and noise."""
     free_phase: Tensor
 
     def warped(self, scale: Tensor) -> Self:
-        """With all frequencies times ``scale`` (frames,): a longer vocal tract below 1. Where the scale is not a
-        number, neither are the spectra."""
+        """Scale all frequencies by ``scale`` (frames,); below 1 is a longer vocal tract. NaN in the scale gives NaN in
+        the spectra."""
         return type(self)(
             moved_magnitudes(self.harmonic, scale),
             moved_phases(self._filter, scale, centre=0),
@@ -130,17 +128,17 @@ class Spectra:
         )
 
     def louder(self, level: Tensor) -> Self:
-        """By ``level`` (frames,), natural logarithms of a gain."""
+        """Amplify by ``level`` (frames,), natural logarithms of a gain."""
         by = level[:, None]
         return type(self)(self.harmonic + by, self.harmonic_phase, self.noise + by, self.free + by, self.free_phase)
 
     def shaped(self, scale: Tensor | None, level: Tensor | None) -> Self:
-        """:meth:`warped` and :meth:`louder`, where there is something to change."""
+        """Apply :meth:`warped` and :meth:`louder` if given."""
         spectra = self if scale is None else self.warped(scale)
         return spectra if level is None else spectra.louder(level)
 
     def spectrum(self, pulses: Tensor, noise: Tensor) -> Tensor:
-        """(bins, frames) complex64 of the speech, for the spectra of the pulses and of white noise (frames, bins)."""
+        """(bins, frames) complex64 of the speech, from the spectra of the pulses and of white noise (frames, bins)."""
         return (self._filter * pulses + _magnitude(self.noise) * noise + self._free).T
 
     @property
@@ -178,12 +176,12 @@ class SpectralNetwork(nn.Module):
 
 
 def half_turns(raw: Tensor) -> Tensor:
-    """Phases in radians from what the network gives for them."""
+    """Raw network output to phases in radians."""
     return raw.tanh() * torch.pi
 
 
 def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a file in float32: those in whole numbers times their scales."""
+    """The weights of a file in float32: integer weights times their scales."""
     return {
         name: value * weights[name + SCALE] if name + SCALE in weights else value
         for name, value in in_float32(weights).items()
@@ -191,28 +189,28 @@ def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-# What the spectra of natural speech shape: pulses at the pitch, and noise.
+# Excitation of natural speech: pulses at the pitch, and noise.
 #
-# The pulses hold every harmonic below 11 kHz at one amplitude, and are silent without voice. Pitch is interpolated
-# between the middles of frames; phases are summed in float64. Noise is drawn in the frequency domain.
+# The pulses have every harmonic below 11 kHz at equal amplitude, and are silent in unvoiced frames. Pitch is
+# interpolated between the middles of frames; phases are summed in float64. Noise is drawn in the frequency domain.
 
 
 HIGHEST_HARMONIC = 11_000.0
-"""Hertz."""
+"""In hertz."""
 SMALLEST_SINE = 2e-3
-"""Smallest value of twice the sine of half the phase; closer to a pulse's peak, the limit is used."""
+"""Least absolute value of 2 · sin(phase / 2); closer to a pulse's peak, the limit is used."""
 _HALF = WINDOW // 2
 
 
 class Noise(Protocol):
-    """Where the noise comes from."""
+    """Source of noise."""
 
     def draw(self, frames: int) -> Tensor:
         """(frames, bins) complex64 of the next frames, standard normal in both parts."""
 
 
 class SeededNoise:
-    """Noise that depends on a seed and on how many frames precede, not on how they are grouped, nor on the device."""
+    """Noise that depends only on a seed and the number of preceding frames, not on their grouping or the device."""
 
     def __init__(self, seed: int = 0) -> None:
         self._generator = np.random.default_rng(seed)
@@ -223,7 +221,7 @@ class SeededNoise:
 
 
 class GivenNoise:
-    """Noise that is there already, (frames, bins) complex64."""
+    """Existing noise, (frames, bins) complex64."""
 
     def __init__(self, noise: Tensor) -> None:
         self._rest = noise
@@ -234,19 +232,19 @@ class GivenNoise:
 
 
 class PulseTrain:
-    """Pitch to pulses; samples are given out as soon as the frame that their pitch leads to is known."""
+    """Pitch to pulses; samples are final once the frame after them is known."""
 
     def __init__(self) -> None:
         self._known = torch.zeros(0)
-        """Pitch of the frame before the next sample, if there is one, and of those after it."""
+        """Pitch of the frame before the next sample, if any, and of later frames."""
         self._given = 0
         self._turns = torch.zeros(1, dtype=torch.float64)
         """Sum of the pitch of all samples so far."""
         self._first = 0
-        """Number of the first known frame."""
+        """Index of the first known frame."""
 
     def push(self, pitch: Tensor) -> Tensor:
-        """Pitch (n,) in hertz of the next frames, 0 without voice, to samples (m,)."""
+        """Pitch (n,) in hertz of the next frames, 0 if unvoiced, to samples (m,)."""
         self._known = torch.cat([self._known, pitch.float().cpu()])
         frames = self._first + len(self._known)
         return self._until(frames * HOP - HOP // 2 if frames else 0)
@@ -284,18 +282,18 @@ class PulseTrain:
 
 
 class PulseSpectra:
-    """The short-time spectra of samples that come in pieces, reflected at both ends; frame k is centred on sample
-    k · hop, and there are as many frames as whole hops."""
+    """Short-time spectra of samples that arrive in pieces, reflected at both ends; frame k is centred on sample k ·
+    hop, and there is one frame per complete hop."""
 
     def __init__(self) -> None:
         window = torch.hann_window(WINDOW)
         self._window = window / (WINDOW / 4)
-        """A cosine of amplitude one then peaks at one."""
+        """Scales a cosine of amplitude one to a peak of one."""
         self._held = torch.zeros(0)
         self._begun = False
 
     def push(self, samples: Tensor) -> Tensor:
-        """(n,) to the spectra that are final now, (frames, bins) complex64."""
+        """(n,) samples to the spectra that are now final, (frames, bins) complex64."""
         self._held = torch.cat([self._held, samples])
         if not self._begun:
             if len(self._held) <= _HALF:
@@ -305,7 +303,6 @@ class PulseSpectra:
         return self._spectra(max((len(self._held) - WINDOW) // HOP + 1, 0))
 
     def finish(self) -> Tensor:
-        """The rest."""
         if not self._begun:
             whole, frames = self._held, len(self._held) // HOP
             self._held = whole[_reflected(len(whole))] if frames else whole
@@ -323,7 +320,7 @@ class PulseSpectra:
 
 
 def _reflected(length: int) -> Tensor:
-    """Places of ``length`` samples with half a window on either side, mirrored as often as it takes."""
+    """Indices of ``length`` samples with half a window on either side, mirrored repeatedly if necessary."""
     period = max(2 * (length - 1), 1)
     places = torch.arange(-_HALF, length + _HALF) % period
     return torch.minimum(places, period - places)
@@ -344,7 +341,7 @@ class LatentSpace(nn.Module):
         self.register_buffer("deviations", torch.ones(COMPONENTS))
 
     def latents(self, hidden: Tensor, pitch: Tensor) -> Tensor:
-        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 without voice, to latent frames (n, 34)."""
+        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to latent frames (n, 34)."""
         components = (hidden - self.mean) @ self.directions.T / self.deviations
         voiced = pitch > LOWEST_VOICED
         voicing = torch.where(voiced, 1.0, -1.0)
@@ -352,7 +349,7 @@ class LatentSpace(nn.Module):
 
     @staticmethod
     def _log_pitch(pitch: Tensor, voiced: Tensor) -> Tensor:
-        """Normalised, and interpolated where there is no voice."""
+        """Normalised, and interpolated in unvoiced frames."""
         if not voiced.any():
             return torch.zeros_like(pitch)
         known = torch.nonzero(voiced)[:, 0].numpy()
@@ -365,7 +362,7 @@ class LatentSpace(nn.Module):
 
     @staticmethod
     def pitch(latents: Tensor) -> Tensor:
-        """(n,) hertz of latent frames (n, ≥ 34), 0 without voice."""
+        """Pitch (n,) in hertz of latent frames (n, ≥ 34), 0 if unvoiced."""
         pitch = (latents[:, PITCH] * PITCH_SCALE + PITCH_MEAN).exp()
         return torch.where(latents[:, VOICING] > 0, pitch, 0.0)
 
@@ -375,7 +372,7 @@ SMALLEST_ENVELOPE = 1e-11
 
 
 class NaturalDecoder(nn.Module):
-    """The decoder. Always float32: half precision is audible in the phases."""
+    """The decoder, always in float32: half precision is audible in the phases."""
 
     window: Tensor
 
@@ -397,7 +394,7 @@ class NaturalDecoder(nn.Module):
         sample k · 300.
 
         ``pitch_scale`` and ``formant_scale`` are factors on pitch and on all frequencies of the spectra; voice frames
-        have their own formant scale and level. ``noise`` is that of seed 0 by default.
+        have their own formant scale and level. ``noise`` defaults to that of seed 0.
         """
         scale, level = of_voice(frames, formant_scale)
         hidden, pitch = self.space.hidden(frames), self.space.pitch(frames) * pitch_scale
@@ -412,7 +409,7 @@ class NaturalDecoder(nn.Module):
         level: Tensor | None = None,
         noise: Noise | None = None,
     ) -> Tensor:
-        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 without voice, to samples (n · 300,).
+        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,).
 
         ``formant_scale`` and ``level`` (a natural logarithm) are (n,).
         """
@@ -426,7 +423,7 @@ class NaturalDecoder(nn.Module):
         return self._audio(spectra.spectrum(pulses, drawn))
 
     def _audio(self, spectrum: Tensor) -> Tensor:
-        """(bins, n) complex to (n · 300,): the windowed frames added up, over their windows' energy."""
+        """Overlap-add of windowed frames, (bins, n) complex to (n · 300,), divided by their windows' energy."""
         count = spectrum.shape[1]
         frames = torch.fft.irfft(spectrum.T, WINDOW) * self.window
         size = (1, (count + WINDOW // HOP - 1) * HOP)
@@ -439,14 +436,14 @@ class NaturalDecoder(nn.Module):
 
     @classmethod
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
-        """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the file at fault."""
+        """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the faulty file."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
         decoder = loaded_strictly(cls, dequantised(read_weights(path)), str(path))
         return decoder.eval().requires_grad_(False).to(device)
 
 
 def of_voice(frames: Tensor, formant_scale: float) -> tuple[Tensor | None, Tensor | None]:
-    """Formant scale and level of every frame (n,); ``None`` where they change nothing."""
+    """Formant scale and level of each frame (n,); ``None`` for those without effect."""
     if frames.shape[1] == LATENT:
         return None if formant_scale == 1 else frames.new_full((len(frames),), formant_scale), None
     own = frames[:, FORMANT] * FORMANT_SCALE + FORMANT_MEAN

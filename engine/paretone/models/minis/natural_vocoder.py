@@ -1,5 +1,5 @@
-"""Mel to natural speech: ConvNeXt blocks read voice frames off the mel of the official F5-TTS layout, and the decoder
-makes them heard, at once or in pieces. It takes the place of a Vocos."""
+"""Mel to natural speech, in place of a Vocos: ConvNeXt blocks read voice frames off the mel of the official F5-TTS
+layout, and the decoder turns them into audio, at once or in pieces."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from paretone.models.networks.vocos import (
     VocosConfig,
 )
 
-# From mel frames, 93.75 a second, to the 80 latent frames a second that the decoder of natural speech takes.
+# Mel frames, 93.75 per second, to the decoder's latent frames, 80 per second.
 #
 # Frame k of either kind is centred on sample k · hop, so latent frame k lies at mel frame k · 300 / 256 = k · 75 / 64
 # and is interpolated linearly between that frame's neighbours.
 
 
 def latent_frames(mel_frames: int) -> int:
-    """How many latent frames it takes to reach the centre of the last of ``mel_frames``."""
+    """Number of latent frames that reach the centre of the last of ``mel_frames``."""
     return -(-(mel_frames - 1) * MEL_HOP // HOP) + 1
 
 
 def mel_frame_at(latent_frame: int) -> int:
-    """The last mel frame whose centre is not after that of ``latent_frame``."""
+    """The last mel frame centred at or before ``latent_frame``."""
     return latent_frame * HOP // MEL_HOP
 
 
 def at_latent_frames(mel: Tensor, first: int, count: int, begin: int = 0) -> Tensor:
-    """``mel`` (B, bands, frames), whose first is frame ``begin`` of the whole, at the latent frames from ``first``:
-    (B, bands, count). After the last frame it stays as it is."""
+    """Interpolate ``mel`` (B, bands, frames), which starts at frame ``begin``, at the latent frames from ``first``: (B,
+    bands, count). The last frame is held."""
     places = torch.arange(first, first + count, device=mel.device) * HOP
     left = places // MEL_HOP
     weight = (places - left * MEL_HOP).to(mel.dtype) / MEL_HOP
@@ -86,22 +86,21 @@ class MelReader(MelStatistics):
         return self.read(at_latent_frames(mel, 0, latent_frames(mel.shape[2])))
 
     def read(self, mel: Tensor) -> Tensor:
-        """The same of a log mel that is at the latent frames already, (B, bands, n) to (B, n, 36)."""
+        """Log mel at the latent frames (B, bands, n) to voice frames (B, n, 36)."""
         return self.out(self.backbone(self.normalised(mel.mT).mT))
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:
-        """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
+        """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the faulty file."""
         sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
         path = folder / WEIGHT_FILE
         model = loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path))
         return model.eval().requires_grad_(False).to(device)
 
 
-# The decoder of natural speech in pieces, exactly: what it gives of all pieces together is what it gives of the whole.
+# The decoder of natural speech in pieces, equal to decoding at once.
 #
-# Sound comes fourteen frames (0.18 s) after the latents that it belongs to: twelve that the blocks look ahead, and two
-# that the transforms do.
+# Audio is fourteen frames (0.18 s) behind its latents: the blocks look ahead by twelve, the transforms by two.
 
 
 class StreamedNatural:
@@ -122,15 +121,15 @@ class StreamedNatural:
         self._audio = StreamedOverlapAdd(decoder.window, HOP, tail=1)
         device = decoder.window.device
         self._hidden = torch.zeros(1, HIDDEN, 0, device=device)
-        """What the blocks gave of frames whose pulses are not known yet."""
+        """Output of the blocks for frames whose pulses are not yet known."""
         self._pulses: Tensor | None = None
-        """Spectra of the pulses of frames that the blocks have not given yet."""
+        """Spectra of pulses for frames that the blocks have not yet returned."""
         self._frames: Tensor | None = None
-        """Frames that neither sound yet."""
+        """Frames not yet decoded."""
 
     @torch.inference_mode()
     def push(self, frames: Tensor) -> Tensor:
-        """(n, 34) or (n, 36) to the samples (m,) that are final now."""
+        """Frames (n, 34) or (n, 36) to the samples (m,) that are now final."""
         self._frames = frames if self._frames is None else torch.cat([self._frames, frames])
         hidden = self._blocks.push(self._decoder.space.hidden(frames).T[None])
         pitch = self._decoder.space.pitch(frames) * self._pitch_scale
@@ -160,7 +159,7 @@ class StreamedNatural:
 
 
 class LatentVocoder(nn.Module):
-    """Mel reader and decoder. Always float32."""
+    """Mel reader and decoder, always in float32."""
 
     def __init__(self, reader: MelReader, decoder: NaturalDecoder) -> None:
         super().__init__()
@@ -168,14 +167,14 @@ class LatentVocoder(nn.Module):
 
     @torch.inference_mode()
     def decode(self, mel: Tensor) -> Tensor:
-        """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · 256) float32, as that of
+        """Natural-log mel (B, bands, frames) to audio (B, (frames - 1) · 256) float32, like
         :meth:`paretone.models.networks.vocos.Vocos.decode`."""
         count = (mel.shape[2] - 1) * MEL_HOP
         return torch.stack([self.decoder.decode(frames)[:count] for frames in self.reader(mel.float())])
 
     @classmethod
     def is_at(cls, folder: Path) -> bool:
-        """Whether ``folder`` describes a mel reader."""
+        """Whether ``folder`` holds a mel reader."""
         return (folder / CONFIG_FILE).is_file()
 
     @classmethod
@@ -185,17 +184,17 @@ class LatentVocoder(nn.Module):
 
 
 GROUP = 2
-"""Latent frames of a group."""
+"""Latent frames per group."""
 GROUPED = GROUP * LEVEL
-"""Numbers of a group."""
+"""Numbers per group."""
 GROUP_HOP = GROUP * HOP
-"""Samples of a group."""
+"""Samples per group."""
 MARGIN = 8
 """Groups before the speech that are decoded with it, because its first frames depend on them."""
 
 
 def grouped(frames: Tensor) -> Tensor:
-    """Voice frames (…, n, 35 or 36) to groups (…, n // 2, 70); what does not fill a group is left out."""
+    """Voice frames (…, n, 35 or 36) to groups (…, n // 2, 70); an incomplete group is dropped."""
     groups = frames.shape[-2] // GROUP
     return frames[..., : groups * GROUP, :LEVEL].unflatten(-2, (groups, GROUP)).flatten(-2)
 
@@ -207,7 +206,7 @@ def ungrouped(groups: Tensor) -> Tensor:
 
 
 class GroupedCodec:
-    """Between recordings and groups; as a decoder see :class:`paretone.models.megatts3.wavvae.LatentDecoder`."""
+    """Recordings to groups and back; as a decoder see :class:`paretone.models.megatts3.wavvae.LatentDecoder`."""
 
     sample_rate = SAMPLE_RATE
     samples_per_latent = GROUP_HOP
@@ -223,7 +222,7 @@ class GroupedCodec:
         return grouped(self._vocoder.reader(mel.mT.float().to(device)))
 
     def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
-        """The speech of ``latents`` (1, n, 70) after the first ``prompt_frames`` of them."""
+        """Speech of ``latents`` (1, n, 70) after the first ``prompt_frames``."""
         first = max(prompt_frames - MARGIN, 0)
         whole = self._vocoder.decoder.decode(ungrouped(latents[0, first:].float()))
         samples = whole[(prompt_frames - first) * GROUP_HOP :].cpu()

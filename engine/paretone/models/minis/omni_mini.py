@@ -1,5 +1,4 @@
-"""The bundled masked model that speaks: what :class:`paretone.models.families.masked.MaskedSpeech` leaves to a
-model."""
+"""The bundled masked model: implementation of :class:`paretone.models.families.masked.MaskedSpeech`."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values
 
 HALVES = 2
-"""Phones of a token."""
+"""Phones per token."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Layout:
 
 
 def positions(frames: int) -> Tensor:
-    """(2 · frames,) of a text and its canvas."""
+    """Positions (2 · frames,) of a text and its canvas."""
     return torch.arange(frames).repeat(2)
 
 
@@ -107,7 +106,7 @@ class OmniMiniFolder(MiniFolder):
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
-        """The network in float32, on the processor."""
+        """Load the network in float32 on the CPU."""
         config, weights = self.config(), read_float_weights(self.weights_path, self.check)
         with without_weights(weights, str(self.weights_path)):
             network = MaskedNetwork(config)
@@ -115,7 +114,7 @@ class OmniMiniFolder(MiniFolder):
         return network.eval().requires_grad_(False)
 
     def codec(self, device: torch.device | str = "cpu") -> ResidualCodec:
-        """The codec of what is said and codes."""
+        """Load the codec."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)
 
 
@@ -134,7 +133,7 @@ class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
 
 
 class ResidualGridDecoder(GridDecoder):
-    """Hands a grid on to a stream of codes."""
+    """Decodes a grid by a stream of codes."""
 
     def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
         """``device`` is that of the stream."""

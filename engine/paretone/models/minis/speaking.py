@@ -1,7 +1,7 @@
-"""The adapter base of the bundled models with tokens: folder, texts and voices, tokens of natural speech.
+"""Adapter base of the bundled models with tokens: folder, texts and voices, tokens of natural speech.
 
-A voice of natural speech is a pitch and a formant scale; the components of a latent frame do not depend on it. Tokens
-are made of what is said, and who says it is added when they are decoded.
+A voice of natural speech is a pitch and a formant scale; the components of a latent frame are independent of it. Tokens
+encode the content; decoding adds the voice.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ NATURAL_PHONES = "natural phones"
 
 @dataclass(frozen=True)
 class MiniFolder:
-    """A folder of a bundled model. Every method that reads raises :class:`paretone.errors.CheckpointError`, and calls
-    ``check`` now and then, which may raise to cancel."""
+    """Folder of a bundled model. All reading methods raise :class:`paretone.errors.CheckpointError` and call ``check``,
+    which may raise to cancel."""
 
     root: Path
     check: Callable[[], None] = lambda: None
 
     @property
     def weights_path(self) -> Path:
-        """The weight file that identifies the model."""
+        """Weight file that identifies the model."""
         return self.root / WEIGHTS
 
 
 def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
-    """The phones that come with the recording, or else those that are found in it; and what the user should know.
+    """Phones that come with the recording, or else aligned ones, with notes for the user.
 
     Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`.
     """
@@ -75,16 +75,15 @@ def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, .
 
 @dataclass(frozen=True)
 class NaturalVoice:
-    """Who speaks, in units of a voice frame."""
+    """Properties of a speaker, in units of a voice frame."""
 
     pitch: float
-    """Mean where there is voice."""
+    """Mean of the voiced frames."""
     formant: float
 
     @classmethod
     def of(cls, frames: Tensor) -> NaturalVoice:
-        """The voice of a recording's voice frames (n, 36), of which some must have voice to tell its pitch; without,
-        it is the corpus's mean."""
+        """The voice of voice frames (n, 36); the pitch of entirely unvoiced frames is the corpus's mean."""
         voiced = frames[:, VOICING] > 0
         pitch = float(frames[voiced, PITCH].mean()) if voiced.any() else 0.0
         return cls(pitch, float(frames[:, FORMANT].median()))
@@ -107,12 +106,12 @@ Codec = TypeVar("Codec", bound=QuantisedMel)
 
 
 NOBODY = NaturalVoice(0.0, 0.0)
-"""A voice that stands for any, to warm up with."""
+"""Placeholder voice for warming up."""
 
 
 class NaturalCoding(Generic[Codec]):
-    """What the tokens of a bundled model are made of. Frames are voice frames (n, 36), read off a recording's mel; of
-    these, a token holds what is said, which is at no level and in no voice."""
+    """Tokens of a bundled model. Frames are voice frames (n, 36), read from a recording's mel; tokens encode their
+    content without level and voice."""
 
     def __init__(self, codec: Codec, vocoder: LatentVocoder) -> None:
         self.codec = codec
@@ -125,48 +124,47 @@ class NaturalCoding(Generic[Codec]):
 
     @property
     def stride(self) -> int:
-        """Frames of a token."""
+        """Frames per token."""
         return self.codec.config.stride
 
     @property
     def token_seconds(self) -> float:
-        """How long a token is heard."""
+        """Duration of a token."""
         return HOP * self.stride / SAMPLE_RATE
 
     @torch.inference_mode()
     def frames(self, mel: Tensor) -> Tensor:
-        """Frames (n, 36) of a recording's log mel (1, mel frames, 100), on the codec's device."""
+        """Log mel (1, mel frames, 100) of a recording to frames (n, 36), on the codec's device."""
         return self._vocoder.reader(mel.mT.float().to(self.device))[0]
 
     def codes(self, frames: Tensor, who: NaturalVoice) -> Tensor:
-        """Codes (n // stride, …), int64, of frames (n, 36) in which ``who`` speaks; what does not fill a token is left
-        out."""
+        """Frames (n, 36) spoken by ``who`` to codes (n // stride, …), int64; an incomplete token is dropped."""
         return self.codec.encode(who.said(frames)[None])[0]
 
     def stream(self, who: NaturalVoice) -> StreamedSpeech:
-        """What makes the codes of a passage heard, spoken by ``who``."""
+        """Decoder for the codes of a passage, in the voice ``who``."""
         return StreamedSpeech(self.codec, self._vocoder.decoder, who, self._mel)
 
     @torch.inference_mode()
     def copied(self, samples: np.ndarray, who: NaturalVoice) -> np.ndarray:
-        """Copy of speech (n,) by ``who`` through the tokens, (m,) float32, both at 24 kHz."""
+        """Resynthesise speech (n,) by ``who`` from its tokens, (m,) float32, both at 24 kHz."""
         frames = self.frames(self._mel(torch.from_numpy(samples)))
         return self.stream(who).whole(self.codes(frames, who)).samples
 
     def end_of(self, phones: Sequence[TimedPhone]) -> int:
-        """Sample at which the last sound of ``phones`` is over."""
+        """Sample at which the last sound of ``phones`` ends."""
         return round(last_sound(phones) * SAMPLE_RATE)
 
     def labels(self, phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary) -> np.ndarray:
-        """(frames,) int64 ids of the phones that sound at the middles of frames."""
+        """(frames,) int64 ids of the phones at the middle of each frame."""
         return labels(phones, frames, vocabulary, SAMPLE_RATE, HOP)
 
 
 class StreamedSpeech:
-    """Makes the codes of one passage heard, at the level of a prompt; the same sound in pieces and at once."""
+    """Decoder for the codes of one passage, at the level of a prompt; pieces equal decoding at once."""
 
     def __init__(self, codec: QuantisedMel, decoder: NaturalDecoder, who: NaturalVoice, mel: MelFrontEnd) -> None:
-        # The codec's own voice is nobody's: who speaks is added to what it decodes.
+        # The codec decodes in no voice; ``who`` is added afterwards.
         self._codec = StreamedCodec(codec, torch.zeros_like(codec.mel_mean))
         self._decoder, self._who, self._mel = decoder, who, mel
         self._audio = StreamedNatural(decoder)
@@ -174,18 +172,18 @@ class StreamedSpeech:
 
     @torch.inference_mode()
     def push(self, codes: Tensor) -> np.ndarray:
-        """The next tokens' codes (n, …) to the audio that is final now, (m,) float32."""
+        """Next tokens' codes (n, …) to the audio that is now final, (m,) float32."""
         return self._kept(self._audio.push(self._who.frames(self._codec.push(codes))))
 
     @torch.inference_mode()
     def finish(self, codes: Tensor) -> np.ndarray:
-        """The last tokens' codes (n, …), of which there may be none, to the rest of the audio, (m,) float32."""
+        """Last tokens' codes (n, …), possibly none, to the rest of the audio, (m,) float32."""
         last = self._audio.push(self._who.frames(self._codec.finish(codes)))
         return self._kept(torch.cat([last, self._audio.finish()]))
 
     @torch.inference_mode()
     def whole(self, codes: Tensor) -> Decoded:
-        """All codes (n, …) of a passage at once, independently of the rest."""
+        """Decode all codes (n, …) of a passage at once, independently of the other methods."""
         if not len(codes):
             return Decoded(np.zeros(0, np.float32))
         samples = self._decoder.decode(self._who.frames(self._codec.whole(codes))).cpu()
@@ -193,7 +191,7 @@ class StreamedSpeech:
 
     @property
     def mel(self) -> np.ndarray | None:
-        """(frames, bands) natural-log mel of what was heard so far."""
+        """Natural-log mel (frames, bands) of the audio so far."""
         samples = torch.cat(self._heard) if self._heard else torch.zeros(0)
         return self._mel(samples)[0].numpy() if len(samples) else None
 
@@ -203,7 +201,7 @@ class StreamedSpeech:
 
 
 def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
-    """The coding of a model with this codec. Raises :class:`CheckpointError` if its codec or its vocoder is of other
+    """Coding of a model with this codec. Raises :class:`CheckpointError` if its codec or vocoder is not of natural
     speech."""
     if codec.config.bands != LATENT:
         raise CheckpointError(
@@ -215,33 +213,33 @@ def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
 
 @dataclass(frozen=True)
 class MiniPrompt:
-    """A voice made ready, as the model's network is given it."""
+    """A voice prepared for the network."""
 
     phones: Any = field(repr=False)
-    """(n,) ids, one for every token."""
+    """Ids (n,), one per token."""
     codes: Any = field(repr=False)
-    """Those of the n tokens."""
+    """Codes of the n tokens."""
     who: NaturalVoice = field(repr=False)
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class MiniPassage:
-    """One piece of text, as the model's network is given it."""
+    """One piece of text, prepared for the network."""
 
     text: str
     phones: Any = field(repr=False)
-    """(n,) ids, one for every token that is to come."""
+    """Ids (n,), one per token to generate."""
     end: int = 0
-    """Sample at which its last sound is over."""
+    """Sample at which its last sound ends."""
 
     @property
     def expected(self) -> int:
-        """Tokens that it takes."""
+        """Number of its tokens."""
         return max(len(self.phones), 1)
 
     frames = expected
-    """The same for a model that fills in a canvas."""
+    """Canvas length of a masked model."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,7 @@ class MiniPassages:
 
 
 class MiniFrontEnd(ABC, Generic[Codec]):
-    """Makes voices and texts ready, and remembers the last voice. A model declares the form of its phones and codes."""
+    """Prepares voices and texts, and caches the last voice. A model defines the form of its phones and codes."""
 
     def __init__(self, coding: NaturalCoding[Codec], vocabulary: PhoneVocabulary) -> None:
         self._coding, self._vocabulary = coding, vocabulary
@@ -261,14 +259,14 @@ class MiniFrontEnd(ABC, Generic[Codec]):
 
     @abstractmethod
     def _ids(self, by_frame: np.ndarray) -> Any:
-        """Ids for the network of the phones of voice frames, whole tokens of them."""
+        """Network ids for the phones of voice frames, a multiple of the stride."""
 
     @abstractmethod
     def _codes(self, codes: Tensor) -> Any:
-        """Codes (n, …) for the network."""
+        """Network form of codes (n, …)."""
 
     def passages(self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None) -> MiniPassages:
-        """``text`` in pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
+        """Cut ``text`` into pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
         :class:`paretone.errors.TextError`."""
         pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
         return MiniPassages(
@@ -277,7 +275,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         )
 
     def prompt(self, voice: Voice) -> MiniPrompt:
-        """``voice`` made ready. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
+        """Prepare ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
         read = self._read_prompt(voice)
         return self._prompts.of(read, lambda: self._encoded(read))
 
@@ -290,8 +288,8 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         return MiniPrompt(self._phones(phones, len(codes)), self._codes(codes), who, notes)
 
     def _phones(self, phones: Sequence[TimedPhone], tokens: int | None = None) -> Any:
-        """Ids of ``phones`` over a number of tokens, by default as many as they fill: networks have never heard a token
-        that speech ends in, and would fill one that silence ends in with a burst."""
+        """Ids of ``phones`` over a number of tokens, by default as many as they fill completely: the networks were
+        never trained on a token in which speech ends, and render one in which silence ends as a burst."""
         stride = self._coding.stride
         if tokens is None:
             tokens = max(round(phones[-1][2] * SAMPLE_RATE / HOP) // stride, 1)
@@ -299,13 +297,13 @@ class MiniFrontEnd(ABC, Generic[Codec]):
 
 
 class MiniSpeech:
-    """What the bundled models with tokens add to their family's adapter."""
+    """Common part of the bundled models with tokens, added to their family's adapter."""
 
     _coding: NaturalCoding[Any]
     _front_end: MiniFrontEnd[Any]
 
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """Copy of speech (n,) of ``voice`` through the tokens, float32 at the model's rate."""
+        """Resynthesise speech (n,) of ``voice`` from its tokens, float32 at the model's rate."""
         return self._coding.copied(samples, self._front_end.prompt(voice).who)
 
     def _ready_voice(self, voice: Voice, *more: Any) -> None:
@@ -313,7 +311,7 @@ class MiniSpeech:
 
 
 def mini_info(request: LoadRequest, weights: Path, **found: Any) -> ModelInfo:
-    """Information on a model with the weight file ``weights``, in addition to what was ``found``."""
+    """Information on a model with the weight file ``weights``, and what was ``found``."""
     return request.info(
         checkpoint=str(weights),
         fingerprint=fingerprint(weights, request.check),
@@ -332,8 +330,8 @@ class VoiceReader:
 
     @torch.inference_mode()
     def formant_scale(self, samples: np.ndarray, rate: int) -> float:
-        """Median formant scale over the frames of mono ``samples`` (n,); 1 is the teacher's own voice, less a longer
-        vocal tract. Within 0.002 of the truth on clean speech of the teacher."""
+        """Median formant scale of mono ``samples`` (n,); 1 is the teacher's own voice, less a longer vocal tract.
+        Accurate to 0.002 on clean speech of the teacher."""
         heard = torch.from_numpy(resample(samples, rate, SAMPLE_RATE))
         frames = self._reader(self._mel(heard[None]).mT)[0]
         return NaturalVoice.of(frames).formant * FORMANT_SCALE + FORMANT_MEAN

@@ -1,1 +1,1 @@
-"""Networks and layers that several models share."""
+"""Networks and layers shared by several models."""

@@ -1,8 +1,8 @@
-"""The causal transformer of speech language models: Llama and Qwen2, as they are published.
+"""Causal transformer of speech language models: Llama and Qwen2, as published.
 
-Own code, because versions of transformers differ in what mask a cached step gets (CosyVoice 2 babbles from 4.53 on).
-Parameters have the official names from ``layers.0`` to ``norm.weight``. Positions are given separately from places in
-the cache: a model may begin to count again in the middle of its sequence.
+Own code, because versions of transformers mask cached steps differently (CosyVoice 2 babbles from 4.53 on). Parameters
+have the official names from ``layers.0`` to ``norm.weight``. Positions are independent of places in the cache: a model
+may restart counting within its sequence.
 
 Sources: ``modeling_llama.py`` and ``modeling_qwen2.py`` of transformers 5.23; rotary position embedding, Su et al.,
 arXiv 2104.09864, with Llama 3's scaling (``modeling_rope_utils.py``).
@@ -28,15 +28,15 @@ from paretone.sampling.cache import KeyValueCache
 from paretone.wording import listed
 
 Probe = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
-(batch, heads, queries, keys), if it is asked for."""
+"""Called with layer, name and value of an intermediate result: ``output``, before the final norm; and on request
+``attention``, (batch, heads, queries, keys)."""
 
 NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
 class Llama3Scaling:
-    """Scaling of rotary positions by Llama 3 beyond its training length."""
+    """Llama 3's scaling of rotary positions beyond its training length."""
 
     factor: float
     low_frequency_factor: float
@@ -47,7 +47,7 @@ class Llama3Scaling:
 @dataclass(frozen=True)
 class CausalConfig:
     KINDS: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
-    """Those that :meth:`read` takes, as ``config.json`` calls them."""
+    """Model types that :meth:`read` accepts, as in ``config.json``."""
 
     hidden: int
     layers: int
@@ -78,9 +78,9 @@ class CausalConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> Self:
-        """The sizes in a Hugging Face ``config.json`` of one of :attr:`KINDS`.
+        """Read the sizes from a Hugging Face ``config.json`` of one of :attr:`KINDS`.
 
-        Raises :class:`CheckpointError` that names the field for what this transformer is not.
+        Raises :class:`CheckpointError` that names an unsupported field.
         """
         file = ConfigFile.of(config)
         kind = file.text("model_type")
@@ -137,22 +137,22 @@ def rotary_frequencies(config: CausalConfig) -> Tensor:
 
 
 def rotations(config: CausalConfig, positions: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines for :func:`rotate`, of the type of ``like``: (tokens, head_width) for positions (tokens,),
+    """Cosines and sines for :func:`rotate`, in the type of ``like``: (tokens, head_width) for positions (tokens,),
     (batch, 1, tokens, head_width) for (batch, tokens)."""
     angles = positions[..., None].float() * rotary_frequencies(config).to(like.device)
     angles = torch.cat([angles, angles], dim=-1)
-    # One table for all heads, and for all items unless they have their own positions.
+    # One table for all heads, and for all items without their own positions.
     angles = angles[:, None] if angles.dim() == 3 else angles
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 
 
 def block_mask(tokens: int, length: int, device: torch.device) -> Tensor:
-    """Which of ``length`` keys each of the last ``tokens`` tokens sees, (tokens, length)."""
+    """Visible keys, out of ``length``, for each of the last ``tokens`` tokens, (tokens, length)."""
     return torch.ones(tokens, length, dtype=torch.bool, device=device).tril(length - tokens)
 
 
 class RootMeanSquareNorm(nn.Module):
-    """Division by the root of the mean square, then a weight; (…, width)."""
+    """RMS norm with a weight; (…, width)."""
 
     def __init__(self, width: int, epsilon: float) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class RootMeanSquareNorm(nn.Module):
 
 
 class GroupedAttention(nn.Module):
-    """The projections of self-attention in which several heads share their keys and values."""
+    """Projections of self-attention whose heads share keys and values in groups."""
 
     def __init__(self, config: CausalConfig, *, biased_output: bool) -> None:
         super().__init__()
@@ -189,8 +189,8 @@ class CausalAttention(GroupedAttention):
         cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None,
         weights: Callable[[Tensor], None] | None,
     ) -> Tensor:
-        """``mask`` (tokens, keys) is true where a key is seen; ``None``: the plain causal one. ``weights`` is shown the
-        attention weights."""
+        """``mask`` (tokens, keys) is true for visible keys; ``None``: plain causal. ``weights`` gets the attention
+        weights."""
         split = (-1, self.config.head_width)
         query, key, value = (
             projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
@@ -214,8 +214,7 @@ class CausalAttention(GroupedAttention):
 
 
 def rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotate each pair of ``x``, (batch, heads, tokens, head_width), of which the first half holds one part and the
-    second half the other."""
+    """Rotate each pair of ``x``, (batch, heads, tokens, head_width), whose parts are in the first and second half."""
     cosines, sines = rotary
     first, second = x.chunk(2, dim=-1)
     return x * cosines + torch.cat([-second, first], dim=-1) * sines
@@ -235,7 +234,7 @@ class GatedFeedForward(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """One layer: attention and feed-forward, each after a norm and added to its input."""
+    """One layer: attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, config: CausalConfig, attention: GroupedAttention) -> None:
         super().__init__()
@@ -246,7 +245,7 @@ class TransformerLayer(nn.Module):
 
 
 class CausalLayer(TransformerLayer):
-    """A layer whose tokens see those before them."""
+    """A layer whose tokens see themselves and earlier ones."""
 
     self_attn: CausalAttention
 
@@ -255,8 +254,8 @@ class CausalLayer(TransformerLayer):
 
 
 class CausalTransformer(nn.Module):
-    """All layers and the final norm, from embeddings to hidden states. For training and for a look inside;
-    what decodes is :class:`paretone.models.kernels.fused_causal.FusedTransformer`."""
+    """All layers and the final norm, from embeddings to hidden states. For training and inspection; decoding uses
+    :class:`paretone.models.kernels.fused_causal.FusedTransformer`."""
 
     def __init__(self, config: CausalConfig) -> None:
         super().__init__()
@@ -276,9 +275,9 @@ class CausalTransformer(nn.Module):
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
-        Tokens see what ``cache`` holds, themselves and those before them; the cache then holds them too. ``positions``
-        is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in ``skip`` are left
-        out. ``probe`` is shown every layer's output, and its attention too where ``attention`` is set.
+        Tokens see the content of ``cache``, themselves and earlier ones, and are added to the cache. ``positions`` is
+        (tokens,) or (batch, tokens); ``None``: continue from the cache's length. Layers in ``skip`` are left out.
+        ``probe`` gets each layer's output, and its attention if ``attention`` is set.
         """
         tokens = embedded.shape[1]
         start = cache.length if cache is not None else 0
@@ -301,14 +300,14 @@ class CausalTransformer(nn.Module):
         return self.norm(hidden)
 
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """Let ``cache`` hold ``embedded`` (batch, tokens, hidden) as well; what comes out is not asked for."""
+        """Add ``embedded`` (batch, tokens, hidden) to ``cache``, without returning an output."""
         self(embedded, cache, positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         return cache_for(self.config, capacity, self.norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> CausalTransformer:
-        """A copy that has only the layers ``retained``, in ascending order, counted from 0."""
+        """A copy with only the layers ``retained``, in ascending order, counted from 0."""
         check_retained(retained, self.config.layers)
         with without_weights():
             smaller = CausalTransformer(replace(self.config, layers=len(retained)))
@@ -325,7 +324,7 @@ class CausalTransformer(nn.Module):
 
 
 def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1) -> KeyValueCache:
-    """An empty cache for a transformer of ``config``, where ``like`` is and of its type."""
+    """An empty cache for a transformer of ``config``, with the device and type of ``like``."""
     return KeyValueCache(
         config.layers, config.key_value_heads, capacity, config.head_width, like.device, like.dtype, batch
     )
@@ -339,8 +338,8 @@ def check_retained(retained: Sequence[int], layers: int) -> None:
 
 
 def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
-    """Operations of a pass over ``tokens`` tokens after ``context`` others (1 multiply-add = 2 operations), embeddings
-    and head left out."""
+    """Operations of a pass over ``tokens`` tokens after ``context`` others (1 multiply-add = 2 operations), without
+    embeddings and head."""
     seen = tokens * context + tokens * (tokens + 1) / 2
     return 2 * config.layers * (tokens * config.weights_of_layer + 2 * seen * config.width)
 

@@ -1,8 +1,8 @@
-"""Common part of the diffusion transformers of several families: layers whose norms follow the time (AdaLN-zero).
+"""Common part of several families' diffusion transformers: layers whose norms are modulated by time (AdaLN-zero).
 
-A sampling run first begins (the family's own ``begin``): everything that does not depend on the state is computed
-once. Each evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` is
-all of this together.
+A sampling run begins with the family's own ``begin``, which computes everything independent of the state. Each
+evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` does all of
+this.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Conditioning:
     """(evaluations, 2, width): scale, shift."""
     rotary: Tensor
     mask: Tensor | None
-    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
+    """(rows, frames), true for frames within their item's duration; ``None`` for a single item."""
 
 
 Run = TypeVar("Run", bound=Conditioning)
@@ -49,7 +49,7 @@ Run = TypeVar("Run", bound=Conditioning)
 
 
 class LayerParts(NamedTuple):
-    """One layer's parts, whatever their official names."""
+    """One layer's parts under common names."""
 
     norm: AdaptiveNorm
     attention: SelfAttention
@@ -57,7 +57,7 @@ class LayerParts(NamedTuple):
 
 
 class DiffusionTransformer(nn.Module, Generic[Run]):
-    """The layers and what is done with them. A family's own class holds the parameters under their official names."""
+    """The layers and their evaluation. A family's own class holds the parameters under their official names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
     @property
     def keeps_entered(self) -> bool:
-        """Whether :meth:`leave` still needs what :meth:`enter` gave."""
+        """Whether :meth:`leave` needs the result of :meth:`enter`."""
         return False
 
     @property
@@ -90,12 +90,12 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return tuple(map(self.block, range(self.layers)))
 
     def enter(self, x: Tensor, run: Run) -> Tensor:
-        """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
+        """State (batch, frames, bands) to the first layer's input (rows, frames, width)."""
         raise NotImplementedError
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor:
-        """The last layer's output to what the official calibration of DiTReducio compares, (rows, frames, …);
-        ``entered`` is what :meth:`enter` gave."""
+        """Last layer's output to the quantity that the official calibration of DiTReducio compares, (rows, frames, …);
+        ``entered`` is the result of :meth:`enter`."""
         raise NotImplementedError
 
     def project(self, left: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return left
 
     def tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
-        """The AdaLN vectors of a schedule: they depend on time only, so they are computed once for all runs on it."""
+        """AdaLN vectors of a schedule. They depend only on time, so they are cached for all runs on it."""
         weight = self.final_norm.linear.weight
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
         if self._tabulated is None or self._tabulated[0] != key:
@@ -113,7 +113,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self._tabulated[1]
 
     def forget_tables(self) -> None:
-        """Let the next run tabulate again, as the first one on its schedule does."""
+        """Clear the cached tables, so that the next run computes them like the first one."""
         self._tabulated = None
 
     def layer(
@@ -127,8 +127,8 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         probe: Probe | None = None,
         in_place: bool = False,
     ) -> Tensor:
-        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
-        was."""
+        """One layer, (rows, frames, width) to the same shape. ``hidden`` is overwritten if ``in_place``, otherwise
+        unchanged."""
         block = self.block(index)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
         normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
@@ -147,13 +147,13 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
                 probe(index, "feed_forward", output)
             return output
 
-        # Where nobody asks for a module's output, there is none as a whole.
+        # Without a probe or mask, a module's complete output is not needed.
         unseen = probe is None and run.mask is None
 
         def at_once(
             module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]
         ) -> Callable[[Tensor, Tensor], None] | None:
-            """``add_to``, by which ``module`` adds its output by itself, if it can and may."""
+            """``add_to`` if ``module`` can add its output itself, else ``None``."""
             return add_to if unseen and module.is_packed(hidden) else None
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
@@ -177,7 +177,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        """Velocities of all branches, (rows, frames, bands), at one evaluation of the run."""
         return self.project(self.evaluate(x, evaluation, run, plans, memory, probe))
 
     def evaluate(
@@ -189,22 +189,22 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """The same as :meth:`leave` gives it: what a calibration compares and guides."""
+        """One evaluation without the projection: the result of :meth:`leave`, which calibration compares and guides."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
             plan = COMPUTE if plans is None else plans[index]
             layer_memory = None if plans is None or memory is None else memory[index]
-            # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
+            # In place only if nobody keeps the tensor: a probe does, and so does ``entered`` if needed later.
             in_place = probe is None and (index > 0 or not self.keeps_entered)
             hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All layers as in training: every item has its own time, (items,), or whatever else the time embedding takes,
-        and gradients flow.
+        """All layers as in training, with gradients: each item has its own time, (items,), or another input of the time
+        embedding.
 
-        ``entered`` is (items, frames, width); the result is the last layer's output before the final norm, and the
-        final norm's scale and shift, (items, 2, 1, width).
+        ``entered`` is (items, frames, width); returns the last layer's output before the final norm, and the final
+        norm's scale and shift, (items, 2, 1, width).
         """
         hidden, vectors = entered, self.time_embedding(times)
         for block in self.blocks:
@@ -215,17 +215,18 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return hidden, self.final_norm.table(vectors)[:, :, None]
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
-        width): what DiTReducio's check phase looks at."""
+        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width),
+        for DiTReducio's check phase."""
         query, key, _ = self.block(index).attention.inputs
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
-        """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
+        """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), rows summing to
+        one.
 
-        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,
-        so that memory grows with one map only.
+        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. Heads are processed
+        one at a time, so that memory holds only one map.
         """
         attention = self.block(index).attention
         attention_input = attention_input.to(attention.inputs[0].weight.dtype)
@@ -249,15 +250,15 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             block.feed_forward.fuse()
 
 
-# Time embedding of a network that gives the average velocity over an interval of time.
+# Time embedding of a network for the average velocity over an interval of time.
 #
-# Such a network is a diffusion transformer of its family with one more perceptron: what that makes of the interval's
-# length r − t is added to the vector of its start t. The perceptron is built as the official one of the time and is
-# zero at first, so that the network starts as the one whose weights it has (arXiv 2510.07979).
+# Such a network has one more perceptron, whose output for the interval's length r − t is added to the vector of its
+# start t. It is built like the official time perceptron, and its output is zero at first, so that the network starts
+# equal to its source (arXiv 2510.07979).
 
 
 class IntervalEmbedding(TimeEmbedding):
-    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals without length."""
+    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals of length zero."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
@@ -269,12 +270,12 @@ class IntervalEmbedding(TimeEmbedding):
         return super().forward(starts) + self.interval_mlp(lengths)
 
     def of_schedule(self, times: Tensor) -> Tensor:
-        # Each evaluation carries to the time of the next, the last one to speech.
+        # Each evaluation carries the state to the time of the next, the last one to speech.
         return self(torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1))
 
 
 def add_interval(backbone: DiffusionTransformer) -> None:
-    """Let ``backbone`` take intervals, without effect until the new perceptron has learnt."""
+    """Make ``backbone`` accept intervals, without effect until the new perceptron is trained."""
     own = backbone.time_embedding
     name = next(name for name, child in backbone.named_children() if child is own)
     first = own.time_mlp[0]

@@ -1,6 +1,6 @@
-"""Layers that the diffusion transformers of several families are made of; parameter names are the families' own.
+"""Layers shared by several families' diffusion transformers; parameter names are the families' own.
 
-Sources: AdaLN and the time embedding of F5-TTS 1.1.20 (``f5_tts/model/modules.py``), which MegaTTS 3 shares; rotary
+Sources: AdaLN and the time embedding of F5-TTS 1.1.20 (``f5_tts/model/modules.py``), shared by MegaTTS 3; rotary
 position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 """
 
@@ -23,7 +23,7 @@ NORM_EPSILON = 1e-6
 
 
 def sinusoids(values: Tensor, width: int) -> Tensor:
-    """Values (n,) to (n, width): sines, then cosines, of geometrically falling frequencies from 1 to 1/10000."""
+    """Values (n,) to (n, width): sines, then cosines, of frequencies falling geometrically from 1 to 1/10000."""
     half = width // 2
     exponents = torch.arange(half, device=values.device).float() * -(math.log(10000) / (half - 1))
     angles = values[:, None] * exponents.exp()
@@ -43,7 +43,7 @@ class TimeEmbedding(nn.Module):
         return self.time_mlp(sinusoids(1000 * times, self.sinusoid_width).to(times.dtype))
 
     def of_schedule(self, times: Tensor) -> Tensor:
-        """Vectors of all evaluations of a schedule, at ``times`` (n,) in their order."""
+        """Vectors of all evaluations of a schedule, at ``times`` (n,) in order."""
         return self(times)
 
 
@@ -57,7 +57,7 @@ class AdaptiveNorm(nn.Module):
 
     def table(self, time_vectors: Tensor) -> Tensor:
         """(times, width) to (times, parts, width)."""
-        # This way round, the product of few rows takes three fifths of the time on a CPU.
+        # In this order, the product of few rows takes three fifths of the time on a CPU.
         vectors = torch.addmm(self.linear.bias[:, None], self.linear.weight, F.silu(time_vectors).T)
         return vectors.T.unflatten(-1, (self.parts, -1))
 
@@ -73,13 +73,13 @@ def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 
 
 def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """:func:`modulate` with a shift and a scale for every item, each (items, 1, width)."""
+    """:func:`modulate` with a shift and a scale per item, each (items, 1, width)."""
     return F.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale) + shift
 
 
 def rotary_frequencies(head_width: int) -> Tensor:
     """Rotation speed of each pair of a head, (head_width / 2,) in radians per position."""
-    # On the CPU whatever the default device: on the meta device, arithmetic would import torch's compiler, for seconds.
+    # On the CPU whatever the default device: arithmetic on the meta device would import torch's compiler, for seconds.
     return 10000.0 ** -(torch.arange(0, head_width, 2, device="cpu").float() / head_width)
 
 
@@ -90,8 +90,7 @@ def rotary_table(length: int, frequencies: Tensor) -> Tensor:
 
 
 def rotate(x: Tensor, table: Tensor, heads: int | None = None) -> Tensor:
-    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by
-    pair."""
+    """Rotate the first ``heads`` heads (``None``: all) of ``x``, (rows, sequence, heads, head_width), pair by pair."""
     if heads is not None and heads < x.shape[2]:
         return torch.cat([rotate(x[:, :, :heads], table), x[:, :, heads:]], dim=2)
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
@@ -110,15 +109,15 @@ def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = No
 class SelfAttention(nn.Module):
     """Self-attention over (rows, sequence, width) with rotated queries and keys.
 
-    A family's own class holds the four projections under their official names and hands them out as ``inputs`` and
+    A family's own class holds the four projections under their official names and returns them as ``inputs`` and
     ``output``. Output rows of padded frames are zero.
     """
 
     heads: int
     rotary_heads: int | None = None
-    """Number of heads, from the first on, with positions; ``None``: all."""
+    """Number of heads with positions, from the first; ``None``: all."""
     attends_padding = True
-    """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
+    """Whether padded frames are attended like others, as in the F5 family (``attn_mask_enabled: False``)."""
     _fused: Callable[[Tensor], Tensor] | None = None
 
     @property
@@ -130,11 +129,11 @@ class SelfAttention(nn.Module):
         raise NotImplementedError
 
     def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys (rows, sequence, heads, head_width) before they are rotated."""
+        """Queries and keys (rows, sequence, heads, head_width) before rotation."""
         return query, key
 
     def fuse(self) -> None:
-        """Lay the three input projections side by side in memory, so that inference runs them as one product."""
+        """Make the three input projections adjacent in memory, so that inference runs them as one product."""
         with torch.no_grad():
             weight = torch.cat([one.weight for one in self.inputs])
             bias = torch.cat([one.bias for one in self.inputs])
@@ -151,7 +150,7 @@ class SelfAttention(nn.Module):
             self.output.pack()
 
     def project_by(self, projection: Callable[[Tensor], Tensor]) -> None:
-        """Let ``projection`` compute queries, keys and values, side by side."""
+        """Compute queries, keys and values, side by side, by ``projection``."""
         self._fused = projection
 
     @property
@@ -173,8 +172,8 @@ class SelfAttention(nn.Module):
     def _by_blocks(
         self, packed: PackedProduct, x: Tensor, rotary: Tensor, norm: Callable[[Tensor], Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same block by block, each head's rows side by side in memory: attention reads them a quarter faster.
-        ``norm`` is done to the rows first."""
+        """:meth:`queries_keys_values` in blocks, with each head's rows adjacent in memory, which attention reads a
+        quarter faster. ``norm`` is applied to the rows first."""
         items, length, _ = x.shape
         width = self.inputs[0].out_features // self.heads
         query, key, value = (x.new_empty(items, self.heads, length, width) for _ in range(3))
@@ -190,13 +189,13 @@ class SelfAttention(nn.Module):
         return query, key, value
 
     def is_packed(self, x: Tensor) -> bool:
-        """Whether ``x`` can go through :meth:`add_to`."""
+        """Whether :meth:`add_to` supports ``x``."""
         output = self.output
         return self.packed is not None and isinstance(output, PackableLinear) and output.is_packed(x)
 
     def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor], rotary: Tensor) -> None:
-        """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding. All
-        but the attention itself goes block by block, and so stays in the processor's cache."""
+        """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding.
+        Everything but the attention itself runs in blocks that stay in the processor's cache."""
         if self.packed is None:
             raise ValueError("Only packed projections go block by block; see is_packed.")
         query, key, value = self._by_blocks(self.packed, hidden, rotary, norm)
@@ -207,8 +206,7 @@ class SelfAttention(nn.Module):
             hidden[some, block].addcmul_(gate, self.output(rows))
 
     def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``rotary`` is a table of :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where
-        valid."""
+        """``rotary`` from :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where valid."""
         query, key, value = self.queries_keys_values(x, rotary)
         mask = None if mask is None else mask[: len(x)]
         attended = None if mask is None or self.attends_padding else mask[:, None, None]
@@ -218,13 +216,13 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with an activation between them, row by row.
+    """Two linear layers with an activation in between, row by row.
 
-    A family's own class holds the layers under their official names and hands them out as ``first`` and ``last``.
+    A family's own class holds the layers under their official names and returns them as ``first`` and ``last``.
     """
 
     activation: Callable[[Tensor], Tensor]
-    """It may overwrite its input."""
+    """May overwrite its input."""
 
     @property
     def first(self) -> nn.Linear:
@@ -241,7 +239,7 @@ class FeedForward(nn.Module):
                 one.pack()
 
     def is_packed(self, x: Tensor) -> bool:
-        """Whether ``x`` can go through blockwise."""
+        """Whether ``x`` can be processed in blocks."""
         return isinstance(self.last, PackableLinear) and self.last.is_packed(x)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -254,7 +252,7 @@ class FeedForward(nn.Module):
         return result.view_as(x)
 
     def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor]) -> None:
-        """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden``, block by block: see
+        """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden``, block by block; see
         :meth:`SelfAttention.add_to`."""
         rows = hidden.flatten(0, -2)
         for block in products.blocks(len(rows), products.FEED_FORWARD_ROWS):
@@ -269,25 +267,26 @@ class FeedForward(nn.Module):
 class Naming:
     """Names of the two halves of a normalised weight, ``g · v / ‖v‖``, in official files.
 
-    There is one ``g`` and one norm for each entry of the first axis (Salimans and Kingma, arXiv 1602.07868;
+    Each entry of the first axis has one ``g`` and one norm (Salimans and Kingma, arXiv 1602.07868;
     ``torch.nn.utils.weight_norm`` with ``dim=0``): the output channel of a convolution, the input channel of a
-    transposed one. PyTorch has two ways of naming the pair."""
+    transposed one. PyTorch names the pair in two ways.
+    """
 
     magnitude: str
     direction: str
 
 
 HOOKED = Naming("weight_g", "weight_v")
-"""Names that ``torch.nn.utils.weight_norm`` gives."""
+"""Names from ``torch.nn.utils.weight_norm``."""
 PARAMETRISED = Naming("parametrizations.weight.original0", "parametrizations.weight.original1")
-"""Names that ``torch.nn.utils.parametrizations.weight_norm`` gives."""
+"""Names from ``torch.nn.utils.parametrizations.weight_norm``."""
 
 
 def stored_shapes(
     module: nn.Module, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
 ) -> dict[str, tuple[int, ...]]:
-    """Names and shapes that a file has for ``module`` when all of its convolutions were normalised, but for those
-    whose names begin with one of ``plain``."""
+    """Names and shapes in a file of ``module`` with weight norm on all convolutions except those whose names begin with
+    one of ``plain``."""
     convolutions = {
         f"{name}.weight"
         for name, part in module.named_modules()
@@ -305,7 +304,7 @@ def stored_shapes(
 
 
 def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, Tensor]:
-    """``weights`` with every pair of a magnitude and a direction multiplied out to one ``…weight``."""
+    """``weights`` with each pair of magnitude and direction multiplied out to one ``…weight``."""
     result = {}
     for name, value in weights.items():
         if name.endswith(naming.direction):
@@ -325,7 +324,7 @@ def load_normalised(
 ) -> None:
     """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out.
 
-    Raises :class:`paretone.errors.CheckpointError` that names the keys at fault as the file has them.
+    Raises :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file.
     """
     found = {name: tuple(value.shape) for name, value in weights.items()}
     check_shapes(stored_shapes(module, naming, plain), found, where)

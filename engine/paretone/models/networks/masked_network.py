@@ -1,15 +1,15 @@
-"""The network of masked models: text and codes of several codebooks in, scores of every codebook out.
+"""Network of masked models: text and codes of several codebooks to scores of every codebook.
 
-Its parameters have the names and shapes of OmniVoice's release, so that ``state_dict`` is the official one:
+Its parameters have the names and shapes of OmniVoice's release, so ``state_dict`` is the official one:
 ``llm.embed_tokens``, ``llm.layers.…``, ``llm.norm``, ``audio_embeddings`` and ``audio_heads`` with one block of rows
-for every codebook, and the buffer ``codebook_layer_offsets`` that says where each begins. The last entry of a codebook
-is the mask.
+per codebook, and the buffer ``codebook_layer_offsets`` with the start of each. The last entry of a codebook is the
+mask.
 
-Its transformer is bidirectional: Qwen3's layers, each token seeing every other, without a cache. Positions are an
-argument: OmniVoice counts from 0 throughout, another model may begin again at its canvas.
+Its transformer is bidirectional: Qwen3's layers with full attention, without a cache. Positions are an argument:
+OmniVoice counts from 0 throughout; another model may restart at its canvas.
 
-Sources: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``; ``modeling_qwen3.py`` of transformers 5.18 (norms of
-queries and keys head by head, before they are rotated).
+Sources: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``; ``modeling_qwen3.py`` of transformers 5.18 (queries and
+keys are normalised per head before rotation).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BidirectionalAttention(GroupedAttention):
         self.k_norm = RootMeanSquareNorm(config.head_width, config.epsilon)
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """``mask`` is true where a key is seen, broadcast over (batch, heads, queries, keys); ``None``: everywhere."""
+        """``mask`` is true for visible keys, broadcast over (batch, heads, queries, keys); ``None``: all."""
         query, key, value = (
             projection(x).unflatten(-1, (-1, self.config.head_width))
             for projection in (self.q_proj, self.k_proj, self.v_proj)
@@ -73,8 +73,8 @@ class BidirectionalLayer(TransformerLayer):
 
 
 class BidirectionalTransformer(nn.Module):
-    """The table of text tokens, all layers and the final norm. For training and as the reference; what decodes is made
-    of its weights (:mod:`paretone.models.kernels.fused_masked`)."""
+    """Table of text tokens, all layers and the final norm. For training and as the reference; decoding uses a fused
+    copy (:mod:`paretone.models.kernels.fused_masked`)."""
 
     def __init__(self, config: Qwen3Config, vocabulary: int) -> None:
         """``vocabulary``: rows of the table of text tokens."""
@@ -93,9 +93,9 @@ class BidirectionalTransformer(nn.Module):
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
-        ``positions`` is (tokens,) or (batch, tokens); ``None``: 0 and on. ``mask`` is true where a token is seen:
-        (batch, keys), or (batch, 1, queries, keys) where that differs from token to token; ``None``: everywhere.
-        ``probe`` is shown every layer's output.
+        ``positions`` is (tokens,) or (batch, tokens); ``None``: from 0. ``mask`` is true for visible tokens: (batch,
+        keys), or (batch, 1, queries, keys) if that depends on the query; ``None``: all. ``probe`` gets each layer's
+        output.
         """
         if positions is None:
             positions = torch.arange(embedded.shape[1], device=embedded.device)
@@ -112,8 +112,8 @@ class BidirectionalTransformer(nn.Module):
 
 
 def operations(config: Qwen3Config, tokens: int) -> float:
-    """Operations of a pass over a row of ``tokens`` tokens (1 multiply-add = 2 operations), embeddings and heads left
-    out. Counted: the seven products of each layer and both attention products."""
+    """Operations of a pass over a row of ``tokens`` tokens (1 multiply-add = 2 operations), without embeddings and
+    heads: the seven products of each layer and both attention products."""
     return 2 * config.layers * tokens * (config.weights_of_layer + 2 * tokens * config.width)
 
 
@@ -121,10 +121,10 @@ def operations(config: Qwen3Config, tokens: int) -> float:
 class MaskedConfig:
     transformer: Qwen3Config
     text_vocabulary: int
-    """Rows of the table of text tokens."""
+    """Rows of the text token table."""
     codebooks: int
     entries: int
-    """Rows of each codebook, the mask among them."""
+    """Rows of each codebook, including the mask."""
 
     @property
     def mask(self) -> int:
@@ -133,7 +133,7 @@ class MaskedConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
-        """The sizes in a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` that names the
+        """Read the sizes from a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` that names the
         field."""
         file = ConfigFile.of(config)
         kind = file.text("model_type")
@@ -158,13 +158,13 @@ class MaskedConfig:
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:
-        """Operations of a pass over a row of ``tokens`` tokens, ``targets`` of which are scored (1 multiply-add = 2
+        """Operations of a pass over a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2
         operations)."""
         return operations(self.transformer, tokens) + 2 * targets * self.transformer.hidden * self.rows
 
 
 class MaskedNetwork(nn.Module):
-    """See the module. For training and as the reference."""
+    """For training and as the reference."""
 
     codebook_layer_offsets: Tensor
 
@@ -175,7 +175,8 @@ class MaskedNetwork(nn.Module):
         self.llm = BidirectionalTransformer(config.transformer, config.text_vocabulary)
         self.audio_embeddings = nn.Embedding(config.rows, hidden)
         self.audio_heads = nn.Linear(hidden, config.rows, bias=False)
-        # A list of numbers: without weights, a product would import torch's compiler, for seconds, and a range sympy.
+        # A list of numbers, because without weights a product would import torch's compiler, for seconds, and a range
+        # sympy.
         offsets = torch.tensor([codebook * config.entries for codebook in range(config.codebooks)])
         self.register_buffer("codebook_layer_offsets", offsets)
 
@@ -202,8 +203,7 @@ class MaskedNetwork(nn.Module):
         """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``.
 
         ``text`` (batch, text) precedes ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and
-        ``mask`` are those of :class:`paretone.models.networks.masked_network.BidirectionalTransformer`, over text and
-        frames.
+        ``mask`` are those of :class:`BidirectionalTransformer`, over text and frames.
         """
         embedded = torch.cat([self.text(text), self.audio(codes)], dim=1)
         hidden = self.llm(embedded, positions, mask)

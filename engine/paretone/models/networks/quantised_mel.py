@@ -1,8 +1,8 @@
-"""Frames of natural speech to codes and back: the small codecs of the bundled models with tokens.
+"""Small codecs of the bundled models with tokens: frames of natural speech to codes and back.
 
-Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the frames and some at that of the tokens.
-Between them is a quantiser: finite scalar quantisation in the one, residual quantisation in the other. The decoder can
-be given a mean frame of the speaker's; frames of what is said, apart from who says it, have none, and it is zero.
+Encoder and decoder are ConvNeXt blocks as in Vocos, some at the frame rate and some at the token rate. The quantiser in
+between is either finite scalar or residual quantisation. The decoder takes a mean frame of the speaker; for frames of
+content only, it is zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paretone.reading import shown
 
 
 class MelStatistics(nn.Module):
-    """Mean and scale of every band, (bands,), as buffers: callers give and get plain log mels."""
+    """Mean and scale of each band, (bands,), as buffers, so that callers use plain log mels."""
 
     mel_mean: Tensor
     mel_scale: Tensor
@@ -40,7 +40,7 @@ class MelStatistics(nn.Module):
         return (mel - self.mel_mean) / self.mel_scale
 
     def log_mel(self, normalised: Tensor) -> Tensor:
-        """The log mel (…, bands) of what :meth:`normalised` returns."""
+        """Inverse of :meth:`normalised`: log mel (…, bands)."""
         return normalised * self.mel_scale + self.mel_mean
 
 
@@ -51,7 +51,7 @@ CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 class QuantisedMelConfig:
     bands: int = 100
     stride: int = 2
-    """Frames of one token."""
+    """Frames per token."""
     width: int = 256
     inner_width: int = 512
     encoder_frame_layers: int = 3
@@ -61,7 +61,7 @@ class QuantisedMelConfig:
 
     @classmethod
     def read(cls, file: ConfigFile) -> Self:
-        """From a ``config.json``, in which each size must be there. Raises :class:`CheckpointError` that names the
+        """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` that names the
         field."""
         lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
         sizes: dict[str, Any] = {
@@ -80,10 +80,10 @@ Config = TypeVar("Config", bound=QuantisedMelConfig)
 
 
 class Quantiser(nn.Module):
-    """Rounds the numbers of a token to those that codes stand for."""
+    """Rounds the numbers of a token to the levels that codes represent."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, numbers) to the same rounded; the gradient passes as if nothing were rounded."""
+        """Round (…, numbers); the gradient passes unchanged."""
         raise NotImplementedError
 
     def codes(self, x: Tensor) -> Tensor:
@@ -133,12 +133,12 @@ class QuantisedMel(MelStatistics, Generic[Config]):
 
     @staticmethod
     def quantiser_of(config: Config) -> tuple[Quantiser, int]:
-        """The quantiser, and how many numbers of each token it takes."""
+        """The quantiser, and the number of its inputs per token."""
         raise NotImplementedError
 
     def latents(self, mel: Tensor) -> Tensor:
-        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers that are not rounded yet,
-        (B, tokens, numbers)."""
+        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers before rounding (B, tokens,
+        numbers)."""
         encoder, stride = self.encoder, self.config.stride
         x = encoder["enter"](self.normalised(mel).transpose(1, 2))
         x = encoder["frames"](x).transpose(1, 2)
@@ -147,12 +147,12 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         return encoder["leave"](x)
 
     def encode(self, mel: Tensor) -> Tensor:
-        """Log mel (B, frames, bands) to codes (B, frames / stride, …); what does not fill a token is left out."""
+        """Log mel (B, frames, bands) to codes (B, frames / stride, …); an incomplete token is dropped."""
         frames = mel.shape[1] // self.config.stride * self.config.stride
         return self.quantiser.codes(self.latents(mel[:, :frames]))
 
     def entered(self, codes: Tensor, voice: Tensor) -> Tensor:
-        """Codes (B, n, …) and the voice's mean mel (B, bands) to what the decoder's blocks are given, (B, width, n)."""
+        """Codes (B, n, …) and the voice's mean mel (B, bands) to the input of the decoder's blocks, (B, width, n)."""
         return self._entered(self.quantiser.numbers(codes), voice)
 
     def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
 
     def spread(self, x: Tensor) -> Tensor:
-        """(B, width, n) at the rate of tokens to (B, width, n · stride) at that of frames."""
+        """(B, width, n) at the token rate to (B, width, n · stride) at the frame rate."""
         return self.decoder["spread"](x.transpose(1, 2)).unflatten(2, (self.config.stride, -1)).flatten(1, 2).mT
 
     def left(self, x: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ Model = TypeVar("Model", bound=QuantisedMel)
 
 
 def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
-    """The codec in the folder ``root`` in float32: ``config.json`` with its sizes, and the weights in float16. Raises
+    """Load the codec in the folder ``root`` in float32: ``config.json`` with its sizes, and float16 weights. Raises
     :class:`CheckpointError`."""
     sizes = kind.sizes.read(_described(root / CONFIG_FILE))
     path = root / WEIGHT_FILE
@@ -191,12 +191,12 @@ def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str
 
 def _described(path: Path) -> ConfigFile:
     file = ConfigFile.read(path)
-    # Codecs that were told who speaks listed the voices that they knew.
+    # Earlier codecs, which took the voice, listed their voices.
     return ConfigFile({name: value for name, value in file.entries.items() if name != "voices"}, file.where)
 
 
 class StreamedCodec:
-    """One passage; what it remembers is the passage's own."""
+    """Streaming decoder of one passage."""
 
     def __init__(self, codec: QuantisedMel, voice: Tensor) -> None:
         """``voice`` (bands,) as :meth:`QuantisedMel.decode` takes it."""
@@ -205,20 +205,20 @@ class StreamedCodec:
         self._frames = StreamedBlocks(codec.decoder["frames"].children())
 
     def push(self, codes: Tensor) -> Tensor:
-        """The next tokens' codes (n, …) to the frames that are final now, (m, bands)."""
+        """Next tokens' codes (n, …) to the frames that are now final, (m, bands)."""
         return self._left(self._frames.push(self._codec.spread(self._tokens.push(self._entered(codes)))))
 
     def finish(self, codes: Tensor) -> Tensor:
-        """The last tokens' codes (n, …), of which there may be none, to the rest of the frames, (m, bands)."""
+        """Last tokens' codes (n, …), possibly none, to the rest of the frames, (m, bands)."""
         hidden = torch.cat([self._tokens.push(self._entered(codes)), self._tokens.finish()], dim=2)
         return self._left(torch.cat([self._frames.push(self._codec.spread(hidden)), self._frames.finish()], dim=2))
 
     def whole(self, codes: Tensor) -> Tensor:
-        """All codes (n, …) to all frames (m, bands) at once, independently of the rest."""
+        """Decode all codes (n, …) to frames (m, bands) at once, independently of the other methods."""
         return self._codec.decode(codes[None], self._voice)[0]
 
     def _entered(self, codes: Tensor) -> Tensor:
-        """Ready for the first block, (1, width, n)."""
+        """Input of the first block, (1, width, n)."""
         return self._codec.entered(codes[None], self._voice)
 
     def _left(self, hidden: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ class StreamedCodec:
 
 # --- The speech tokenizer of the bundled language model ---------------------------------------------------------------
 OVERFLOW = 1e-3
-"""Amount by which bounded numbers may exceed their outermost levels."""
+"""Excess of bounded numbers over their outermost levels."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, make one code (Mentzer et
+    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, form one code (Mentzer et
     al., arXiv 2309.15505)."""
 
     levels: Tensor
@@ -261,7 +261,7 @@ class ScalarQuantiser(Quantiser):
         self.register_buffer("shift", torch.atanh(offset / half), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From −1 to 1."""
+        """Rounded numbers from −1 to 1."""
         bounded = torch.tanh(x + self.shift) * self.span - self.offset
         rounded = bounded + (bounded.round() - bounded).detach()
         return rounded / (self.levels // 2)
@@ -278,7 +278,7 @@ class ScalarQuantiser(Quantiser):
 
 
 class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
-    """One code, int64, for every two frames."""
+    """One code, int64, per two frames."""
 
     title, sizes = "speech tokenizer", SpeechTokenizerConfig
 
@@ -292,25 +292,24 @@ class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
 class ResidualCodecConfig(QuantisedMelConfig):
     stride: int = 4
     decoder_token_layers: int = 1
-    """Few, because each waits for three tokens that are still to come; see
-    :mod:`paretone.models.minis.omni_mini`."""
+    """Few, because each looks ahead by three tokens; see :mod:`paretone.models.minis.omni_mini`."""
     decoder_frame_layers: int = 5
     codebooks: int = 8
     codes: int = 128
     """Entries of each codebook."""
     numbers: int = 24
-    """Numbers in each token, and in each entry."""
+    """Numbers per token and per entry."""
 
     @property
     def absent(self) -> int:
-        """The code that stands for none: it adds nothing."""
+        """Code for a missing entry, which adds nothing."""
         return self.codes
 
 
 class ResidualQuantiser(Quantiser):
-    """The first codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the
-    first left over, and so on; codes are (…, codebooks). The first codes alone give speech that can be understood,
-    which is what an audible half-finished canvas needs."""
+    """Residual quantisation: the nearest entry of the first codebook, then the second's nearest to the remainder, and
+    so on; codes are (…, codebooks). The first codes alone give intelligible speech, so half-finished canvases can be
+    heard."""
 
     codebooks: Tensor
 
@@ -330,13 +329,13 @@ class ResidualQuantiser(Quantiser):
         return torch.stack(codes, dim=1).view(*x.shape[:-1], -1)
 
     def numbers(self, codes: Tensor) -> Tensor:
-        """The entries that are meant, added up; :attr:`ResidualCodecConfig.absent` adds nothing."""
+        """Sum of the entries of ``codes``; :attr:`ResidualCodecConfig.absent` adds nothing."""
         entries = functional.pad(self.codebooks, (0, 0, 0, 1))
         return sum(table[column] for table, column in zip(entries, codes.unbind(-1), strict=True))
 
 
 class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
-    """Codes (…, tokens, codebooks), int64, for every four frames."""
+    """Codes (…, tokens, codebooks), int64, per four frames."""
 
     quantiser: ResidualQuantiser
     title, sizes = "residual codec", ResidualCodecConfig
@@ -347,7 +346,7 @@ class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
 
 
 def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
-    """One phone per frame (n,) to one per token (n // stride,): that of the frame after the token's middle. What
-    does not fill a token is left out."""
+    """One phone per frame (n,) to one per token (n // stride,): the phone of the frame after the token's middle. An
+    incomplete token is dropped."""
     whole = len(frames) // stride * stride
     return frames[:whole][stride // 2 :: stride]

@@ -1,7 +1,7 @@
-"""Modules without weights: for the shapes of an architecture, or to take tensors that are there already or are read.
+"""Modules without weights: for the shapes of an architecture, or to be filled with existing weights.
 
-Sizes come from files of other people, so that a module may be held against the weights that it is to take while it is
-made: a description that asks for a billion layers ends after as many as there are weights, before memory does.
+Sizes come from other people's files, so construction can be limited by the weights that the module will take: a
+description of a billion layers fails after as many as there are weights, before memory runs out.
 """
 
 from __future__ import annotations
@@ -45,16 +45,15 @@ else:
 Held = Mapping[str, Tensor] | Mapping[str, tuple[int, ...]]
 """Weights, or their shapes, by name."""
 _SPARE_TENSORS, _SPARE_NUMBERS = 64, 1 << 26
-"""What a module may have beyond twice the weights: windows, rotations and other tables that files do not hold."""
+"""Allowance beyond twice the weights: windows, rotations and other tables that files do not contain."""
 _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.full)
 
 
 @contextmanager
 def without_weights(weights: Held | None = None, where: str = "") -> Iterator[None]:
-    """Modules that are made within have parameters of the right shapes on the meta device, without values.
+    """Create modules on the meta device: parameters have shapes but no values.
 
-    If ``weights`` are given, which came from ``where``, raises :class:`CheckpointError` for sizes that cannot be those
-    of a module that takes them.
+    With ``weights`` from ``where``, raises :class:`CheckpointError` for sizes impossible for a module that takes them.
     """
     with _sizes(weights, where) as mode, torch.device("meta"), mode:
         yield
@@ -62,8 +61,8 @@ def without_weights(weights: Held | None = None, where: str = "") -> Iterator[No
 
 @contextmanager
 def uninitialised(weights: Held | None = None, where: str = "") -> Iterator[None]:
-    """Modules that are made within have parameters with any values, for weights that are read into all of them: drawing
-    initial ones takes a sixth of the time to load a small model. ``weights`` as for :func:`without_weights`."""
+    """Create modules with uninitialised parameters, all to be overwritten: initialisation takes a sixth of the loading
+    time of a small model. ``weights`` as in :func:`without_weights`."""
     with _sizes(weights, where) as mode, mode:
         yield
 
@@ -85,7 +84,7 @@ def _sizes(weights: Held | None, where: str) -> Iterator[_Uninitialised]:
 
 
 class _Uninitialised(TorchFunctionMode):
-    """Leaves parameters as they are: drawing what nobody reads would import torch's compiler, for seconds."""
+    """Skips initialisation, which would import torch's compiler, for seconds."""
 
     def __torch_function__(
         self,
@@ -100,7 +99,7 @@ class _Uninitialised(TorchFunctionMode):
 
 
 class _Bounded(_Uninitialised):
-    """Counts the tensors that are made, before they are."""
+    """Counts tensors before they are created."""
 
     def __init__(self, weights: Held, where: str) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """Vocos: log-mel frames to audio by a ConvNeXt stack and an inverse short-time Fourier transform.
 
 Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vocoders" (arXiv 2306.00814). Loads
-``charactr/vocos-mel-24khz`` by its own names: ``config.yaml`` next to ``pytorch_model.bin`` or ``model.safetensors``.
+``charactr/vocos-mel-24khz`` under its official names: ``config.yaml`` next to ``pytorch_model.bin`` or
+``model.safetensors``.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.shapes import Modules, uninitialised
 
 PARTS = "feature_extractor", "backbone", "head"
-"""Those of an official ``config.yaml``, each with its ``init_args``."""
+"""Parts of an official ``config.yaml``, each with its ``init_args``."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 LARGEST_MAGNITUDE = 100.0
-"""Spectral magnitudes are clipped here, as in the official head."""
+"""Upper limit of spectral magnitudes, as in the official head."""
 
 
 @dataclass(frozen=True)
 class VocosConfig:
-    """Sizes of a Vocos, as its ``config.yaml`` gives them."""
+    """Sizes of a Vocos, from its ``config.yaml``."""
 
     bands: int = 100
     width: int = 512
@@ -49,7 +50,7 @@ class VocosConfig:
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Mapping]) -> VocosConfig:
-        """From the arguments of :data:`PARTS` under their official names."""
+        """Sizes from the arguments of :data:`PARTS` under their official names."""
         return cls._of({name: ConfigFile(parts[name], name) for name in PARTS})
 
     @classmethod
@@ -92,7 +93,7 @@ class ConvNeXtBlock(nn.Module):
         return self.added(x, self.dwconv(x))
 
     def added(self, x: Tensor, convolved: Tensor) -> Tensor:
-        """``x`` with what follows from its convolution added."""
+        """``x`` plus the block's output for its convolution."""
         hidden = self.norm(convolved.transpose(1, 2))
         hidden = self.pwconv2(functional.gelu(self.pwconv1(hidden)))
         return x + (self.gamma * hidden).transpose(1, 2)
@@ -132,7 +133,7 @@ class InverseTransform(nn.Module):
 
 
 class FourierHead(nn.Module):
-    """Hidden frames to log magnitude and phase, and those to audio."""
+    """Hidden frames to log magnitude and phase, and on to audio."""
 
     def __init__(self, config: VocosConfig) -> None:
         super().__init__()
@@ -151,7 +152,7 @@ class FourierHead(nn.Module):
 
 
 class Vocos(nn.Module):
-    """The decoder. Always float32: half precision is audible in the phases."""
+    """The vocoder, always in float32: half precision is audible in the phases."""
 
     def __init__(self, config: VocosConfig) -> None:
         super().__init__()
@@ -165,7 +166,7 @@ class Vocos(nn.Module):
         return self.head(self.backbone(mel.float()))
 
     def load_official(self, weights: dict[str, Tensor], where: str) -> None:
-        """Take official weights, strictly; those of the feature extractor, not needed for decoding, are left out."""
+        """Load official weights, strictly; those of the feature extractor, not needed for decoding, are ignored."""
         needed = {key: value for key, value in weights.items() if not key.startswith("feature_extractor.")}
         load_strictly(self, needed, where)
 
@@ -178,7 +179,7 @@ class Vocos(nn.Module):
     ) -> Vocos:
         """Load an official folder. ``check`` is called between the parts and may raise to cancel.
 
-        Raises :class:`CheckpointError` that names the file and what is wrong with it.
+        Raises :class:`CheckpointError` that names the file and its fault.
         """
         config = VocosConfig.read(folder / "config.yaml")
         path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
@@ -194,22 +195,21 @@ class Vocos(nn.Module):
 
 
 # --- In pieces --------------------------------------------------------------------------------------------------------
-# What these give of all pieces together is exactly what they give of the whole. A convolution that looks ahead gives
-# its output so much later; what it still needs of earlier pieces is kept. At both ends are the same zeros as in one run
-# over everything, in front of every convolution again. Nothing is computed twice.
+# Streamed results equal those of one run exactly. A convolution that looks ahead delays its output; the inputs that it
+# still needs are kept. Both ends get the same zeros as one run, before each convolution. Nothing is computed twice.
 class StreamedConvolution:
-    """A convolution over time with an odd kernel, stride 1 and as many zeros at both ends as keep the length."""
+    """A convolution over time with an odd kernel, stride 1 and zero padding that keeps the length."""
 
     def __init__(self, convolution: nn.Conv1d) -> None:
         self._convolution = convolution
         self.reach = convolution.kernel_size[0] // 2
-        """Delay: positions from an output to the last input that it depends on."""
+        """Delay: distance from an output to the last input that it depends on."""
         if convolution.padding != (self.reach,) or convolution.stride != (1,):
             raise ValueError(f"{convolution} does not keep the length, or takes other steps than 1.")
         self._kept = self._zeros()
 
     def push(self, x: Tensor) -> Tensor:
-        """(1, channels, n) to what is final now, (1, channels', m)."""
+        """(1, channels, n) to the output that is now final, (1, channels', m)."""
         known = torch.cat([self._kept, x], dim=2)
         taps = 2 * self.reach
         self._kept = known[:, :, max(known.shape[2] - taps, 0) :]
@@ -234,7 +234,7 @@ class StreamedBlock:
         self._convolution = StreamedConvolution(block.dwconv)
         self.reach = self._convolution.reach
         self._waiting = block.dwconv.weight.new_zeros(1, block.dwconv.in_channels, 0)
-        """Inputs whose outputs are not final yet."""
+        """Inputs without final outputs."""
 
     def push(self, x: Tensor) -> Tensor:
         """(1, width, n) to (1, width, m)."""
@@ -255,7 +255,7 @@ class StreamedBlock:
 
 class StreamedBlocks:
     def __init__(self, blocks: Iterable[nn.Module]) -> None:
-        """Raises :class:`TypeError` for blocks of another kind."""
+        """Raises :class:`TypeError` for other kinds of blocks."""
         self._blocks = [StreamedBlock(block) for block in blocks]
         self.reach = sum(block.reach for block in self._blocks)
 
@@ -266,7 +266,7 @@ class StreamedBlocks:
         return x
 
     def finish(self) -> Tensor:
-        """The remaining output, (1, width, m): each block ends after the one before it."""
+        """The remaining output, (1, width, m): each block ends after the previous one."""
         x = self._blocks[0].finish()
         for block in self._blocks[1:]:
             x = torch.cat([block.push(x), block.finish()], dim=2)
@@ -277,17 +277,17 @@ class StreamedOverlapAdd:
     """The inverse short-time Fourier transform with centred frames."""
 
     def __init__(self, window: Tensor, hop: int, tail: int = 0) -> None:
-        """``tail``: how many hops after the middle of the last frame are given as well."""
+        """``tail``: hops to return after the middle of the last frame."""
         self._window, self._hop, self._tail = window, hop, tail
         self._parts = len(window) // hop
         if self._parts * hop != len(window) or self._parts % 2:
             raise ValueError(f"A window of {len(window)} samples is not an even number of hops of {hop}.")
         self._sum, self._envelope = (window.new_zeros(self._parts - 1, hop) for _ in range(2))
-        """Partial sums of the hops that further frames will add to."""
+        """Partial sums of hops that later frames add to."""
         self._frames = 0
 
     def push(self, spectrum: Tensor) -> Tensor:
-        """(1, window // 2 + 1, n) complex to the samples (m,) that are final now."""
+        """(1, window // 2 + 1, n) complex to the samples (m,) that are now final."""
         count = spectrum.shape[2]
         if not count:
             return self._sum.new_zeros(0)
@@ -299,13 +299,13 @@ class StreamedOverlapAdd:
             total[part : part + count] += frames[:, columns]
             envelope[part : part + count] += self._window[columns] ** 2
         self._sum, self._envelope = total[count:], envelope[count:]
-        # Half of the first window lies before the beginning.
+        # Half of the first window precedes the first sample.
         first = max(self._parts // 2 - self._frames, 0)
         self._frames += count
         return (total[first:count] / envelope[first:count]).flatten()
 
     def finish(self) -> Tensor:
-        """The samples up to the middle of the last frame, and of the tail after it, (m,)."""
+        """Samples up to the middle of the last frame, and the tail after it, (m,)."""
         last = max(self._parts // 2 - 1 + self._tail, 0) if self._frames else 0
         first = min(max(self._parts // 2 - self._frames, 0), last)
         return (self._sum[first:last] / self._envelope[first:last]).flatten()

@@ -1,7 +1,6 @@
-"""Common parts of the recipes of bundled models: of those that learn from batches of clips and of pairs of them, and of
-those that learn from excerpts of natural speech, of which a decoder says what an error sounds like. See
-:class:`paretone.training.session.Recipe`.
-"""
+"""Base classes of the recipes for bundled models: those that learn from batches of clips and of pairs, and those that
+learn from excerpts of natural speech, with errors also judged through the decoder. See
+:class:`paretone.training.session.Recipe`."""
 
 from __future__ import annotations
 
@@ -41,13 +40,13 @@ class WithMel(Protocol):
 
 
 def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
-    """The mel frames (n, bands) of every seventh clip, float32: enough for statistics of a corpus."""
+    """Mel frames (n, bands) of every seventh clip, float32: enough for a corpus's statistics."""
     return np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32)
 
 
 @torch.no_grad()
 def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel]) -> None:
-    """The mel statistics of ``clips``, and :func:`begin_blocks`."""
+    """Set the mel statistics of ``clips``, and call :func:`begin_blocks`."""
     mels = torch.from_numpy(mel_frames(clips))
     model.mel_mean.copy_(mels.mean(0))
     model.mel_scale.copy_(mels.std(0))
@@ -56,7 +55,7 @@ def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel]) -> None:
 
 @torch.no_grad()
 def begin_blocks(model: nn.Module) -> None:
-    """ConvNeXt blocks that begin close to passing their input on."""
+    """Initialise ConvNeXt blocks close to the identity."""
     for name, parameter in model.named_parameters():
         if name.endswith("gamma"):
             parameter.fill_(0.2)
@@ -64,7 +63,7 @@ def begin_blocks(model: nn.Module) -> None:
 
 @torch.no_grad()
 def open_gates(model: DiffusionTransformer) -> None:
-    """AdaLN at zero, as officially, except that the gates start half open."""
+    """AdaLN at zero, as in the official code, but with half-open gates."""
     for block in model.blocks:
         linear = block.norm.linear
         linear.weight.zero_()
@@ -79,7 +78,7 @@ def open_gates(model: DiffusionTransformer) -> None:
 
 @torch.no_grad()
 def begin_as_nothing(layers: Iterable[TransformerLayer]) -> None:
-    """Every layer adds nothing to its input."""
+    """Zero output projections: each layer starts as the identity."""
     for layer in layers:
         layer.self_attn.o_proj.weight.zero_()
         layer.mlp.down_proj.weight.zero_()
@@ -88,7 +87,7 @@ def begin_as_nothing(layers: Iterable[TransformerLayer]) -> None:
 @dataclass(frozen=True)
 class BundledOptions(LearningOptions):
     frames: int = 1_800
-    """The model's frames of one step, padding included."""
+    """Model frames per step, padding included."""
 
 
 AnyOptions = TypeVar("AnyOptions", bound=LearningOptions)
@@ -96,7 +95,7 @@ AnyClips = TypeVar("AnyClips")
 
 
 class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyClips, Network]):
-    """Trains ``model`` from random weights on ``clips``, as it sees those of ``corpus``."""
+    """Trains ``model`` from random weights on ``clips``, the model's view of ``corpus``."""
 
     def __init__(
         self,
@@ -110,11 +109,11 @@ class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyC
         super().__init__(Learner.by(model.to(device), layers, options), device, options)
         self.corpus, self.clips = corpus, clips
         self.generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the CPU, so that one seed gives the same run on every device."""
+        """Draws on the CPU: a seed gives the same run on every device."""
 
     @property
     def exported(self) -> nn.Module:
-        """The part of the model that ships."""
+        """The part of the model that is exported."""
         return self.model
 
     def describe(self) -> dict[str, Any]:
@@ -140,7 +139,7 @@ Clips = TypeVar("Clips", bound=QueuedClip)
 class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clips, Network]):
     name: ClassVar[str]
     term: ClassVar[str]
-    """Name of its loss in the log."""
+    """Name of the loss in the log."""
 
     def __init__(
         self,
@@ -154,16 +153,16 @@ class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clip
         super().__init__(corpus, clips, model, layers, device, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
         self.progress = 0.0
-        """Share of the budget that is spent."""
+        """Spent share of the budget."""
 
     @property
     def prompt_frames(self) -> int | None:
-        """Frames that the first clip of a pair counts for at most when batches are packed."""
+        """Upper limit of the frames counted for the first clip of a pair when batches are packed."""
         return None
 
     @abstractmethod
     def loss(self, items: list[list[Clips]]) -> Tensor:
-        """The loss to go down, of a batch whose items are one clip, or two of one voice."""
+        """Loss of a batch whose items are one clip, or two of one voice."""
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         self.progress = progress
@@ -191,7 +190,7 @@ def write_mini(
     config: Mapping[str, object],
     layout: Mapping[str, object],
 ) -> None:
-    """Write the weights with what describes them."""
+    """Write the weights, their configuration and their layout."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / WEIGHTS, save(dict(weights), {"format": "pt", "steps": str(steps)}))
     for name, content in ((CONFIG, config), (LAYOUT_FILE, layout)):
@@ -204,7 +203,7 @@ def copy_codec(codec: Path, place: Path) -> None:
 
 
 def transformer_entries(config: CausalConfig) -> dict[str, object]:
-    """The sizes of a transformer as ``config.json`` of transformers names them."""
+    """Transformer sizes under the names in transformers' ``config.json``."""
     return {
         "hidden_size": config.hidden,
         "intermediate_size": config.feed_forward,
@@ -222,22 +221,21 @@ def transformer_entries(config: CausalConfig) -> dict[str, object]:
 
 
 CENTS = PITCH_SCALE * 1200 / math.log(2)
-"""Of one unit of a frame's pitch."""
+"""Cents per unit of a frame's pitch."""
 AUDIBLE = -8.0
-"""Log magnitude under which nothing is compared: 70 dB below full scale."""
+"""Log magnitude below which differences are ignored: 70 dB below full scale."""
 
 
 def frame_error(made: Tensor, wanted: Tensor, pitch_weight: float) -> Tensor:
-    """Mean absolute error of frames (B, n, numbers). Without voice the pitch is between what surrounds it, and counts
-    as every other number; with voice it counts ``pitch_weight`` times."""
+    """Mean absolute error of frames (B, n, numbers). Pitch is weighted by ``pitch_weight`` in voiced frames; in
+    unvoiced frames it is interpolated and weighted 1 like the other numbers."""
     weights = torch.ones_like(wanted)
     weights[:, :, PITCH] = torch.where(wanted[:, :, VOICING] > 0, pitch_weight, 1.0)
     return (weights * (made - wanted).abs()).mean()
 
 
 def spectral_error(decoder: NaturalDecoder, made: Tensor, wanted: Tensor) -> Tensor:
-    """Mean absolute error of the log magnitudes that ``decoder`` makes of frames (B, n, numbers), as far as they are
-    audible."""
+    """Mean absolute error of the audible log magnitudes that ``decoder`` makes of frames (B, n, numbers)."""
     with torch.no_grad():
         theirs = _magnitudes(decoder, wanted)
     ours = _magnitudes(decoder, made)
@@ -245,7 +243,7 @@ def spectral_error(decoder: NaturalDecoder, made: Tensor, wanted: Tensor) -> Ten
 
 
 def _magnitudes(decoder: NaturalDecoder, frames: Tensor) -> Tensor:
-    """(3, B · n, bins): of the pulses, the noise and the free part."""
+    """Log magnitudes (3, B · n, bins) of the pulses, the noise and the free part."""
     hidden = decoder.space.hidden(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
     spectra = decoder.network(hidden.mT)
     return torch.stack([spectra.harmonic, spectra.noise, spectra.free]).float()
@@ -255,7 +253,7 @@ ExcerptOptions = TypeVar("ExcerptOptions", bound=LearningOptions)
 
 
 class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generic[ExcerptOptions, Network]):
-    """Trains ``model`` on excerpts of ``clips``, those of ``corpus`` that are long enough."""
+    """Trains ``model`` on excerpts of ``clips``, the sufficiently long clips of ``corpus``."""
 
     def __init__(
         self,
@@ -272,7 +270,7 @@ class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generi
 
     @property
     def held_out(self) -> Sequence[NaturalClip]:
-        """Clips to validate on, of voices that nothing is trained on."""
+        """Validation clips, of voices held out from training."""
         clips = self.corpus.held_out
         return clips[:: max(1, len(clips) // self.options.validation_items)]
 

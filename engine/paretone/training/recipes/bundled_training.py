@@ -1,5 +1,4 @@
-"""Making a bundled model only from natural speech of a free synthesiser: corpus, recipe, budget, and the folder that
-ships."""
+"""Making a bundled model from the natural speech of a free synthesiser: corpus, recipe, budget, exported folder."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from paretone.training.requests import Follower
 from paretone.training.session import LOG, Budget, Recipe, TrainingSession, check_place
 
 EXPORT = "export"
-"""Folder of the result, in the work folder."""
+"""Folder of the result in the work folder."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,9 @@ class BundledModel:
 def run_recipe(
     recipe: Recipe, work: Path, budget: Budget, resume: bool, export: Path | None, follower: Follower
 ) -> BundledModel:
-    """Train, and write the model with its log as it ships, to ``export`` or into ``work``.
+    """Train, and export the model with its log to ``export`` or into ``work``.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     session = TrainingSession(recipe, work, budget, report=follower.status, follow=follower.milestone)
     session.train(resume)
@@ -58,9 +57,9 @@ class BundledTraining:
     work: Path
     budget: Budget
     corpus: Path | None = None
-    """Folder of the corpus; ``None`` for ``voice-corpus`` next to the work folder."""
+    """Folder of the corpus; ``None``: ``voice-corpus`` next to the work folder."""
     codec: Path | None = None
-    """Folder of the exported codec; ``None`` for ``export`` in the work folder of the codec's own recipe, next to this
+    """Folder of the exported codec; ``None``: ``export`` in the work folder of the codec's own recipe, next to this
     one."""
     initial: Path | None = None
     """Folder of exported weights to start from, for recipes in :data:`CONTINUING`."""
@@ -80,9 +79,9 @@ Make = Callable[[BundledTraining, Corpus, torch.device], Recipe]
 
 
 def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
-    """Train, and write the model as it ships.
+    """Train, and export the model.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     make = RECIPES.get(job.recipe)
     if make is None:
@@ -121,6 +120,6 @@ RECIPES: Mapping[str, Make] = {
     "voice-lm": _language_model,
     "voice-omni": _masked_model,
 }
-"""In the order in which they need each other."""
+"""In dependency order."""
 CONTINUING = frozenset({NaturalVocoder.name, NaturalF5.name})
 """Recipes that can start from exported weights."""

@@ -1,14 +1,14 @@
-"""The recipe of an F5 that speaks naturally, ``voice-f5``: a DiT that reads one phone per mel frame and fills in masked
-spans, on the speech of a teacher in hundreds of voices, which differ only in the prompt.
+"""Recipe ``voice-f5``, an F5 that speaks naturally: a DiT that reads one phone per mel frame and fills masked spans, on
+a teacher's speech in hundreds of voices, told apart only by the prompt.
 
-The alignment, which a small model cannot learn, is given: text has as many tokens as the mel has frames, token k for
-frame k. The layout is the official one, so the official code runs the result.
-How exactly the text is aligned changes, see :mod:`paretone.training.natural_corpus`.
+The alignment, which a small model cannot learn, is given: token k of the text belongs to mel frame k. The layout is
+official, so the official code runs the result. The alignment's precision changes during training, see
+:mod:`paretone.training.natural_corpus`.
 
-A log mel has a deviation of three to four and a mean far from zero, and a small model spends its first thousand steps
-on that. So the model is trained on normalised mels; at the end, means and deviations become part of its first and last
-linear layers, so that the layout stays the official one. The noise of flow matching stays what it is there, one on the
-plain mel.
+A log mel has a standard deviation of three to four and a mean far from zero; a small model spends its first thousand
+steps on that. The model is therefore trained on normalised mels; export folds means and deviations into its first and
+last linear layers, which keeps the layout official. The noise of flow matching keeps its standard deviation of one on
+the plain mel.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SMALL_F5 = BackboneConfig(
 
 
 class MelClip(QueuedClip, WithMel, Protocol):
-    """A clip with its mel."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
 
     @abstractmethod
     def tokens(self, item: Sequence[Clips]) -> list[np.ndarray]:
-        """One token a frame, (frames,) int64, of each clip of a training item."""
+        """Token ids of each clip of a training item, one per frame, (frames,) int64."""
 
     def loss(self, items: list[list[Clips]]) -> Tensor:
         batch = self.laid_out(items)
@@ -95,7 +95,7 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
 
     @torch.no_grad()
     def errors(self, batches: Sequence[SpeechBatch]) -> dict[str, float]:
-        """The span error by time where a prompt is known and the clip after it is not."""
+        """Span error by time, with a known prompt and the clip after it unknown."""
 
         def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
             problem = synthesis_problem(batch, time, generator).to(self.device)
@@ -105,12 +105,12 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
 
     @cached_property
     def held_out_items(self) -> list[list[list[Clips]]]:
-        """Batches of pairs to validate on."""
+        """Batches of validation pairs."""
         return held_out_pairs(self.corpus.held_out, self.options.validation_items, 8)
 
 
 def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.ndarray]]) -> SpeechBatch:
-    """A batch whose items are one clip, or two of one voice joined, with the tokens of their clips."""
+    """Batch whose items are one clip, or two of one voice joined, with their clips' tokens."""
     lengths = [sum(clip.frames for clip in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
     ids = torch.full((len(items), max(lengths)), -1)
@@ -126,7 +126,7 @@ def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.nd
 
 
 def untrained(architecture: BackboneConfig, clips: Sequence[MelClip], seed: int) -> DiT:
-    """A model with random weights, for the mels of ``clips``."""
+    """Model with random weights for the mels of ``clips``."""
     torch.manual_seed(seed)
     model = DiT(architecture)
     initialise(model, torch.from_numpy(mel_frames(clips).mean(axis=0)))
@@ -135,8 +135,8 @@ def untrained(architecture: BackboneConfig, clips: Sequence[MelClip], seed: int)
 
 @torch.no_grad()
 def initialise(model: DiT, mean_mel: Tensor) -> None:
-    """The official initialisation (AdaLN and output at zero), except that the gates start half open and the output at
-    the corpus's mean mel: both save a small model its first hundreds of steps."""
+    """Official initialisation (AdaLN and output at zero), but with half-open gates and the corpus's mean mel as output:
+    both save a small model hundreds of steps."""
     open_gates(model)
     model.proj_out.weight.zero_()
     model.proj_out.bias.copy_(mean_mel)
@@ -149,14 +149,14 @@ MIDDLE = 0.5
 
 @dataclass(frozen=True)
 class MelNormalisation:
-    """Statistics of a corpus, both (bands,)."""
+    """Statistics (bands,) of a corpus."""
 
     mean: Tensor
     deviation: Tensor
 
     @classmethod
     def of(cls, mels: Sequence[np.ndarray]) -> MelNormalisation:
-        """Of log mels, each (frames, bands)."""
+        """Statistics of log mels, each (frames, bands)."""
         frames = np.concatenate(mels).astype(np.float32)
         return cls(torch.from_numpy(frames.mean(0)), torch.from_numpy(frames.std(0)))
 
@@ -165,16 +165,16 @@ class MelNormalisation:
 
     @property
     def noised_mean(self) -> Tensor:
-        """Of the noised mel at :data:`MIDDLE`."""
+        """Mean of the noised mel at :data:`MIDDLE`."""
         return MIDDLE * self.mean
 
     @property
     def noised_deviation(self) -> Tensor:
-        """Of the noised mel at :data:`MIDDLE`."""
+        """Standard deviation of the noised mel at :data:`MIDDLE`."""
         return ((1 - MIDDLE) ** 2 + (MIDDLE * self.deviation) ** 2).sqrt()
 
     def problem(self, problem: FlowMatchingDraw) -> FlowMatchingDraw:
-        """``problem`` as the model sees it; what is not known, zero on the plain mel, is as far below the mean."""
+        """``problem`` on normalised mels; the unknown part, zero on the plain mel, is far below the mean there too."""
         return replace(
             problem,
             noised=(problem.noised - self.noised_mean) / self.noised_deviation,
@@ -182,12 +182,12 @@ class MelNormalisation:
         )
 
     def velocity(self, predicted: Tensor) -> Tensor:
-        """What the model predicts (…, bands), of the plain mel."""
+        """Velocity of the plain mel from the model's prediction (…, bands)."""
         return predicted * self.deviation + self.mean
 
     @torch.no_grad()
     def folded(self, model: DiT) -> DiT:
-        """A copy of ``model`` that takes plain mels and gives their velocity."""
+        """Copy of ``model`` with plain mels as input and their velocity as output."""
         plain = copy.deepcopy(model)
         bands = len(self.mean)
         entry, leave = plain.input_embed.proj, plain.proj_out
@@ -201,7 +201,7 @@ class MelNormalisation:
 
     @torch.no_grad()
     def unfolded(self, plain: DiT) -> DiT:
-        """A copy of ``plain``, which takes plain mels, for normalised ones: the opposite of :meth:`folded`."""
+        """Copy of ``plain`` for normalised mels: the inverse of :meth:`folded`."""
         model = copy.deepcopy(plain)
         bands = len(self.mean)
         entry, leave = model.input_embed.proj, model.proj_out
@@ -240,7 +240,7 @@ def _configuration(name: str, model: DiT) -> dict[str, dict]:
 
 
 MODEL = "f5-mini"
-"""The architecture that exports are of, which profiles and tables name."""
+"""Architecture of exports, as profiles and tables name it."""
 VOCABULARY = PhoneVocabulary(PHONES)
 ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
 
@@ -255,14 +255,14 @@ class NaturalF5Options(F5Options):
     )
     joined_share: float = 0.8
     shortest_prompt: int = 70
-    """Mel frames of the first clip of a pair that are seen, between this and the next one."""
+    """Frames of the first clip of a pair are drawn between this and ``longest_prompt``."""
     longest_prompt: int = 350
     alignment: AlignmentOptions = field(default_factory=AlignmentOptions)
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Some frames of a clip."""
+    """Consecutive frames of a clip."""
 
     voice: str
     mel: np.ndarray
@@ -274,7 +274,7 @@ class Excerpt:
 
 
 class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
-    """Trains it. The network sees normalised mels; the export has the official layout."""
+    """Trains the model on normalised mels; the export has the official layout."""
 
     name = "voice-f5"
 
@@ -286,8 +286,8 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         architecture: BackboneConfig = ARCHITECTURE,
         initial: Path | None = None,
     ) -> None:
-        """``initial``: folder of an exported model to start from, instead of random weights, and with text that is
-        aligned as at the end of a training. Raises :class:`CheckpointError`."""
+        """``initial``: folder of an exported model to start from instead of random weights, with the alignment of a
+        late training stage. Raises :class:`CheckpointError`."""
         normalisation = MelNormalisation.of([clip.mel for clip in corpus.training[::7]])
         if initial:
             checkpoint = read_f5_checkpoint(initial)
@@ -310,11 +310,11 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
 
     @property
     def prompt_frames(self) -> int:
-        """Frames of the first clip of a pair, the middle of what is drawn."""
+        """Frames of the first clip of a pair: the geometric mean of the range."""
         return round(math.sqrt(self.options.shortest_prompt * self.options.longest_prompt))
 
     def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
-        """A batch of ``items``; of pairs, only an excerpt of the first clip, of one length in the whole batch."""
+        """Batch of ``items``; pairs keep only an excerpt of the first clip, of the same length in the whole batch."""
         shortest, longest = self.options.shortest_prompt, self.options.longest_prompt
         count = round(shortest * (longest / shortest) ** self._share())
         seen: list[list[Excerpt]] = []
@@ -330,7 +330,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         return laid_out(seen, tokens)
 
     def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
-        """Of the velocity of the normalised mel."""
+        """Span error of the normalised mel's velocity."""
         normalisation = self._normalisation
         with self.autocast():
             predicted = predicted_velocity(model, batch.ids.to(self.device), normalisation.problem(problem))
@@ -345,7 +345,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         return [_labels(aligned(clip.phones), clip) for clip in item]
 
     def validate(self) -> dict[str, float]:
-        """Errors with every phone at its own frames, and with phones spread over their words."""
+        """Errors with exact alignment, and with phones spread over their words."""
         exact, spread = (self.errors(batches) for batches in self._validation_batches)
         return exact | {f"{name}, by word": value for name, value in spread.items()}
 
@@ -360,7 +360,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         ]
 
     def export(self, folder: Path) -> None:
-        """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
+        """Write the official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
         plain = self._normalisation.folded(self.average.module)
         export_layout(folder, MODEL, plain, VOCABULARY, self.steps)
 

@@ -1,4 +1,4 @@
-"""The recipe of the bundled language model, ``voice-lm``: a plain Llama over the tokens of ``voice-tokenizer``
+"""Recipe ``voice-lm`` of the bundled language model: a plain Llama over the tokens of ``voice-tokenizer``
 (:mod:`paretone.training.recipes.natural_tokens`).
 
 The alignment, which a small model cannot learn, is given by the layout: text is one phone per token, and positions
@@ -60,7 +60,7 @@ class NaturalLm(TokenRecipe):
         options: LmOptions = LmOptions(),
         architecture: CausalConfig = SMALL_LM,
     ) -> None:
-        """``tokenizer`` is the folder of an exported speech tokenizer; the corpus's tokens are kept in ``work``."""
+        """``tokenizer``: folder of an exported speech tokenizer; the corpus's tokens are cached in ``work``."""
         self.tokenizer = tokenizer
         model = read_quantised_mel(tokenizer, SpeechTokenizer, device)
         training, held_out = said_tokens(corpus, model, tokenizer, work)
@@ -79,7 +79,7 @@ class NaturalLm(TokenRecipe):
         return loss, {}
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """The cross-entropy in nats, and how often the token that was spoken is the most likely, or among ten."""
+        """Cross-entropy in nats, and the shares of spoken tokens ranked first and among the top ten."""
         logits, spoken = self.average.module(batch).logits.float(), batch.labels[batch.predicting]
         ten = logits.topk(10, dim=-1).indices
         return {
@@ -97,14 +97,14 @@ class NaturalLm(TokenRecipe):
 
 
 def layout_of(vocabulary: PhoneVocabulary, codes: int) -> Layout:
-    """Phones first, then the end of text, the codes, and where speech begins and ends."""
+    """Phones, end of text, codes, start and end of speech, in this order."""
     text = len(vocabulary.phones) + 1
     return Layout(vocabulary, text - 1, text, codes, text + codes, text + codes + 1)
 
 
 @torch.no_grad()
 def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
-    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
+    """Random weights; zero output projections in each layer, so that depth needs no warm-up."""
     transformer = CausalTransformer(architecture)
     begin_as_nothing(transformer.layers)
     table = 0.5 * torch.randn(layout.ids, architecture.hidden)

@@ -1,9 +1,9 @@
-"""The recipe of a MegaTTS 3 that speaks naturally, ``voice-megatts3``: a DiT of the official layout on the latents of a
-teacher in hundreds of voices, two frames at a time, with the formant scale that each voice has.
+"""Recipe ``voice-megatts3``, a MegaTTS 3 that speaks naturally: a DiT of the official layout on a teacher's latents in
+hundreds of voices, two frames at a time, with each voice's formant scale.
 
-MegaTTS 3 gets the duration of every phone, so the alignment is given: the corpus's phone times in training, a table of
-mean durations at synthesis.
-What a recording's latents are is read off its mel by the vocoder of ``voice-vocoder``; here they are the teacher's own.
+MegaTTS 3 receives the duration of every phone, so the alignment is given: the corpus's phone times in training, a table
+of mean durations at synthesis. The vocoder of ``voice-vocoder`` reads a recording's latents off its mel; training uses
+the teacher's own.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
 
 _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
-"""Attention in plain products: items here are so short that the fused kernel's backward pass costs a tenth more of a
-step on processors."""
+"""Unfused attention: on short items the fused kernel's backward pass costs 10 % more per step on CPUs."""
 LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 
 
@@ -61,7 +60,7 @@ class MegaOptions(BundledOptions):
 
 @dataclass(frozen=True)
 class LatentClip:
-    """A clip as the model sees it."""
+    """A clip as model input."""
 
     voice: str
     latents: np.ndarray = field(repr=False)
@@ -69,11 +68,11 @@ class LatentClip:
     phones: np.ndarray = field(repr=False)
     """(phones,) numbers of the phone table."""
     phones_of_frames: np.ndarray = field(repr=False)
-    """(n · stride,) places in ``phones``, from one."""
+    """(n · stride,) indices into ``phones``, from 1."""
     tones: np.ndarray | None = field(default=None, repr=False)
-    """(phones,) by their official numbers; ``None``: English."""
+    """(phones,) official tone numbers; ``None``: English."""
     prompt: int = 0
-    """Latent frames at its beginning that are a prompt."""
+    """Latent frames of prompt at the beginning."""
 
     @property
     def frames(self) -> int:
@@ -108,12 +107,12 @@ class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
 
     @abstractmethod
     def seen(self, item: Sequence[Clips]) -> list[LatentClip]:
-        """The clips of a training item as the model sees them."""
+        """Clips of a training item as model input."""
 
     @property
     @abstractmethod
     def held_out(self) -> Sequence[LatentClip]:
-        """Clips to validate on, as the model sees them."""
+        """Validation clips as model input."""
 
     def loss(self, items: list[list[Clips]]) -> Tensor:
         batch = collate_latents([self.seen(item) for item in items])
@@ -136,7 +135,7 @@ class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """The error by time where a prompt is known and the clip after it is not."""
+        """Error by time, with a known prompt and the clip after it unknown."""
 
         def error(batch: LatentBatch, time: float, generator: torch.Generator) -> Tensor:
             problem = latent_synthesis_problem(batch, time, generator).to(self.device)
@@ -151,7 +150,7 @@ class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
 
 
 def collate_latents(items: Sequence[Sequence[LatentClip]]) -> LatentBatch:
-    """A batch whose items are one clip, or two of one voice joined; a prompt within one counts as the first."""
+    """Batch whose items are one clip, or two of one voice joined; a prompt inside a clip counts as the first."""
     lengths = [sum(clip.frames for clip in item) for item in items]
     spoken = [np.concatenate([clip.phones for clip in item]) for item in items]
     first = items[0][0]
@@ -174,7 +173,7 @@ def collate_latents(items: Sequence[Sequence[LatentClip]]) -> LatentBatch:
 
 @torch.no_grad()
 def initialise(model: MegaDiT) -> None:
-    """AdaLN and output at zero, except that the gates start half open; tones, which say nothing in English, quiet."""
+    """AdaLN and output at zero, but with half-open gates; small tone embeddings, as English has no tones."""
     open_gates(model)
     model.postnet.weight.zero_()
     model.postnet.bias.zero_()
@@ -182,8 +181,8 @@ def initialise(model: MegaDiT) -> None:
 
 
 def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:
-    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples of a frame of the duration clock, ``stride``
-    of which are a latent."""
+    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples per frame of the duration clock; ``stride``
+    frames make a latent."""
     place = folder / TRANSFORMER
     place.mkdir(parents=True, exist_ok=True)
     weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
@@ -204,7 +203,7 @@ ARCHITECTURE = DiTConfig(
     phone_ff_hidden=512,
 )
 NUMBERS = {phone: number for number, phone in enumerate(PHONES, start=1)}
-"""Rows of the phone table; zero is padding."""
+"""Rows of the phone table; 0 is padding."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ class NaturalMegaOptions(MegaOptions):
 
 @dataclass(frozen=True)
 class GroupedClip:
-    """A clip of the corpus, its latents in groups."""
+    """Clip of the corpus with grouped latents."""
 
     clip: NaturalClip
 
@@ -226,13 +225,11 @@ class GroupedClip:
 
     @property
     def frames(self) -> int:
-        """Groups."""
+        """Number of groups."""
         return len(self.clip.latents) // GROUP
 
 
 class NaturalMega(MegaRecipe[NaturalMegaOptions, GroupedClip]):
-    """Trains it."""
-
     name = "voice-megatts3"
 
     def __init__(
@@ -254,14 +251,14 @@ class NaturalMega(MegaRecipe[NaturalMegaOptions, GroupedClip]):
         return [latent_clip(clip) for clip in self.corpus.held_out]
 
     def export(self, folder: Path) -> None:
-        """``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``, whose phones have the numbers of their
-        lines."""
+        """Write ``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``; a phone's number is its line
+        number."""
         export_transformer(folder, self.average.module, DURATION_HOP, LATENT_STRIDE)
         (folder / VOCABULARY).write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")
 
 
 def latent_clip(clip: NaturalClip, aligned: Alignment = tuple) -> LatentClip:
-    """``clip`` as the model sees it, its phones at the times that ``aligned`` gives them."""
+    """``clip`` as model input, with its phones at the times given by ``aligned``."""
     latents = groups_of(clip)
     phones = aligned(clip.phones)
     numbers = np.array([NUMBERS[name] for name, _, _ in phones], np.int64)
@@ -270,5 +267,5 @@ def latent_clip(clip: NaturalClip, aligned: Alignment = tuple) -> LatentClip:
 
 
 def groups_of(clip: NaturalClip) -> Tensor:
-    """(n, 70) float32, the clip's latents and formant scale."""
+    """The clip's latents and formant scale, (n, 70) float32."""
     return grouped(voice_frames(clip))

@@ -1,13 +1,13 @@
-"""The recipe of the bundled masked-diffusion model, ``voice-omni``: OmniVoice's network, small, over the codes of
+"""Recipe ``voice-omni`` of the bundled masked-diffusion model: a small OmniVoice network over the codes of
 ``voice-codec`` (:mod:`paretone.training.recipes.natural_tokens`).
 
 The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini`).
 Network and parameter names are the official ones.
 
-It is trained on canvases: utterances of which some cells are hidden, as demasking meets them. What is known in
-demasking is: the voice's recording; in blockwise streaming also everything before the block; and within the canvas or
-the block whatever was committed, which the layer penalty makes mostly lower codebooks. Nothing is known after a block.
-Items are drawn of all these kinds.
+It is trained on canvases: utterances with some cells hidden, as demasking meets them. Demasking knows the voice's
+recording; in blockwise streaming also everything before the block; and within the canvas or block the committed cells,
+mostly of lower codebooks because of the layer penalty. Nothing is known after a block. Training items are drawn of all
+these kinds.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ from paretone.training.recipes.bundled_recipe import (
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, said_tokens
 
 LEAST, EXTENT = 0.03, 1.07
-"""Start and range of ``u``; values above one count as one, because demasking begins with everything hidden."""
+"""Start and range of ``u``; values above one count as one: demasking begins with everything hidden."""
 
 
 @dataclass(frozen=True)
 class CanvasOptions:
     text_dropped: float = 0.12
-    """Share of the items without text and prompt, for guidance."""
+    """Share of items without text and prompt, for guidance."""
     begun: float = 0.3
-    """Share of the items of which more than the prompt is known, up to any frame."""
+    """Share of items known up to a random frame after the prompt."""
     ended: float = 0.25
-    """Share of the items of which nothing is known after any frame."""
+    """Share of items that end before a random frame, with nothing known after it."""
 
 
 @dataclass(frozen=True)
 class Canvases:
-    """Sequences of one batch, each a text and a canvas of ``n`` frames."""
+    """Sequences of a batch, each a text and a canvas of ``n`` frames."""
 
     text: Tensor
     """(B, n) int64."""
     codes: Tensor
-    """(B, codebooks, n) int64 as the network sees them, the mask if they are hidden."""
+    """(B, codebooks, n) int64 network input, the mask id in hidden cells."""
     spoken: Tensor
-    """(B, codebooks, n) int64 as they are."""
+    """(B, codebooks, n) int64 true codes."""
     hidden: Tensor
-    """(B, codebooks, n) bool: what is to be said."""
+    """(B, codebooks, n) bool: cells to predict."""
     seen: Tensor
-    """(B, 2 · n) bool: what of text and canvas is looked at."""
+    """(B, 2 · n) bool: attended positions of text and canvas."""
 
     @property
     def positions(self) -> Tensor:
@@ -82,20 +82,20 @@ class Canvases:
 
 @dataclass(frozen=True)
 class Joined:
-    """Items side by side: an utterance each, or a prompt and an utterance of one voice."""
+    """Padded items: an utterance, or a prompt and an utterance of one voice."""
 
     text: Tensor
     """(B, n) int64."""
     codes: Tensor
     """(B, codebooks, n) int64."""
     inside: Tensor
-    """(B, n) bool: false for padding."""
+    """(B, n) bool: false in the padding."""
     prompts: Tensor
-    """(B,) frames of the prompts, 0 without one."""
+    """(B,) frames of the prompts, 0 without a prompt."""
 
     @classmethod
     def of(cls, items: Sequence[Sequence[SpokenTokens]]) -> Joined:
-        """All but the last utterance of an item are its prompt."""
+        """The last utterance of an item follows the others as its prompt."""
         lengths = [sum(one.frames for one in item) for item in items]
         shape = (len(items), max(lengths))
         text = torch.zeros(shape, dtype=torch.long)
@@ -108,8 +108,8 @@ class Joined:
         return cls(text, codes.transpose(1, 2).contiguous(), inside, prompts)
 
     def hiding(self, hidden: Tensor, mask: int, text_seen: Tensor | None = None) -> Canvases:
-        """With ``hidden`` (B, codebooks, n) masked. Items where ``text_seen`` (B,) is false see neither their text nor
-        their prompt."""
+        """Canvases with ``hidden`` (B, codebooks, n) masked. Items with ``text_seen`` (B,) false see neither text nor
+        prompt."""
         text_seen = torch.ones(len(self.text), dtype=torch.bool) if text_seen is None else text_seen
         after_prompt = torch.arange(self.text.shape[1]) >= self.prompts[:, None]
         canvas = self.inside & (after_prompt | text_seen[:, None])
@@ -118,8 +118,8 @@ class Joined:
 
 
 def draw(joined: Joined, mask: int, options: CanvasOptions, generator: torch.Generator) -> Canvases:
-    """Hide a share of what follows the prompts: sin(π u / 2) of it for a uniform ``u``, in some items all of it. Cells
-    of higher codebooks come before those of lower ones, more strictly in some items than in others."""
+    """Hide a share of the cells after the prompts: sin(π u / 2) for a uniform ``u``; in some items all. Cells of higher
+    codebooks are hidden before those of lower ones, with a strictness that varies by item."""
     items, codebooks, frames = joined.codes.shape
 
     def uniform(*shape: int) -> Tensor:
@@ -143,7 +143,7 @@ def draw(joined: Joined, mask: int, options: CanvasOptions, generator: torch.Gen
 
 
 def layer(joined: Joined, mask: int, codebook: int) -> Canvases:
-    """With the prompts and all lower codebooks known, and the rest hidden."""
+    """Canvases with prompts and all lower codebooks known, everything else hidden."""
     hidden = joined.inside & (torch.arange(joined.text.shape[1]) >= joined.prompts[:, None])
     higher = torch.arange(joined.codes.shape[1])[:, None] >= codebook
     return joined.hiding(hidden[:, None] & higher, mask)
@@ -162,7 +162,7 @@ SMALL_OMNI = Qwen3Config(
 LAYER_MATRICES = LayerMatrices("layers.")
 LAYOUT = Layout(VOCABULARY)
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
-"""Weights of the codebooks in the loss, as in the official configuration."""
+"""Loss weights of the codebooks, as in the official configuration."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ class OmniOptions(BundledOptions):
 
 
 class PhonePairs(nn.Module):
-    """The table of text tokens while it is learnt: the sum of what the first phone and the second one mean, so that
-    pairs that are rare are known by their phones."""
+    """Table of text tokens in training: the sum of a first and a second phone's embedding, so that rare pairs are
+    learned from their phones."""
 
     def __init__(self, phones: int, width: int) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class PhonePairs(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """(phones², width): the table as it ships."""
+        """(phones², width): the table as exported."""
         return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
 
 
@@ -208,7 +208,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         options: OmniOptions = OmniOptions(),
         architecture: Qwen3Config = SMALL_OMNI,
     ) -> None:
-        """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
+        """``codec``: folder of an exported codec; the corpus's codes are cached in ``work``."""
         self.codec = codec
         self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
         model = read_quantised_mel(codec, ResidualCodec, device)
@@ -233,7 +233,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         return (weights * errors).sum() / weights.sum()
 
     def _scores(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
-        """Scores (n, entries) of the hidden cells, and what is spoken there (n,)."""
+        """Scores (n, entries) of the hidden cells, and their true codes (n,)."""
         with self.autocast():
             frames = canvases.text.shape[1]
             scores = network(canvases.text, canvases.codes, frames, canvases.positions, canvases.seen)
@@ -242,8 +242,8 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """On held-out utterances after a prompt, codebook by codebook with all lower ones known: the cross-entropy in
-        nats, and how often the first and the second codebook's most likely code is the one that was spoken."""
+        """On held-out utterances after a prompt, codebook by codebook with all lower ones known: cross-entropy in nats,
+        and top-1 accuracy of the first and second codebooks."""
         network, errors, known = self.average.module, [], []
         for codebook in range(network.config.codebooks):
             scores, spoken = zip(*(self._layer(network, joined, codebook) for joined in self._validation), strict=True)
@@ -273,7 +273,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
 
 @torch.no_grad()
 def untrained(config: MaskedConfig, layout: Layout) -> MaskedNetwork:
-    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
+    """Random weights; zero output projections in each layer, so that depth needs no warm-up."""
     network = MaskedNetwork(config)
     width, phones = config.transformer.hidden, len(layout.vocabulary.phones)
     pairs = PhonePairs(phones, width)
@@ -287,7 +287,7 @@ def untrained(config: MaskedConfig, layout: Layout) -> MaskedNetwork:
 
 
 def official_tensors(network: MaskedNetwork) -> dict[str, Tensor]:
-    """By official names in float16, the table of text tokens whole."""
+    """Tensors by official names in float16, with the merged table of text tokens."""
     table = "llm.embed_tokens"
     tensors = {name: value for name, value in network.state_dict().items() if not name.startswith(f"{table}.")}
     tensors[f"{table}.weight"] = network.llm.embed_tokens.weight.detach()

@@ -1,10 +1,10 @@
-"""The recipes of tokens of natural speech: ``voice-tokenizer``, one code for every two latent frames, for a language
-model; ``voice-codec``, eight codes for every four, for a masked one.
+"""Recipes for tokens of natural speech: ``voice-tokenizer``, one code per two latent frames, for a language model;
+``voice-codec``, eight codes per four frames, for a masked model.
 
-Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.speaking`). The networks are those of
-:mod:`paretone.models.networks.quantised_mel`, with the 34 numbers of a latent frame in place of mel bands. A phone
-classifier is trained with them: it keeps what words need. Noise on the frames makes the encoder robust to frames that
-were read off a recording, and an inexact pitch of the voice to a voice that is known from one recording.
+Tokens hold the content without the speaker (:mod:`paretone.models.minis.speaking`). The networks are those of
+:mod:`paretone.models.networks.quantised_mel`, with the 34 numbers of a latent frame in place of mel bands. A jointly
+trained phone classifier preserves what words need. Noise on the frames makes the encoder robust to frames that were
+read off a recording; an error in the voice's pitch makes it robust to voices known from one recording.
 """
 
 from __future__ import annotations
@@ -45,35 +45,34 @@ from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, beg
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
-"""Initial use of a reseeded entry as a share of the mean use: high enough to survive, and low enough to move
-quickly."""
+"""Initial use of a reseeded entry as a share of the mean use: enough to survive, and little enough to move quickly."""
 
 
 @dataclass(frozen=True)
 class CodebookOptions:
-    """How they move."""
+    """Options of the codebooks' updates."""
 
     shortened_share: float = 0.25
-    """Share of the steps in which only the first few codebooks, one to all, are used."""
+    """Share of steps that use only the first few codebooks, one to all."""
     decay: float = 0.99
-    """Of the running means, each step."""
+    """Decay of the running means per step."""
     fewest: float = 0.02
-    """An entry that is used less than this share of the mean use is put elsewhere."""
+    """Entries used less than this share of the mean use are reseeded."""
 
 
 class MovingCodebooks:
-    """Moves ``codebooks`` (codebooks, codes, numbers) in place."""
+    """Updates ``codebooks`` (codebooks, codes, numbers) in place."""
 
     def __init__(
         self, codebooks: Tensor, options: CodebookOptions, draw: random.Random, generator: torch.Generator
     ) -> None:
         self._codebooks, self._options, self._draw, self._generator = codebooks, options, draw, generator
         self.uses = torch.zeros(codebooks.shape[:2], device=codebooks.device)
-        """Running number of tokens a step that each entry was nearest to."""
+        """Running mean of the tokens per step nearest to each entry."""
 
     def rounded(self, latents: Tensor) -> tuple[Tensor, Tensor]:
-        """``latents`` (B, n, numbers) rounded by the codebooks of this step, which learn from them, with a gradient;
-        and the mean squared distances from the entries, added up."""
+        """``latents`` (B, n, numbers) quantised by this step's codebooks with a straight-through gradient, and the
+        summed mean squared distances from the entries. The codebooks are updated."""
         count = len(self._codebooks)
         if self._draw.random() < self._options.shortened_share:
             count = self._draw.randint(1, count)
@@ -83,13 +82,13 @@ class MovingCodebooks:
                 entries = self.learnt(number, left.detach())
                 commitment = commitment + functional.mse_loss(left, entries)
                 left = left - entries
-            # What is left over, taken away without a gradient, leaves the entries' sum with that of the latents.
+            # Straight-through: subtracting the detached residual leaves the sum of entries with the latents' gradient.
             return latents - left.detach().view_as(latents), commitment
 
     @torch.no_grad()
     def learnt(self, number: int, left: Tensor) -> Tensor:
-        """The entries (n, numbers) of one codebook that are nearest to what is ``left`` over (n, numbers); the codebook
-        then moves towards that."""
+        """Entries (n, numbers) of one codebook nearest to the residuals ``left`` (n, numbers); then moves the codebook
+        towards them."""
         codebook, uses, decay = self._codebooks[number], self.uses[number], self._options.decay
         nearest = torch.cdist(left, codebook).argmin(1)
         entries = codebook[nearest]
@@ -114,21 +113,21 @@ CODEC = ResidualCodecConfig(bands=LATENT)
 @dataclass(frozen=True)
 class NaturalTokenOptions(LearningOptions):
     frames: int = 96
-    """Latent frames of one training excerpt, a multiple of the stride."""
+    """Latent frames per training excerpt, a multiple of the stride."""
     batch: int = 24
     largest_noise: float = 0.2
-    """Standard deviation of the noise on the frames, drawn for every excerpt between zero and this."""
+    """Upper limit of the frames' noise, a standard deviation drawn per excerpt."""
     pitch_deviation: float = 0.12
-    """Of the error in the voice's pitch, in units of a frame's: 52 cents."""
+    """Standard deviation of the error in the voice's pitch, in units of a frame's pitch: 52 cents."""
     pitch_weight: float = 2.0
-    """Of the pitch where there is voice, next to 1 for every other number of a frame."""
+    """Weight of the pitch in voiced frames; all other numbers of a frame have 1."""
     change_weight: float = 0.5
-    """Of the error in the change from frame to frame."""
+    """Weight of the error in the change from frame to frame."""
     spectrum_weight: float = 0.5
-    """Of the error in the log magnitudes that the decoder makes of the frames."""
+    """Weight of the error in the decoder's log magnitudes."""
     phone_weight: float = 0.2
     commitment_weight: float = 0.25
-    """Of the squared distance of numbers from their entries, which keeps the encoder close to the codebooks."""
+    """Weight of the squared distance from the entries, which keeps the encoder close to the codebooks."""
     average_decay: float = 0.998
     codebooks: CodebookOptions = field(default_factory=CodebookOptions)
 
@@ -137,7 +136,7 @@ Codec = TypeVar("Codec", bound=QuantisedMel)
 
 
 class Trained(nn.Module, Generic[Codec]):
-    """A codec and the classifier that learns with it."""
+    """A codec and its jointly trained classifier."""
 
     codec: Codec
 
@@ -147,8 +146,8 @@ class Trained(nn.Module, Generic[Codec]):
 
 
 class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
-    """Trains a codec; see :class:`paretone.training.session.Recipe`. A recipe adds its name and how it rounds while it
-    learns."""
+    """Trains a codec; see :class:`paretone.training.session.Recipe`. Subclasses add a name and the quantisation in
+    training."""
 
     name: ClassVar[str]
 
@@ -160,7 +159,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         codec: Codec,
         numbers: int,
     ) -> None:
-        """``numbers`` are those of a token."""
+        """``numbers``: numbers per token."""
         classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
         begin_blocks(codec)  # No mel statistics: latent frames are normalised already.
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
@@ -169,7 +168,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     @abstractmethod
     def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The numbers that the decoder is given in training, with a gradient, and further losses."""
+        """Decoder input in training, with a gradient, and further losses."""
 
     @property
     def exported(self) -> nn.Module:
@@ -204,7 +203,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         return total, {name: value.detach() for name, value in losses.items()}
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
+        """Content of excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
         excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         said, phones = zip(*excerpts, strict=True)
         return torch.stack(said), torch.stack(phones)
@@ -220,9 +219,9 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """On held-out clips of voices that nothing was trained on: mean absolute errors of the components, of pitch in
-        cents, and of voicing (share of frames); the share of phones that the classifier knows from the numbers; and how
-        many different codes were used, of the first codebook if there are several."""
+        """On held-out voices: mean absolute errors of the components, of pitch in cents, and of voicing (share of
+        frames); the classifier's phone accuracy; and the number of different codes used (of the first codebook, if
+        there are several)."""
         codec, classifier = self.average.module.codec, self.average.module.classifier
         stride = codec.config.stride
         sums = dict.fromkeys(("components", "cents", "voicing", "phones"), 0.0)
@@ -254,7 +253,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
 
 class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):
-    """Trains the tokenizer of a language model."""
+    """Trains a language model's tokenizer."""
 
     name = "voice-tokenizer"
 
@@ -273,7 +272,7 @@ class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):
 
 
 class NaturalCodec(NaturalTokens[ResidualCodec]):
-    """Trains the codec of a masked model."""
+    """Trains a masked model's codec."""
 
     name = "voice-codec"
 
@@ -302,5 +301,5 @@ class NaturalCodec(NaturalTokens[ResidualCodec]):
 
 
 def decoded(codec: QuantisedMel, numbers: Tensor) -> Tensor:
-    """Rounded numbers (B, n, numbers) to what is said, (B, n · stride, 34)."""
+    """Decode quantised numbers (B, n, numbers) to content frames (B, n · stride, 34)."""
     return codec.decode_numbers(numbers, numbers.new_zeros(len(numbers), codec.config.bands))

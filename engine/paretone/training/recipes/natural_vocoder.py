@@ -1,11 +1,11 @@
-"""The recipe of the vocoder of natural speech, ``voice-vocoder``: official mels to what the teacher's decoder takes.
+"""Recipe ``voice-vocoder``, the vocoder of natural speech: from official mels to the input of the teacher's decoder.
 
-Phases and fine structure cannot be read off a mel, and a small network that must invent them buzzes. This one regresses
-latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. An
-error in the latents counts by its effect on the decoder: the log magnitudes of its spectra are compared as well.
-Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network robust to the output of a flow
-model in few steps; a random gain teaches it the level. Half of the excerpts lack high frequencies, as recordings do: a
-network that has seen none of those takes the missing top of the spectrum for a longer vocal tract.
+A mel has no phases and no fine structure, and a small network that must invent them buzzes. This one regresses latent
+frames, formant scale and level, which a mel determines; a fixed decoder does the rest. Errors in the latents are also
+weighted by their effect: the decoder's log magnitudes are compared. Noise on the mels, of varying strength, makes the
+network robust to the output of a flow model in few steps; a random gain teaches it the level. Half of the excerpts lack
+high frequencies, as recordings do: without them, the network takes a missing top of the spectrum for a longer vocal
+tract.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from paretone.training.recipes.bundled_recipe import (
 
 SAMPLE_RATE, WINDOW = 24_000, 1_024
 FLOOR = math.log(1e-5)
-"""The lowest value of a mel."""
+"""Lower limit of mel values."""
 
 
 def centres(bands: int) -> Tensor:
@@ -66,15 +66,15 @@ def centres(bands: int) -> Tensor:
 
 
 def band_limited(mel: Tensor, edge: Tensor, slope: Tensor, depth: Tensor) -> Tensor:
-    """Natural-log mel (B, bands, n) of the same sounds through low-passes that begin at ``edge`` (B,) hertz and take
-    ``depth`` (B,) nepers away from ``slope`` (B,) hertz above it."""
+    """Natural-log mel (B, bands, n) of the sounds after low-passes that begin at ``edge`` (B,) hertz and attenuate by
+    ``depth`` (B,) nepers from ``slope`` (B,) hertz above it."""
     beyond = (centres(mel.shape[1]).to(mel.device) - edge[:, None]) / slope[:, None]
     return torch.maximum(mel - (depth[:, None] * beyond.clamp(0, 1))[:, :, None], mel.clamp(max=FLOOR))
 
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
 DECIBELS = LEVEL_SCALE * 20 / math.log(10)
-"""Of one unit of a voice frame's level."""
+"""Decibels per unit of a voice frame's level."""
 VALIDATION_NOISE = 0.3
 """Standard deviation of the noise on the normalised mel in the second validation."""
 
@@ -82,21 +82,21 @@ VALIDATION_NOISE = 0.3
 @dataclass(frozen=True)
 class VocoderOptions(LearningOptions):
     frames: int = 128
-    """Latent frames of one training excerpt."""
+    """Latent frames per training excerpt."""
     batch: int = 16
     largest_noise: float = 0.3
-    """Standard deviation of the noise on the normalised mel, drawn for every excerpt between zero and this."""
+    """Upper limit of the normalised mel's noise, a standard deviation drawn per excerpt."""
     largest_gain: float = 0.7
-    """Natural logarithm of the gain, drawn between minus and plus this."""
+    """Limit (±) of the drawn gain's natural logarithm."""
     band_limited: float = 0.5
-    """Share of the excerpts that go through a low-pass."""
+    """Share of low-passed excerpts."""
     lowest_edge: float = 3_400.0
     highest_edge: float = 11_700.0
-    """Hertz where that begins, drawn between these."""
+    """Range of the low-pass edge in hertz."""
     spectrum_weight: float = 0.5
-    """Of the mean absolute error in log magnitudes, next to that in voice frames."""
+    """Weight of the mean absolute error in log magnitudes, relative to that in voice frames."""
     pitch_weight: float = 4.0
-    """Of the pitch where there is voice, next to 1 for every other number of a voice frame."""
+    """Weight of the pitch in voiced frames; all other numbers of a voice frame have 1."""
     average_decay: float = 0.998
 
 
@@ -113,7 +113,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         architecture: MelReaderConfig = MelReaderConfig(),
         initial: Path | None = None,
     ) -> None:
-        """``initial``: folder of an exported mel reader to start from, instead of random weights. Raises
+        """``initial``: folder of an exported mel reader to start from instead of random weights. Raises
         :class:`CheckpointError`."""
         torch.manual_seed(options.seed)
         self._initial = fingerprint(initial / WEIGHT_FILE) if initial else "random"
@@ -138,7 +138,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return loss, {"voice": voice.detach(), "spectrum": spectrum.detach()}
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""
+        """Normalised mels (B, bands, n) as network input, and the target voice frames (B, n, 36)."""
         excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         mel = torch.stack([one for one, _ in excerpts])
         wanted = torch.stack([one for _, one in excerpts])
@@ -150,7 +150,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return mel + noise.to(self.device), wanted.to(self.device)
 
     def _limited(self, mel: Tensor) -> Tensor:
-        """Some of the mels (B, bands, n) through low-passes of 100 to 1,000 Hz and 35 to 113 dB."""
+        """Low-pass some of the mels (B, bands, n), with slopes of 100 to 1,000 Hz and depths of 35 to 113 dB."""
         options = self.options
         chosen, edge, slope, depth = torch.rand((4, len(mel)), generator=self.generator).unbind()
         edge = options.lowest_edge * (options.highest_edge / options.lowest_edge) ** edge
@@ -158,15 +158,15 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return torch.where((chosen < options.band_limited)[:, None, None], limited, mel)
 
     def _excerpt(self, clip: NaturalClip) -> tuple[Tensor, Tensor]:
-        """A stretch of ``clip``: its mel at the latent frames (bands, n), and its voice frames (n, 36)."""
+        """Random excerpt of ``clip``: its mel at the latent frames (bands, n), and its voice frames (n, 36)."""
         count = self.options.frames
         first = self._draw.randrange(min(len(clip.latents), latent_frames(clip.frames)) - count)
         return mel_at(clip, first, count), voice_frames(clip)[first : first + count]
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """On held-out clips of voices that nothing was trained on: mean absolute errors of the components, also with
-        noise on the mel, of pitch in cents, voicing (share of frames), formant scale and level in decibels."""
+        """On held-out voices: mean absolute errors of the components, with and without noise on the mel, of pitch in
+        cents, voicing (share of frames), formant scale, and level in decibels."""
         generator = torch.Generator().manual_seed(7)
         reader = self.average.module
         sums = dict.fromkeys(("components", "components_noised", "cents", "voicing", "formant", "level"), 0.0)
@@ -189,7 +189,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return {name: total / len(self.held_out) for name, total in sums.items()}
 
     def export(self, folder: Path) -> None:
-        """Write what :meth:`paretone.models.minis.natural_vocoder.MelReader.load` reads, in half precision."""
+        """Write the float16 file for :meth:`paretone.models.minis.natural_vocoder.MelReader.load`."""
         folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
         content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"
