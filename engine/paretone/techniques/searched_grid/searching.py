@@ -85,7 +85,7 @@ class Distance:
     def __init__(
         self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
     ) -> None:
-        """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        """Run the model with many steps. ``step`` is called after each and may raise to stop."""
         self._model, self._utterances, self._scripts = model, utterances, _Scripts(model)
         self._ends = [
             model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
