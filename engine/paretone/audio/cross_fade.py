@@ -7,23 +7,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 Fade = Callable[[int], tuple[np.ndarray, np.ndarray]]
-"""Gains over a number of samples of what ends and of what begins."""
+"""Gains of the ending and the beginning sound over a number of samples."""
 
 
 def linear_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """As F5-TTS joins pieces."""
+    """F5-TTS's fade between pieces."""
     return np.linspace(1, 0, samples), np.linspace(0, 1, samples)
 
 
 RELEASE, DECAY = 480, 960
-"""Samples, at 24 kHz 20 and 40 ms: how long the last sound of a passage rings on undisturbed, and then fades."""
+"""Samples (20 and 40 ms at 24 kHz) for which a passage's last sound is kept, and then fades."""
 
 
 class CrossFader:
     """Joins pieces of audio as they come, each fading into the next over ``fade`` samples.
 
-    What has been returned is final: the end of the last piece is held back until the next one has come. All that is
-    returned, put together, equals the official cross-fade of all pieces at once (computed in float64, as there).
+    Returned samples are final: the end of the last piece is held back until the next one has come. All returned samples
+    together equal the official cross-fade of all pieces at once (computed in float64, as there).
     """
 
     def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
@@ -33,11 +33,11 @@ class CrossFader:
 
     @classmethod
     def of_seconds(cls, seconds: float = 0.15, sample_rate: int = 24000) -> CrossFader:
-        """A fade of a number of seconds; the official default is 0.15."""
+        """Fader with a duration in seconds; the official default is 0.15."""
         return cls(int(seconds * sample_rate))
 
     def push(self, samples: np.ndarray) -> np.ndarray:
-        """Take the next piece, (n,) float32, and return the samples that are final now, (m,) float32."""
+        """Add the next piece, (n,) float32; returns the newly final samples, (m,) float32."""
         overlap = min(self.fade, len(self._held), len(samples))
         if overlap:
             ending, beginning = self._shape(overlap)
@@ -48,7 +48,7 @@ class CrossFader:
         return self._final(joined)
 
     def extend(self, samples: np.ndarray) -> np.ndarray:
-        """Take more of the last piece, which does not fade into it."""
+        """Add more of the last piece, without a fade."""
         return self._final(np.concatenate([self._held, samples]))
 
     @property
@@ -57,39 +57,39 @@ class CrossFader:
         return len(self._held)
 
     def _final(self, joined: np.ndarray) -> np.ndarray:
-        """All but the end, which is held back."""
+        """Everything except the end, which is held back."""
         final = max(len(joined) - self.fade, 0)
         self._held = joined[final:]
         return joined[:final].astype(np.float32)
 
     def finish(self) -> np.ndarray:
-        """The samples that were held back, (m,) float32; the fader is empty afterwards."""
+        """The samples held back, (m,) float32; the fader is empty afterwards."""
         rest, self._held = self._held.astype(np.float32), np.zeros(0, np.float32)
         return rest
 
 
 class PassageJoiner:
-    """Joins passages of which each comes in pieces: within a passage pieces follow each other as they are, and passages
-    fade into each other. A passage whose end is known is silent after it, whatever a model adds."""
+    """Joins passages that come in pieces: within a passage pieces are concatenated, and passages fade into each other.
+    A passage with a known end is silenced after it."""
 
     lead = 0
-    """Samples by which the last passage begins later than :meth:`begin` said."""
+    """Samples by which the last passage begins later than :meth:`begin` returned."""
 
     def __init__(self, fader: CrossFader, passages: int | None = None, ends: Sequence[int] | None = None) -> None:
-        """If the number of ``passages`` is known, the last one's end is not held back: nothing fades into it. ``ends``
-        are the samples at which the last sound of each passage is over."""
+        """``passages``: number of passages, if known; the last one's end is then not held back. ``ends``: sample at
+        which each passage's last sound ends."""
         self._fader, self._left = fader, passages
         self._ends = None if ends is None else iter(ends)
         self._end: int | None = None
-        """Samples of the passage that are still to come before its last sound is over."""
+        """Remaining samples of the passage until its last sound ends."""
         self._beginning: list[np.ndarray] | None = None
-        """The beginning of a passage that is still too short for a cross-fade."""
+        """Beginning of a passage, still too short for a cross-fade."""
         self._final = np.zeros(0, np.float32)
-        """Final samples not returned yet."""
+        """Final samples not yet returned."""
         self._returned = 0
 
     def begin(self) -> int:
-        """Another passage begins; at which sample of the whole."""
+        """Begin another passage; returns its first sample in the whole."""
         self._settle()
         self._beginning = []
         if self._left is not None:
@@ -100,7 +100,7 @@ class PassageJoiner:
         return self._returned + len(self._final) + held - min(self._fader.fade, held)
 
     def push(self, samples: np.ndarray) -> np.ndarray:
-        """Take the next piece of the passage, (n,) float32, and return the samples that are final now, (m,) float32."""
+        """Add the next piece of the passage, (n,) float32; returns the newly final samples, (m,) float32."""
         if self._end is not None:
             samples, self._end = faded_after(samples, self._end), self._end - len(samples)
         if self._beginning is None:
@@ -114,13 +114,13 @@ class PassageJoiner:
         return self._take()
 
     def finish(self) -> np.ndarray:
-        """The last passage has ended: the rest, (m,) float32."""
+        """End the last passage; returns the rest, (m,) float32."""
         self._settle()
         self._add(self._fader.finish())
         return self._take()
 
     def _settle(self) -> None:
-        """Fade into the beginning of the passage, however short it is."""
+        """Fade into the passage's beginning, of any length."""
         if self._beginning:
             self._add(self._fader.push(np.concatenate(self._beginning)))
         self._beginning = None
@@ -135,8 +135,8 @@ class PassageJoiner:
 
 
 def faded_after(samples: np.ndarray, end: int) -> np.ndarray:
-    """``samples`` (n,) as they are up to :data:`RELEASE` after ``end``, and silent after another :data:`DECAY`. ``end``
-    may lie before the first of them."""
+    """``samples`` (n,), unchanged up to :data:`RELEASE` after ``end``, and silent after another :data:`DECAY`. ``end``
+    may be negative."""
     first = end + RELEASE
     if len(samples) <= first:
         return samples

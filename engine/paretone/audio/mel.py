@@ -1,8 +1,8 @@
-"""What models are given of a recording: log-mel frames, and prompts at their sample rate.
+"""Model inputs from a recording: log-mel frames, and prompts at the model's sample rate.
 
 Vocos and BigVGAN each decode the frames of their own front end. Both front ends take 24 kHz audio to natural-logarithm
-mel magnitudes, floored at 1e-5; they differ in padding, in the mel scale and in how the magnitude is taken. They are
-those of F5-TTS (``model/modules.py`` of the official code).
+mel magnitudes, floored at 1e-5; they differ in padding, mel scale and magnitude. They are those of F5-TTS
+(``model/modules.py`` of the official code).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ BIGVGAN = "bigvgan"
 STYLES = (VOCOS, BIGVGAN)
 
 FLOOR = 1e-5
-"""Magnitudes below this are raised to it before the logarithm."""
+"""Floor of magnitudes before the logarithm."""
 
 
 @dataclass(frozen=True)
 class MelFrontEnd:
-    """Audio to log-mel frames.
+    """From audio to log-mel frames.
 
-    ``vocos``: centred frames (reflected by half a window), magnitudes, 100 triangles on the HTK mel scale.
-    ``bigvgan``: frames padded by (window - hop) / 2, root of power + 1e-9, triangles of equal area on Slaney's scale.
+    ``vocos``: centred frames (reflected by half a window), magnitudes, 100 triangles on the HTK mel scale. ``bigvgan``:
+    frames padded by (window - hop) / 2, root of power + 1e-9, triangles of equal area on Slaney's scale.
     """
 
     style: str = VOCOS
     sample_rate: int = 24000
     window: int = 1024
-    """Samples of one window, a periodic Hann window; also the length of the transform."""
+    """Samples per window, a periodic Hann window; also the length of the transform."""
     hop: int = 256
     bands: int = 100
     highest: float | None = None
-    """Hertz where the last triangle ends, half the rate if not given; ``bigvgan`` only."""
+    """Upper end in hertz of the last triangle, by default half the rate; ``bigvgan`` only."""
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
@@ -59,7 +59,7 @@ class MelFrontEnd:
     def __call__(self, samples: Tensor) -> Tensor:
         """Log-mel frames of float ``samples`` (n,) or (B, n), as (1, frames, bands) or (B, frames, bands).
 
-        Raises :class:`AudioError` when there are too few samples to reflect at the ends.
+        Raises :class:`AudioError` for too few samples to reflect at the ends.
         """
         batch = samples.unsqueeze(0) if samples.dim() == 1 else samples
         margin = self.window // 2 if self.style == VOCOS else (self.window - self.hop) // 2
@@ -87,13 +87,13 @@ class MelFrontEnd:
 
 
 @functools.lru_cache(maxsize=8)
-@torch.inference_mode(False)  # What is kept must also serve training.
+@torch.inference_mode(False)  # Cached tensors must also serve training.
 def _hann(length: int, device: str) -> Tensor:
     return torch.hann_window(length, device=device)
 
 
 @functools.lru_cache(maxsize=8)
-@torch.inference_mode(False)  # What is kept must also serve training.
+@torch.inference_mode(False)  # Cached tensors must also serve training.
 def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu") -> Tensor:
     """(window // 2 + 1, bands) triangles of height one from 0 Hz to half the rate, equally spaced on the HTK mel scale,
     2595 · log10(1 + f / 700). In float32 throughout, as torchaudio's default does."""
@@ -107,11 +107,11 @@ def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu
 
 
 @functools.lru_cache(maxsize=8)
-@torch.inference_mode(False)  # What is kept must also serve training.
+@torch.inference_mode(False)  # Cached tensors must also serve training.
 def slaney_filterbank(
     sample_rate: int, window: int, bands: int, device: str = "cpu", highest: float | None = None
 ) -> Tensor:
-    """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to ``highest`` (half the rate if not given),
+    """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to ``highest`` (default: half the rate),
     equally spaced on the scale of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default
     filters."""
     frequencies = torch.linspace(0, sample_rate / 2, window // 2 + 1, dtype=torch.float64)
@@ -131,19 +131,19 @@ def slaney_filterbank(
 
 
 # --- Prompts ----------------------------------------------------------------------------------------------------------
-# Resampling by a windowed sinc, equal to torchaudio's default, which F5-TTS uses: six zero crossings, a Hann window, a
-# cut-off at 99 % of the lower half rate. Short as it is, it lets some aliasing through; what is measured or played is
-# converted by paretone.audio.resampling.
+# Windowed-sinc resampling equal to torchaudio's default, which F5-TTS uses: six zero crossings, a Hann window, a
+# cut-off at 99 % of the lower half rate. This short filter lets some aliasing through; audio for measurement or
+# playback is converted by paretone.audio.resampling.
 ZERO_CROSSINGS = 6
 ROLL_OFF = 0.99
 LARGEST_KERNEL = 1 << 25
-"""Taps of all phases together. Rates with hardly a common factor (44,101 and 24,000 Hz) would need gigabytes."""
+"""Maximum taps over all phases. Rates with hardly a common factor (44,101 and 24,000 Hz) would need gigabytes."""
 
 
 def resample_prompt(samples: Tensor, rate: int, new_rate: int) -> Tensor:
-    """Float ``samples`` (n,) or (B, n) at ``rate`` Hz to ceil(n · new_rate / rate) samples at ``new_rate`` Hz.
+    """Resample float ``samples`` (n,) or (B, n) from ``rate`` Hz to ``new_rate`` Hz: ceil(n · new_rate / rate) samples.
 
-    Raises :class:`AudioError` for rates that are not positive or whose ratio is too odd.
+    Raises :class:`AudioError` for rates that are not positive or have too odd a ratio.
     """
     if rate <= 0 or new_rate <= 0:
         raise AudioError(f"A sample rate must be positive, not {min(rate, new_rate)} Hz.")
@@ -162,9 +162,9 @@ def resample_prompt(samples: Tensor, rate: int, new_rate: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=8)
-@torch.inference_mode(False)  # What is kept must also serve training.
+@torch.inference_mode(False)  # Cached tensors must also serve training.
 def _kernel(before: int, after: int) -> tuple[Tensor, int]:
-    """One low-pass filter for each output phase, (after, 1, taps) float32, and how far they reach to either side."""
+    """One low-pass filter per output phase, (after, 1, taps) float32, and their reach to either side."""
     cut_off = min(before, after) * ROLL_OFF
     reach = math.ceil(ZERO_CROSSINGS * before / cut_off)
     if after * (2 * reach + before) > LARGEST_KERNEL:

@@ -1,9 +1,9 @@
-"""Preparing a reference recording as the official F5-TTS pipeline does: no long pauses, at most 12 s, no silent edges.
+"""Preparing a reference recording like the official F5-TTS pipeline: no long pauses, at most 12 s, no silent edges.
 
-The official code works with pydub, whose clock is the millisecond and whose levels are whole 16-bit numbers; so do the
-rules here (``preprocess_ref_audio_text`` of ``infer/utils_infer.py``, pydub 0.25). Differences that remain: levels are
-those of the mono mix, recordings below 11,025 Hz keep their rate, and a recording that these rules find silent is
-raised to the level of usual speech before they are asked again. Torch-free.
+The official code uses pydub, with times in milliseconds and levels in whole 16-bit numbers; so do the rules here
+(``preprocess_ref_audio_text`` of ``infer/utils_infer.py``, pydub 0.25). Remaining differences: levels are those of the
+mono mix, recordings below 11,025 Hz keep their rate, and a recording that these rules find silent is raised to the
+usual speech level and tried again. Torch-free.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from paretone.audio.recording import SHORTEST_SECONDS, Recording
 from paretone.errors import AudioError
 
 LONGEST = 12_000
-"""Milliseconds that a prompt may last."""
+"""Maximum length of a prompt in milliseconds."""
 ENOUGH = 6_000
-"""Milliseconds from which on a prompt need not grow."""
+"""Length in milliseconds from which a prompt need not grow."""
 KEPT_SILENCE = 1_000
-"""Milliseconds of a pause that stay on either side of what is spoken."""
+"""Milliseconds of a pause kept on either side of speech."""
 STEP = 10
-"""Milliseconds between two looks for silence."""
+"""Milliseconds between silence checks."""
 EDGE_LEVEL = -42.0
 TAIL_FRAMES, TAIL_RATE = 551, 11025
 """The 50 ms of silence at the end, which pydub makes at this rate and then converts."""
 FULL_SCALE = 32768
 LOUDEST = 100
-"""Milliseconds whose level is that of a recording, where they are loudest."""
+"""Milliseconds of the loudest part, whose level is taken as the recording's."""
 USUAL_LEVEL = -13.0
-"""That level of speech as it is usually recorded, in dB of full scale."""
+"""Usual level of recorded speech, in dB of full scale."""
 QUIET_LEVEL = -30.0
-"""Below it the official rules may take soft speech for silence."""
+"""Below this level the official rules may take soft speech for silence."""
 WORTH_SAYING = 0.3
-"""Seconds of speech lost to them that are worth a note."""
+"""Lost seconds of speech that are worth a note."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ SHORT_PAUSES = Pauses(100, -40.0)
 
 @dataclass(frozen=True)
 class Track:
-    """Samples that can be measured and cut by the millisecond, as pydub does it."""
+    """Samples that are measured and cut by the millisecond, as in pydub."""
 
     samples: np.ndarray = field(repr=False)
     sample_rate: int
@@ -65,7 +65,7 @@ class Track:
         return int(milliseconds * (self.sample_rate / 1000.0))
 
     def cut(self, start: int, end: int) -> Track:
-        """From ``start`` to ``end`` milliseconds; what is missing of a last, rounded millisecond is silence."""
+        """Part from ``start`` to ``end`` milliseconds; the missing part of a last, rounded millisecond is silence."""
         first, last = (self.position(min(time, len(self))) for time in (start, end))
         part = self.samples[first:last]
         return replace(self, samples=np.pad(part, (0, max(last - first - len(part), 0))))
@@ -74,7 +74,7 @@ class Track:
         return replace(self, samples=np.concatenate([self.samples, other.samples]))
 
     def levels(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Root mean squares of ``length`` milliseconds from each of ``starts`` on, as whole 16-bit numbers."""
+        """Root mean squares of ``length`` milliseconds from each of ``starts``, in whole 16-bit numbers."""
         squares = np.concatenate([[0.0], np.cumsum(np.square(self.samples.astype(np.float64) * FULL_SCALE))])
         firsts = (np.minimum(starts, len(self)) * (self.sample_rate / 1000.0)).astype(np.int64)
         lasts = (np.minimum(starts + length, len(self)) * (self.sample_rate / 1000.0)).astype(np.int64)
@@ -83,9 +83,9 @@ class Track:
 
 
 def prepare_prompt(recording: Recording) -> Recording:
-    """The recording as the model is given it, with notes on what was changed.
+    """The recording as model input, with notes on changes.
 
-    Raises :class:`AudioError` when it is silent throughout.
+    Raises :class:`AudioError` if it is silent throughout.
     """
     kept, clipped, notes = _kept(recording)
     if clipped:
@@ -95,7 +95,7 @@ def prepare_prompt(recording: Recording) -> Recording:
 
 
 def _kept(recording: Recording) -> tuple[Track, bool, tuple[str, ...]]:
-    """What is kept of a recording, whether more than pauses and edges was cut, and notes on its level."""
+    """The kept part of a recording, whether more than pauses and edges was cut, and notes on its level."""
     whole = Track(recording.samples, recording.sample_rate)
     level = loudest(whole)
     if level == -math.inf:
@@ -117,7 +117,7 @@ def _kept(recording: Recording) -> tuple[Track, bool, tuple[str, ...]]:
 
 
 def is_cut(recording: Recording) -> bool:
-    """Whether :func:`prepare_prompt` cuts off speech at the end. Raises :class:`AudioError` as that does."""
+    """Whether :func:`prepare_prompt` cuts off speech at the end. Raises :class:`AudioError` likewise."""
     track = Track(recording.samples, recording.sample_rate)
     return len(track) > LONGEST and _kept(recording)[1]
 
@@ -131,13 +131,13 @@ def loudest(track: Track) -> float:
 
 
 def _raised(track: Track, gain: float) -> Track:
-    """Louder by ``gain`` dB; clicks beyond full scale are cut."""
+    """Amplify by ``gain`` dB; clicks beyond full scale are clipped."""
     samples = np.clip(track.samples * np.float32(10 ** (gain / 20)), -1.0, 1.0)
     return replace(track, samples=samples)
 
 
 def _officially(whole: Track) -> tuple[Track, bool]:
-    """What the official rules leave of a recording, and whether more than pauses and edges was cut."""
+    """The part kept by the official rules, and whether more than pauses and edges was cut."""
     track, clipped = _shortened(whole, LONG_PAUSES)
     if len(track) > LONGEST:
         track, clipped = _shortened(whole, SHORT_PAUSES)
@@ -147,7 +147,7 @@ def _officially(whole: Track) -> tuple[Track, bool]:
 
 
 def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
-    """Pauses as (start, end) in milliseconds, those that overlap as one."""
+    """Pauses as (start, end) in milliseconds, overlapping ones merged."""
     last_start = len(track) - pauses.milliseconds
     if last_start < 0:
         return []
@@ -167,7 +167,7 @@ def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
 
 
 def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> list[tuple[int, int]]:
-    """The speech between the pauses, in milliseconds, widened by up to ``kept`` of them on either side."""
+    """Speech between the pauses, in milliseconds, widened by up to ``kept`` on either side."""
     silent = silent_ranges(track, pauses)
     if silent == [(0, len(track))]:
         return []
@@ -185,7 +185,7 @@ def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> lis
 
 
 def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
-    """The first speech ranges, up to 12 s; a longer range is added only after less than 6 s. And whether anything was
+    """The first speech ranges, up to 12 s; a longer range is added only after less than 6 s. With whether anything was
     cut."""
     kept = replace(track, samples=track.samples[:0])
     for start, end in spoken_ranges(track, pauses):
@@ -197,7 +197,7 @@ def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
 
 
 def _trimmed(track: Track) -> Track:
-    """Without the silence at the start, in steps of 10 ms, and at the end, in steps of one."""
+    """Trim silence at the start, in steps of 10 ms, and at the end, in steps of 1 ms."""
     starts = np.arange(0, len(track), 10)
     is_loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
     track = track.cut(int(starts[is_loud.argmax()]) if is_loud.any() else len(track), len(track))
@@ -205,11 +205,11 @@ def _trimmed(track: Track) -> Track:
     loud = np.flatnonzero(decibels(track.levels(times, 1)) > EDGE_LEVEL)
     silent_at_end = len(track) - 1 - int(loud[-1]) if len(loud) else len(track)
     seconds = len(track.samples) / track.sample_rate
-    for _ in range(silent_at_end):  # one by one, as the official code's rounding errors add up
+    for _ in range(silent_at_end):  # One by one, as the official code's rounding errors add up.
         seconds -= 0.001
     return track.cut(0, max(int(seconds * 1000), 0))
 
 
 def decibels(levels: np.ndarray) -> np.ndarray:
-    """Decibels of full scale, from :meth:`Track.levels`."""
+    """Decibels of full scale from :meth:`Track.levels`."""
     return np.array([20 * math.log10(level / FULL_SCALE) if level else -math.inf for level in levels])

@@ -1,5 +1,5 @@
-"""Recordings: reading one for a voice, with everything that can be wrong with it, and writing speech as a file of the
-kind that its name asks for. Torch-free."""
+"""Reading a recording for a voice, with all its possible faults, and writing speech in the format of a file's suffix.
+Torch-free."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_SECONDS = 60.0
 SILENT_PEAK = 1e-4
 """Peaks below this, −80 dB of full scale, are silence: little more than the last bit of a 16-bit file."""
 USUAL_RATES = 16000
-"""Recordings below this rate sound muffled, and so will the speech."""
+"""Recordings below this rate sound muffled, and so does the speech."""
 
 
 _OTHER_FORMATS = (
@@ -34,7 +34,7 @@ _OTHER_FORMATS = (
     (0, b"#!AMR", "an AMR file"),
     (0, b"MAC ", "a Monkey's Audio file"),
 )
-"""Sound that people have and libsndfile does not read, by the first bytes from a place on."""
+"""Common sound formats that libsndfile cannot read, by first bytes at an offset."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Recording:
 def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Recording:
     """Read any file that libsndfile knows (WAV, FLAC, OGG, MP3, AIFF …), mixed to mono.
 
-    Raises :class:`AudioError` when it is missing, no audio, empty, shorter than 0.3 s, longer than ``longest`` seconds,
-    silent, or holds values that are not numbers.
+    Raises :class:`AudioError` if it is missing, not audio, empty, shorter than 0.3 s, longer than ``longest`` seconds,
+    silent, or not finite.
     """
     import soundfile  # loads a shared library: only when a file is read
 
@@ -94,7 +94,7 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
 
 
 def _unreadable(path: Path, reason: str) -> str:
-    """Why libsndfile does not read a file, and what to do, as a sentence."""
+    """Sentence on why libsndfile cannot read a file, and the remedy."""
     with suppress(OSError), path.open("rb") as file:
         start = file.read(16)
         for at, mark, name in _OTHER_FORMATS:
@@ -118,7 +118,7 @@ def _require_length(path: Path, frames: int, rate: int, longest: float) -> None:
 
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
-"""Format and subtype in libsndfile, by endings of names. A name without an ending is a WAV file's."""
+"""libsndfile's format and subtype of writable files, by suffix. A name without a suffix is a WAV file's."""
 _READ = {
     ending: form
     for form, names in {
@@ -133,15 +133,15 @@ _READ = {
     }.items()
     for ending in names.split()
 }
-"""Format in libsndfile of files that are read, by their endings."""
+"""libsndfile's format of readable files, by suffix."""
 SOUND = frozenset((*_READ, *".m4a .mp4 .aac .wma .webm .amr".split()))
-"""Endings of sound, also of what libsndfile never reads."""
+"""Suffixes of sound files, including those that libsndfile cannot read."""
 COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Compression levels of Vorbis, the best quality first."""
+"""Compression levels of Vorbis, best quality first."""
 
 
 def readable_kinds() -> tuple[str, ...]:
-    """Endings of the sound that can be read here."""
+    """Suffixes of readable sound files."""
     import soundfile
 
     known = soundfile.available_formats()
@@ -149,7 +149,7 @@ def readable_kinds() -> tuple[str, ...]:
 
 
 def writable_kinds() -> tuple[str, ...]:
-    """Endings of the sound that can be written here."""
+    """Suffixes of writable sound files."""
     return tuple(filter(_is_writable, KINDS))
 
 
@@ -161,14 +161,15 @@ def _is_writable(ending: str) -> bool:
 
 
 def require_kind(path: Path) -> None:
-    """Raise :class:`PlainError` if sound cannot be written to a file of this name."""
+    """Raise :class:`PlainError` if sound cannot be written to a file with this suffix."""
     _kind(path)
 
 
 def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
-    """Write mono float32 ``samples`` (n,) at ``rate`` Hz, as the ending of ``path`` says; remarks, as sentences.
+    """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks, as
+    sentences.
 
-    WAV files hold exactly the samples. In the other kinds, which end at full scale, what is louder is scaled by one
+    WAV files hold exactly the samples. For other formats, which end at full scale, louder audio is scaled by one
     factor. Raises :class:`PlainError`.
     """
     kind = _kind(path)
@@ -187,9 +188,9 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
 
 
 def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
-    """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality that takes at most ``most`` bytes.
+    """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality within ``most`` bytes.
 
-    Speech beyond full scale is turned down. Raises :class:`AudioError` if even the lowest quality takes more.
+    Speech beyond full scale is attenuated. Raises :class:`AudioError` if even the lowest quality is too large.
     """
     content, fitting = b"", samples * np.float32(headroom(samples))
     for compression in COMPRESSIONS:
@@ -214,7 +215,7 @@ def _kind(path: Path) -> str:
 
 
 def _flows(path: Path) -> bool:
-    """Whether this is a pipe or device, whose name says nothing of what is in it, unless it has one of the endings."""
+    """Whether a path is a pipe or device without a known suffix, whose name does not give a format."""
     try:
         return files.flows(path) and path.suffix.lower() not in KINDS
     except OSError:
@@ -229,7 +230,7 @@ def _encoded(samples: np.ndarray, rate: int, form: str, subtype: str, compressio
         with soundfile.SoundFile(
             content, "w", rate, 1, subtype or None, format=form, compression_level=compression
         ) as file:
-            # Second by second: the encoder keeps what it is given at once on the stack.
+            # Second by second: the encoder keeps each block on the stack.
             for start in range(0, len(samples), rate):
                 file.write(samples[start : start + rate])
     except soundfile.LibsndfileError as error:

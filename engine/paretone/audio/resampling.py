@@ -1,9 +1,9 @@
-"""Sample-rate conversion by any ratio, with a Kaiser-windowed sinc in polyphase form: for all that is heard, measured
-or trained on. (Prompts alone are converted as the official code does it, see :mod:`paretone.audio.mel`.) Torch-free.
+"""Sample-rate conversion by any ratio, with a Kaiser-windowed sinc in polyphase form, for all audio that is played,
+measured or trained on. (Prompts are converted as in the official code, see :mod:`paretone.audio.mel`.) Torch-free.
 
 Output sample ``m`` lies at input time ``m * down / up``. Every output sample is summed over the taps in the same order
-whatever the block size, so that a stream converted piece by piece equals its one-shot conversion bit for bit (a matrix
-product would not give that: its order of summation depends on the shape).
+at any block size, so that a stream converted piece by piece equals its one-shot conversion bit for bit (a matrix
+product would not: its order of summation depends on the shape).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 _HALF_WIDTH = 80
 """Zero crossings of the sinc on either side."""
 _KAISER_BETA = 14.0
-"""Side lobes about 136 dB down (Kaiser 1974: beta = 0.1102 (attenuation - 8.7)): no ear needs that, but a log-mel
-spectrogram shows what leaks down to its floor of 1e-5, and a model trained on it would learn the leakage."""
+"""Side lobes about 136 dB down (Kaiser 1974: beta = 0.1102 (attenuation - 8.7)): more than the ear needs, but a log-mel
+spectrogram shows leakage down to its floor of 1e-5, and a model trained on it would learn the leakage."""
 _PASSBAND = 0.945
-"""The -6 dB point as a share of the lower Nyquist frequency. With this width and window the stop band begins at 1.0."""
+"""-6 dB point as a share of the lower Nyquist frequency. With this width and window the stop band begins at 1.0."""
 _MANY = 500
-"""Outputs of each phase, of more than two, from which on it is faster to compute one phase after the other."""
+"""Outputs per phase (of more than two) from which computing phase by phase is faster."""
 
 
 def resample(samples: np.ndarray, source_rate: int, target_rate: int) -> np.ndarray:
@@ -43,14 +43,14 @@ class Resampler:
         self._up, self._down = target_rate // common, source_rate // common
         self._kernel = _polyphase_kernel(self._up, self._down)
         self._reach = self._kernel.shape[1] // 2
-        # The first output needs `reach - 1` samples of the silence before the start.
+        # The first output needs `reach - 1` samples of silence before the start.
         self._pending = np.zeros(self._reach - 1 if self._reach else 0)
         self._pending_start = -len(self._pending)
         self._received = 0
         self._produced = 0
 
     def push(self, samples: np.ndarray) -> np.ndarray:
-        """The outputs (float32) that can be computed now that ``samples`` have arrived."""
+        """Outputs (float32) that are computable after ``samples`` have arrived."""
         samples = np.asarray(samples)
         if samples.ndim != 1:
             raise ValueError(f"expected mono samples of shape (n,), not {samples.shape}")
@@ -63,7 +63,7 @@ class Resampler:
         return self._compute(ready)
 
     def finish(self) -> np.ndarray:
-        """The last outputs, computed as if silence followed."""
+        """The last outputs, computed as if followed by silence."""
         if self._up == self._down:
             return np.zeros(0, np.float32)
         self._pending = np.concatenate((self._pending, np.zeros(self._reach + 1)))
@@ -82,10 +82,10 @@ class Resampler:
         return output.astype(np.float32)
 
     def _by_phases(self, first: int, count: int) -> np.ndarray:
-        """Outputs ``first`` and following, (count,) float64, one phase after the other: fast where each has many."""
+        """Outputs from ``first`` on, (count,) float64, phase by phase: fast for many per phase."""
         output = np.zeros(count)
         for offset in range(min(self._up, count)):
-            # All outputs of one phase: they share their taps and read inputs `down` apart.
+            # All outputs of one phase share their taps and read inputs `down` apart.
             base, phase = divmod((first + offset) * self._down, self._up)
             total = np.zeros(len(range(offset, count, self._up)))
             start = base - self._reach + 1 - self._pending_start
@@ -96,7 +96,7 @@ class Resampler:
         return output
 
     def _by_taps(self, first: int, count: int) -> np.ndarray:
-        """The same bits, all phases at once: fast where each has few outputs."""
+        """The same bits, all phases at once: fast for few outputs per phase."""
         base, phase = np.divmod(np.arange(first, first + count) * self._down, self._up)
         start = base - self._reach + 1 - self._pending_start
         output = np.zeros(count)
@@ -115,5 +115,5 @@ def _polyphase_kernel(up: int, down: int) -> np.ndarray:
     distance = np.arange(1 - reach, reach + 1)[None, :] - np.arange(up)[:, None] / up
     window = np.i0(_KAISER_BETA * np.sqrt(np.clip(1 - (distance / reach) ** 2, 0, None))) / np.i0(_KAISER_BETA)
     kernel = cutoff * np.sinc(cutoff * distance) * window
-    # Each phase passes direct current with a gain of exactly one: no ripple at the period of the phases.
+    # Unit gain for direct current in each phase: no ripple at the period of the phases.
     return kernel / kernel.sum(axis=1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Is there sound? Asked in a separate process, because asking can kill the process that asks.
+"""Availability of sound, tested in a separate process, because the test can kill its process.
 
-A broken ALSA configuration makes PortAudio abort (SIGABRT) while it is being initialised, which ``import sounddevice``
-does. So the question is put to a short-lived child; only after a good answer is ``sounddevice`` imported here. This
-file is also the child's programme and therefore imports nothing of the application.
+A broken ALSA configuration makes PortAudio abort (SIGABRT) during initialisation, which ``import sounddevice``
+triggers. A short-lived child therefore tests first; only after success is ``sounddevice`` imported here. This file is
+also the child's program and therefore imports nothing of the application.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _ADVICE = "Playback is off; everything else works."
 
 @dataclass(frozen=True)
 class OutputDevice:
-    """One device that can play, as PortAudio lists it."""
+    """An output device, as PortAudio lists it."""
 
     index: int
     name: str
     host: str
-    """The host interface: ALSA, Core Audio, WASAPI and so on."""
+    """Host interface: ALSA, Core Audio, WASAPI and so on."""
     channels: int
     rate: int
-    """The rate in hertz that the device prefers."""
+    """Preferred sample rate of the device in hertz."""
 
 
 @dataclass(frozen=True)
 class Sound:
-    """The answer: what can play, or a sentence why nothing can."""
+    """Output devices, or a sentence on why there are none."""
 
     devices: tuple[OutputDevice, ...] = ()
     default: int = -1
@@ -42,7 +42,7 @@ class Sound:
         return not self.reason
 
     def device(self, wanted: int | str | None = None) -> OutputDevice | None:
-        """The device with this index, or whose name contains this text; the default one for ``None``."""
+        """The device with this index, or with this text in its name; ``None``: the default one."""
         for one in self.devices:
             if wanted is None and one.index == self.default:
                 return one
@@ -54,8 +54,8 @@ class Sound:
 
 
 def probe(timeout: float = 20.0) -> Sound:
-    """Ask a child process what can play. Takes about 0.3 s; never raises, never aborts the caller."""
-    # Not above, for the child has this file alone.
+    """Ask a child process for the output devices. Takes about 0.3 s; never raises, never aborts the caller."""
+    # Imported here, as the child has this file alone.
     from paretone.own_process import command
 
     try:
@@ -78,7 +78,7 @@ def probe(timeout: float = 20.0) -> Sound:
 
 
 def answer() -> None:
-    """The child's side: print what :func:`probe` reads."""
+    """In the child: print the output for :func:`probe`."""
     print(_MARK + json.dumps(asdict(_examine())), flush=True)
 
 

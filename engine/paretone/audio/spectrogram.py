@@ -1,8 +1,8 @@
-"""The log-mel spectrogram of a sound: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
+"""Log-mel spectrogram of a sound: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
 
-It is what the application shows, also of takes whose trace has a mel: that one is what the backbone drew, before the
-vocoder and the cross-fades, and takes of different families could not be subtracted. Torch-free, because the
-application never imports torch.
+The application shows it for all takes, even those whose trace has a mel: that one is the backbone's, before vocoder and
+cross-fades, and would make takes of different families incomparable. Torch-free, because the application never imports
+torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FFT_LENGTH = 1024
 HOP = 256
 BANDS = 100
 FLOOR = 1e-5
-"""Magnitudes are clipped here before the logarithm: -100 dB."""
+"""Floor of magnitudes before the logarithm: -100 dB."""
 DECIBELS_PER_NEPER = 20 / np.log(10)
 
 
@@ -40,18 +40,17 @@ def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> np.ndarray:
-    """The spectrogram by which a take is compared with its baseline: the one that the model drew, or that of the sound
-    where the model draws none."""
+    """Spectrogram for comparing a take with its baseline: the model's own, or that of the audio if there is none."""
     return log_mel(samples, rate) if drawn is None else drawn
 
 
 def band_frequency(band: float) -> float:
-    """The centre frequency in hertz of a band (0 .. 99; fractions lie between)."""
+    """Centre frequency in hertz of a band (0 .. 99; fractions lie between)."""
     return float(_from_mel(np.asarray((band + 1) * _to_mel(RATE / 2) / (BANDS + 1))))
 
 
 def frequency_band(frequency: float) -> float:
-    """The inverse of :func:`band_frequency`."""
+    """Inverse of :func:`band_frequency`."""
     return float(_to_mel(frequency) * (BANDS + 1) / _to_mel(RATE / 2) - 1)
 
 

@@ -1,1 +1,1 @@
-"""Plots as plain descriptions, the scales and marks they share, and writing them as SVG. Free of Qt."""
+"""Plots as plain descriptions, their shared scales and marks, and their SVG form. Free of Qt."""

@@ -1,5 +1,5 @@
-"""A figure over the values of one knob, as a description: a curve for each way the rest is set, and levels that hold
-for all values. A report draws it as SVG. Free of Qt."""
+"""A figure over the values of one knob, as a description: a curve per remaining setting, and levels independent of the
+knob. A report draws it as SVG. Free of Qt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretone.figures.svg import LINE, escape, label, mark
 from paretone.measure.metrics import HIGHER, LOWER
 
 LOGARITHMIC_FROM = 8.0
-"""Values that are all positive and span more than this factor have a logarithmic axis."""
+"""Positive values that span more than this factor get a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Curve:
 
     glyph: Glyph
     places: np.ndarray = field(repr=False)
-    """(n,): values of the knob, ascending; numbers of names, if it has names."""
+    """(n,): values of the knob, ascending; indices for named values."""
     values: np.ndarray = field(repr=False)
     """(n, 3): value, low and high end of the interval."""
     tips: tuple[str, ...] = ()
@@ -31,13 +31,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Level:
-    """A value that needs no knob: a horizontal line."""
+    """A value independent of the knob, drawn as a horizontal line."""
 
     value: float
     title: str
     colour: str = "currentColor"
     dashed: bool = True
-    """Dashed; else dotted."""
+    """Dashed if true, otherwise dotted."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Curves:
     curves: tuple[Curve, ...] = ()
     levels: tuple[Level, ...] = ()
     names: tuple[str, ...] = ()
-    """Names of the knob's values, at places 0, 1 …; none for numbers."""
+    """Names of the knob's values, at places 0, 1 …; empty for numbers."""
     linear: bool = False
-    """Whether the X axis is linear, however wide it is."""
+    """Whether the X axis is linear at any range."""
 
     def scales(self) -> tuple[Scale, Scale]:
         """Scales of the X axis and the Y axis, with room for every point, interval and level."""
@@ -60,7 +60,7 @@ class Curves:
         return Scale.of(places, bool(wide)), Scale.of(up)
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
-        """The values of the knob, with their names."""
+        """Values of the knob with their names."""
         if self.names:
             return tuple((float(place), name) for place, name in enumerate(self.names))
         found = sorted({float(place) for one in self.curves for place in one.places})
@@ -73,9 +73,9 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 14, 28, 42
 _TICKS_UP = 4
 _BETTER = {HIGHER: "better ↑", LOWER: "better ↓"}
 _NEAREST = 26
-"""Distance of the numbers along the X axis."""
+"""Distance between numbers along the X axis."""
 _LETTER = 6.5
-"""Width of a letter of them."""
+"""Width of a letter in these numbers."""
 _HEAD = 34
 """Height of the title of a row of plots."""
 
@@ -89,8 +89,8 @@ def draw(shown: Curves) -> str:
 
 
 def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]]) -> str:
-    """One picture of many plots: for each row its title, the titles of its curves with their colours, and its plots, of
-    which those without curves leave their place free. It is drawn dark on white, since it stands by itself."""
+    """One picture of many plots: for each row its title, its curves' titles with their colours, and its plots; a plot
+    without curves leaves its place empty. Drawn dark on white, as it stands alone."""
     columns = max(len(plots) for _, _, plots in rows)
     width, height = columns * WIDTH, len(rows) * (HEIGHT + _HEAD)
     parts = [f'<rect width="{width}" height="{height}" fill="white"/>']

@@ -1,4 +1,4 @@
-"""Styles of points: each name has a mark, a colour and a shape, so that nothing depends on colour alone; a point with
+"""Styles of points: each name has a mark with colour and shape, so that nothing depends on colour alone; a point with
 two names is half each. Free of Qt."""
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 HUES = ("blue", "orange", "green", "purple", "yellow", "violet", "red")
-"""Names of the colours below, each in the same place of every palette."""
+"""Names of the colours below, in the order of every palette."""
 SERIES_LIGHT = ("#0b64a8", "#c4520a", "#00795a", "#9c3f80", "#7a6a00")
 SERIES_DARK = ("#6db5f0", "#f2a24b", "#3ecfa0", "#e08fc4", "#e6d84c")
-"""After Okabe and Ito, with a contrast of at least 4.5 to the ground of the scheme."""
+"""After Okabe and Ito, with a contrast of at least 4.5 to the scheme's background."""
 MORE_LIGHT = ("#5b4bc4", "#a81f2d")
 MORE_DARK = ("#b3a6ff", "#ff8d95")
 SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7c6ee0", "#d9434f")
-"""Okabe and Ito's for pages that are read on light and dark grounds alike, with a darker yellow, and violet, red."""
+"""Okabe and Ito's colours for pages on light and dark backgrounds alike, with a darker yellow, and violet, red."""
 CELLS_LIGHT = ("#e3e8ef", "#0b64a8", "#eda52f")
 CELLS_DARK = ("#2f3743", "#3f93d2", "#f2b84b")
-"""Fills of cells: unremarkable, then blue and orange after Okabe and Ito. They also differ in lightness, so that they
-stay apart in grey."""
+"""Fills of cells: neutral, then blue and orange after Okabe and Ito. They also differ in lightness, so that they remain
+distinct in grey."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
-"""Their number has no common factor with that of the colours, so that no two of 42 names look alike."""
+"""Their number is coprime to that of the colours, so that no two of 42 names look alike."""
 DERIVED_SHAPES = ("right", "left", "plus", "cross")
-"""Shapes of marks that follow from a name alone, so that none looks like a declared one."""
+"""Shapes of marks derived from a name alone, distinct from declared ones."""
 STAR = "star"
 """Glyph of points without a name."""
 _CORNERS = {
@@ -37,17 +37,17 @@ _CORNERS = {
     "right": (3, 0.0, 1.3),
     "left": (3, math.pi, 1.3),
 }
-"""Number of corners, the angle of the first, and how far out they are, so that all shapes look equally large."""
+"""Number of corners, angle of the first, and radius, for equal apparent sizes."""
 _STAR_OUTER, _STAR_INNER = 1.35, 0.45
 _ARM = 0.42
-"""Half the width of the arms of a plus or a cross, whose length is 1.15."""
+"""Half the width of the arms of a plus or cross of length 1.15."""
 _ROUND = 48
-"""Corners of a circle of which a slice is wanted."""
+"""Corners of a circle for slicing."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a name is drawn as, in every palette."""
+    """Style of a name in every palette."""
 
     hue: str
     """One of :data:`HUES`."""
@@ -55,13 +55,13 @@ class Mark:
 
 
 def derived_mark(name: str) -> Mark:
-    """The mark of a name that declares none: it follows from the name alone, in every process and release."""
+    """Mark of a name without a declared one, determined by the name alone in every process and release."""
     digest = hashlib.sha256(name.encode()).digest()
     return Mark(HUES[digest[0] % len(HUES)], DERIVED_SHAPES[digest[1] % len(DERIVED_SHAPES)])
 
 
 def marks_in_turn(names: Sequence[str]) -> Callable[[str], Mark]:
-    """Marks for names that mean something within one figure only."""
+    """Marks for names that occur within one figure only."""
     known = {name: Mark(HUES[place % len(HUES)], SHAPES[place % len(SHAPES)]) for place, name in enumerate(names)}
     return known.__getitem__
 
@@ -69,13 +69,13 @@ def marks_in_turn(names: Sequence[str]) -> Callable[[str], Mark]:
 @dataclass(frozen=True)
 class Glyph:
     colours: tuple[str, ...]
-    """One for each name, the first on the left."""
+    """One per name, from the left."""
     shape: str
     look: str = FILLED
 
 
 def corners(shape: str) -> tuple[tuple[float, float], ...]:
-    """The corners of a shape of radius 1, y upwards; none for a circle."""
+    """Corners of a shape of radius 1, y upwards; empty for a circle."""
     if shape == STAR:
         around = [
             (_STAR_OUTER * (_STAR_INNER if turn % 2 else 1.0), math.radians(90 + 36 * turn)) for turn in range(10)
@@ -89,7 +89,7 @@ def corners(shape: str) -> tuple[tuple[float, float], ...]:
 
 
 def _arms(turned: float) -> tuple[tuple[float, float], ...]:
-    """The corners of a plus, ``turned`` by an angle."""
+    """Corners of a plus, rotated by the angle ``turned``."""
     found = []
     for turn in range(4):
         cos, sin = math.cos(turned + turn * math.pi / 2), math.sin(turned + turn * math.pi / 2)
@@ -99,7 +99,7 @@ def _arms(turned: float) -> tuple[tuple[float, float], ...]:
 
 
 def part(shape: str, number: int, count: int) -> tuple[tuple[float, float], ...]:
-    """The corners of the ``number``-th of ``count`` upright slices of a shape, from the left."""
+    """Corners of the ``number``-th of ``count`` vertical slices of a shape, from the left."""
     around = corners(shape) or tuple(
         (math.cos(turn * math.tau / _ROUND), math.sin(turn * math.tau / _ROUND)) for turn in range(_ROUND)
     )
@@ -119,14 +119,14 @@ def part(shape: str, number: int, count: int) -> tuple[tuple[float, float], ...]
 
 
 class Glyphs:
-    """Those of names, by their marks; ``plain`` is the colour of points without a name."""
+    """Glyphs of names, by their marks; ``plain``: colour of points without a name."""
 
     def __init__(self, mark_of: Callable[[str], Mark], palette: Sequence[str], plain: str) -> None:
         self._mark_of, self._palette, self._plain = mark_of, dict(zip(HUES, palette, strict=True)), plain
         self._made: dict[tuple[tuple[str, ...], str], Glyph] = {}
 
     def glyph(self, names: tuple[str, ...], look: str = FILLED) -> Glyph:
-        """The glyph of a point with these ``names``; the same object for all of them."""
+        """Glyph of a point with these ``names``; cached."""
         found = self._made.get((names, look))
         if found is None:
             marks = [self._mark_of(name) for name in names]

@@ -1,5 +1,5 @@
-"""Axes, and points by two figures, as a description: where they are, what they look like, which of them are on the
-front. The window draws it with pyqtgraph, a report as SVG. Free of Qt."""
+"""Axes, and points by two figures, as a description: places, styles, and the Pareto front. The window draws it with
+pyqtgraph, a report as SVG. Free of Qt."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from paretone.measure.metrics import HIGHER, NEITHER
 _PADDING = 0.05
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MANTISSAS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
-"""Marks per decade of a logarithmic axis, from the densest to the sparsest."""
+"""Ticks per decade of a logarithmic axis, from the densest to the sparsest."""
 _FEW = 3
-"""With fewer marks than this, a logarithmic axis has those of an even one: it spans less than a decade."""
+"""With fewer ticks, a logarithmic axis uses linear ones: it spans less than a decade."""
 _NEAREST = 0.75
-"""Two marks of a logarithmic axis lie at least so near, as a share of the distance of even ones."""
+"""Minimum distance of two ticks of a logarithmic axis, as a share of the linear ticks' distance."""
 _GREATEST = 1e300
-"""Ends of an axis are no greater, and no nearer to each other than its inverse."""
+"""Limit of an axis's ends; its inverse is the minimum of their difference."""
 _SHORTEST = 1e-12
-"""An axis that is shorter than this share of its ends has no numbers between them."""
+"""An axis shorter than this share of its ends has no ticks between them."""
 _CLOSEST = 1e-3
-"""The shortest section of an axis, as a share of everything."""
+"""Minimum length of a section of an axis, as a share of the whole."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis from ``low`` to ``high``; both are positive if it is logarithmic. Ends that no axis can have are those
-    of an axis without figures: an exception while an axis is painted would end the application."""
+    """An axis from ``low`` to ``high``; both are positive if it is logarithmic. Invalid ends are replaced by those of
+    an empty axis: an exception while painting would end the application."""
 
     low: float = 0.0
     high: float = 1.0
@@ -46,8 +46,8 @@ class Scale:
 
     @classmethod
     def of(cls, values: np.ndarray, logarithmic: bool = False) -> Scale:
-        """With room for ``values``, of any shape; those that are not finite do not count, nor do those on a logarithmic
-        axis that have no logarithm."""
+        """Axis with room for ``values``, of any shape; values that are not finite, or without a logarithm on a
+        logarithmic axis, are ignored."""
         counting = values[np.isfinite(values) & ((values > 0.0) | (not logarithmic))]
         if not len(counting):
             return cls(0.1, 1.0, True) if logarithmic else cls()
@@ -63,11 +63,12 @@ class Scale:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends in what the axis is even in: figures, or their decimal logarithms."""
+        """Both ends, or their decimal logarithms on a logarithmic axis."""
         return (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
 
     def even(self, values: np.ndarray) -> np.ndarray:
-        """Figures in what the axis is even in. What has no logarithm is a whole axis before its beginning."""
+        """Figures, or their decimal logarithms on a logarithmic axis; values without one are placed a whole axis before
+        its beginning."""
         if not self.logarithmic:
             return values
         first, last = self.ends
@@ -80,14 +81,14 @@ class Scale:
         return (self.even(values) - first) / ((last - first) or 1.0)
 
     def at(self, share: float) -> float:
-        """The figure so far along the axis, from 0 to 1."""
+        """Figure at the position ``share``, from 0 to 1."""
         first, last = self.ends
         even = first + share * (last - first)
         return 10.0**even if self.logarithmic else even
 
     @property
     def flipped(self) -> Scale:
-        """The other way around: heat maps are drawn from the top."""
+        """The reversed axis: heat maps are drawn from the top."""
         return replace(self, low=self.high, high=self.low)
 
     # --- Sections ----------------------------------------------------------------------------------------------------
@@ -97,8 +98,7 @@ class Scale:
         return replace(self, low=first, high=last)
 
     def zoomed(self, factor: float, around: float, whole: Scale) -> Scale:
-        """A section ``factor`` times as long, in which what is at the share ``around`` stays there; never beyond
-        ``whole``."""
+        """Section ``factor`` times as long, with a fixed point at the share ``around``, within ``whole``."""
         if self.low > self.high:
             return self.flipped.zoomed(factor, 1.0 - around, whole.flipped).flipped
         first, last = self.ends
@@ -107,7 +107,7 @@ class Scale:
         return self._placed(first + around * (last - first) - around * length, length, whole)
 
     def moved(self, by: float, whole: Scale) -> Scale:
-        """The section that lies ``by`` of its length further on; never beyond ``whole``."""
+        """Section moved by the share ``by`` of its length, within ``whole``."""
         if self.low > self.high:
             return self.flipped.moved(-by, whole.flipped).flipped
         first, last = self.ends
@@ -122,8 +122,8 @@ class Scale:
 
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:
-        """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would. An
-        axis without length has its first number only."""
+        """At most ``most`` round numbers; on a logarithmic axis, numbers at similar distances. An axis without length
+        has only its first number."""
         if self.low > self.high:
             return self.flipped.ticks(most)
         if self.high - self.low <= max(_SHORTEST * max(abs(self.low), abs(self.high)), 1 / _GREATEST):
@@ -132,7 +132,7 @@ class Scale:
         return found if len(found) >= _FEW else self._even(max(most, 4) if self.logarithmic else most)
 
     def _decades(self) -> Iterator[tuple[float, ...]]:
-        """Round numbers of each decade, ever fewer of them, then of every second decade, every third, and so on."""
+        """Round numbers of each decade, ever fewer, then of every second decade, every third, and so on."""
         first, last = (math.floor(one) for one in self.ends)
         choices = [(mantissas, 1) for mantissas in _MANTISSAS] + [((1,), stride) for stride in range(2, last - first)]
         for mantissas, stride in choices:
@@ -152,7 +152,7 @@ class Scale:
 
 
 def tick_text(value: float) -> str:
-    """A round number, without noise in its last digits."""
+    """A round number without floating-point noise."""
     return f"{0.0 if abs(value) < 1e-12 else value:.6g}".replace("-", "−")
 
 
@@ -164,12 +164,12 @@ class Dimension:
     title: str
     """Title with the unit."""
     short: str = ""
-    """Title without the unit, for little room."""
+    """Title without the unit, for small spaces."""
     better: str = NEITHER
-    """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
+    """``LOWER``, ``HIGHER`` or ``NEITHER``, as in metrics."""
     logarithmic: bool = False
     levels: tuple[float, ...] = ()
-    """Values that every point is compared with."""
+    """Reference values for all points."""
 
     @property
     def towards(self) -> str:
@@ -179,7 +179,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Arrays and tuples go with the points, the lowest drawn first."""
+    """Arrays and tuples are by point, the first drawn at the bottom."""
 
     x: Dimension
     y: Dimension
@@ -188,18 +188,18 @@ class Scatter:
     up: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
     glyphs: tuple[Glyph, ...] = field(default=(), repr=False)
     labels: tuple[str, ...] = field(default=(), repr=False)
-    """Label of a point, drawn where there is room; ``""`` for none."""
+    """Label of a point, drawn if there is room; ``""``: none."""
     tips: tuple[str, ...] = field(default=(), repr=False)
-    """Tooltips of points; none if the caller makes them."""
+    """Tooltips of points; empty if the caller makes them."""
     front: tuple[int, ...] = ()
-    """The points that no other one beats in both figures, from left to right."""
+    """Points on the Pareto front, from left to right."""
     strands: tuple[tuple[int, ...], ...] = ()
-    """Points that a faint line joins."""
+    """Points joined by a faint line."""
     legend: tuple[tuple[Glyph, str], ...] = ()
     level_title: str = ""
     intervals: bool = True
     doubtful: tuple[int, ...] = ()
-    """Points that other processes on the machine have displaced; each has a dashed ring."""
+    """Points with doubtful times because of other processes, drawn with a dashed ring."""
 
     def scales(self) -> tuple[Scale, Scale]:
         """Scales of the X axis and the Y axis, with room for every point, its intervals and the levels."""
@@ -211,20 +211,20 @@ class Scatter:
         if not self.intervals:
             values = values[:, :1]
         elif along.logarithmic:
-            # An interval that comes close to 0 would take all room, so one that ends more than a decade below the
-            # least value is cut off.
+            # An interval close to 0 would take all room; one that ends more than a decade below the smallest value is
+            # cut off.
             least = values[:, 0].min(initial=np.inf) / 10.0
             values = np.where(values < least, values[:, :1], values)
         return Scale.of(values, along.logarithmic)
 
     def edge(self, across: Scale, up: Scale) -> tuple[Corners, Corners]:
-        """The front as a line of steps within these scales, and the corners of the area that it dominates: there, some
+        """The front as a step line within these scales, and the corners of the area that it dominates: there, some
         point is at least as good in both figures."""
         if not self.front:
             return [], []
         places = [(float(self.across[one, 0]), float(self.up[one, 0])) for one in self.front]
         right, top = self.x.better != HIGHER, self.y.better != HIGHER
-        # If only a section is shown, points may lie beyond the scales.
+        # If only a section is shown, points may lie outside the scales.
         x_ends = [across.low, across.high, *(x for x, _ in places)]
         y_ends = [up.low, up.high, *(y for _, y in places)]
         worst = (max(x_ends) if right else min(x_ends)), (max(y_ends) if top else min(y_ends))

@@ -1,4 +1,4 @@
-"""Plots as SVG elements of a page: no display, no library, in the page's own text colour. Torch-free."""
+"""Plots as SVG elements of a page, without display and libraries, in the page's own text colour. Torch-free."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010
 """Source: W3C, Extensible Markup Language 1.0, production Char."""
 RADIUS = 5.0
 LINE = 18
-"""Distance of lines of text."""
+"""Line spacing of text."""
 
 
 def escape(words: str) -> str:
-    """``words`` for a text or an attribute; characters that XML cannot hold, such as control characters, are shown as
-    �."""
+    """``words`` as text or attribute; characters not allowed in XML, such as control characters, become �."""
     return html.escape(_NO_XML.sub("�", words))
 
 
 def label(x: float, y: float, words: str, anchor: str = "start", size: int = 12) -> str:
-    """``words`` at a place; ``anchor``: which end of them is there."""
+    """``words`` at a place; ``anchor``: their end at this place."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(words)}</text>'
 
 
@@ -68,7 +67,7 @@ WIDTH, HEIGHT = 720, 430
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 56
 _TICKS_ACROSS, _TICKS_UP = 8, 6
 _LONGEST_IN_TWO = 46
-"""Letters of a legend's longest entry that leave room for another next to it."""
+"""Maximum number of letters in a legend's entries for two columns."""
 
 
 def draw(shown: Scatter) -> str:

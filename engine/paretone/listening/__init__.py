@@ -1,1 +1,1 @@
-"""Listening tests as data: trials, their statistics, and what they say of settings. Free of Qt and of torch."""
+"""Listening tests as data: trials, statistics, and results by setting. Free of Qt and of torch."""

@@ -1,10 +1,10 @@
 """Results of listening tests. Only complete sessions count; see :func:`trials.complete_sessions`.
 
-:func:`scores` is what the trade-off view draws: one figure with its interval for every condition and method.
+:func:`scores` is for the trade-off view: one figure with its interval per condition and method.
 ``ListeningScore.setting`` is :func:`paretone_app.listening.stimuli.setting_key` of the condition: the fingerprint of
-its setting with the seed 0, because a test hears one setting with many seeds. Studies prepare strategy tables
-automatically and know settings without them: ``ListeningScore.candidate`` is the same without artefacts, as studies
-know it."""
+its setting with the seed 0, because a test plays one setting with many seeds. Studies prepare strategy tables
+automatically and know settings without them: ``ListeningScore.candidate`` is the studies' key, without artefacts.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from paretone.studies.wording import figure_text, setting_title
 class ListeningScore:
     """Score of one condition in one method, with a 95 % interval.
 
-    ``abx``: the share of right answers against the unaccelerated output, 0.5 if no difference is heard. ``ccr``: how
-    much better than the unaccelerated output, -3 to 3 (CMOS). ``preference``: the same, -1 to 1. ``mushra``: the mean
-    rating, 0 to 100, of listeners who passed post-screening.
+    ``abx``: share of right answers against the unaccelerated output, 0.5 if no difference is heard. ``ccr``: quality
+    relative to the unaccelerated output, -3 to 3 (CMOS). ``preference``: likewise, -1 to 1. ``mushra``: mean rating, 0
+    to 100, by listeners who passed post-screening.
     """
 
     setting: str
@@ -54,7 +54,7 @@ class ListeningScore:
     low: float
     high: float
     n: int
-    """Answers that went into it."""
+    """Number of answers."""
     candidate: str = ""
     """:attr:`paretone.studies.study.Candidate.key` of the setting; ``""`` if unknown."""
 
@@ -67,13 +67,13 @@ class AbxResult:
     hits: int
     trials: int
     p: float
-    """The probability of as many hits or more by guessing; exact."""
+    """Exact probability of at least this many hits by guessing."""
     needed: int | None
-    """Hits that pass at the 5 % level."""
+    """Hits needed to pass at the 5 % level."""
     rate: MeanInterval
-    """Rate of right answers: exact for one listener, else bootstrapped over listeners and sentences."""
+    """Rate of right answers: exact for one listener, otherwise bootstrapped over listeners and sentences."""
     smallest_detectable: float | None
-    """True rate that such a test finds with 80 % probability."""
+    """True rate that such a test detects with 80 % probability."""
     listeners: int
 
     @property
@@ -84,74 +84,74 @@ class AbxResult:
 
 @dataclass(frozen=True)
 class PreferenceResult:
-    """Which of two conditions was preferred, and by how much; above 0 the second."""
+    """Preference between two conditions; above 0 for the second."""
 
     titles: tuple[str, str]
     graded: bool
     mean: MeanInterval
     sign: SignTest
     first: int
-    """Votes for what was heard first, whichever it was."""
+    """Votes for the sound heard first."""
     second: int
     order_p: float
     """p value of the order bias, without repeats."""
     repeats: int
     consistent: int
-    """Repeats that did not contradict the earlier vote: never for one the first time and for the other the second."""
+    """Repeats without a contradiction, that is, opposite votes."""
     listeners: int
 
 
 @dataclass(frozen=True)
 class MushraResult:
-    """Ratings of all conditions that were compared with one reference."""
+    """Ratings of all conditions compared with one reference."""
 
     reference: str
     """Title of the reference."""
     summaries: tuple[ConditionSummary, ...]
-    """By title, the hidden reference first and the anchors last; of listeners who passed post-screening."""
+    """By title, hidden reference first and anchors last; from listeners who passed post-screening."""
     differences: tuple[PairedDifference, ...]
-    """Difference of each setting to the hidden reference, with p values adjusted by Holm's method."""
+    """Difference of each setting from the hidden reference, with p values adjusted by Holm's method."""
     screenings: tuple[Screening, ...]
     pages: int
     indistinct: int
-    """Sentences whose mid anchor excludes nobody; see :func:`statistics.indistinct_sentences`."""
+    """Sentences whose mid anchor excludes no listener; see :func:`statistics.indistinct_sentences`."""
 
 
 @dataclass(frozen=True)
 class StaircaseResult:
-    """From where on along a row of settings a difference to the reference was heard."""
+    """Threshold along a row of settings at which a difference from the reference was heard."""
 
     reference: str
     """Title of the reference."""
     titles: tuple[str, ...]
-    """Of the row, the closest to the reference first."""
+    """Titles of the row, closest to the reference first."""
     scale: tuple[float, ...]
     """log2 of the speed-up of each."""
     right: tuple[tuple[int, int], ...]
-    """Right answers and trials of each, of all listeners."""
+    """Right answers and trials of each place, over all listeners."""
     noticeable: tuple[tuple[str, Noticeable], ...]
-    """By listener, in :attr:`scale`'s unit: where the difference is heard every second time."""
+    """By listener, in :attr:`scale`'s unit: the point where the difference is heard every second time."""
 
     @property
     def median(self) -> Noticeable:
-        """That of the listener in the middle, or of the more sensitive of the two in the middle."""
+        """That of the median listener, or of the more sensitive of the two in the middle."""
         ordered = sorted((one for _, one in self.noticeable), key=lambda one: one.value)
         return ordered[(len(ordered) - 1) // 2]
 
 
 @dataclass(frozen=True)
 class RankingResult:
-    """Which of several settings was preferred."""
+    """Preference among several settings."""
 
     ranked: tuple[tuple[str, Ranked], ...]
     """Titles, the most preferred first, with their strengths."""
     comparisons: int
     ties: int
     first: int
-    """How often what was heard first won."""
+    """Wins of the sound heard first."""
     second: int
     order_p: float
-    """Probability of as large an imbalance by chance."""
+    """Probability of an imbalance at least this large by chance."""
     listeners: int
 
 
@@ -159,8 +159,7 @@ Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult | Ranking
 
 
 def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
-    """The complete sessions' trials, those that asked the same put together: the same method and pair, or MUSHRA
-    against the same reference."""
+    """Trials of complete sessions, grouped by question: the same method and pair, or MUSHRA with the same reference."""
     together: dict[tuple, list[TrialRecord]] = {}
     for session in trials.complete_sessions(found):
         for one in session:
@@ -170,7 +169,7 @@ def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], 
 
 
 def result(found: Sequence[TrialRecord]) -> Result:
-    """The result of the valid ``found`` trials, which all asked the same."""
+    """Result of the valid ``found`` trials, which all ask the same question."""
     method = found[0].method
     if method == ABX:
         return _abx(found)
@@ -213,7 +212,7 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
 
 
 def vote_for_second_condition(trial: TrialRecord) -> int:
-    """Vote for the second *condition* over the first, whichever was heard first."""
+    """Vote for the second *condition* over the first, independent of the playing order."""
     return trial.answer["vote"] * (1 if trial.order == (0, 1) else -1)
 
 
@@ -286,7 +285,7 @@ def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
 
 
 def _accepted(found: Sequence[TrialRecord]) -> tuple[list[Rating], tuple[Screening, ...]]:
-    """The ratings of listeners who passed post-screening, and everybody's screening."""
+    """Ratings of listeners who passed post-screening, and all screenings."""
     ratings = _ratings(found)
     screenings = statistics.screened(ratings, found[0].conditions[0].key, trials.MID)
     excluded = {one.listener for one in screenings if one.excluded}
@@ -297,7 +296,7 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
     accepted, screenings = _accepted(found)
     titles = {condition.key: condition.title for one in found for condition in one.conditions}
     reference = found[0].conditions[0].key
-    # The anchors last, however late a setting joined.
+    # Anchors last, even if a setting joined later.
     keys = [key for key in titles if key not in trials.CUTOFFS] + [key for key in titles if key in trials.CUTOFFS]
     ordered = sorted(accepted, key=lambda one: keys.index(one.condition))
     differences = [
@@ -329,25 +328,25 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
 
 
 def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
-    """The score of every condition in every method, from the trials in ``folder`` (the user's own if not given).
+    """Score of every condition in every method, from the trials in ``folder`` (default: the user's).
 
-    Of pairs, those with unaccelerated output on exactly one side; it is the accelerated side that has the score. Raises
-    :class:`PlainError` if the folder cannot be read.
+    Pairs count if exactly one side is unaccelerated; the accelerated side gets the score. Raises :class:`PlainError` if
+    the folder cannot be read.
     """
     found: list[ListeningScore] = []
     for comparison in comparisons(trials.read(folder).trials):
         if comparison[0].method == MUSHRA:
             found += _mushra_scores(comparison)
-        elif comparison[0].method not in (STAIRCASE, RANKING):  # They judge several settings together, not one.
+        elif comparison[0].method not in (STAIRCASE, RANKING):  # They judge several settings together.
             found += _pair_scores(comparison)
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class HeardFrom:
-    """From which speed-up on a row of settings was heard to differ from its reference, with its 95 % interval.
+    """Speed-up on a row of settings from which a difference from the reference was heard, with its 95 % interval.
 
-    Ends beyond the row, where nothing was played, are infinite (above) or 0 (below).
+    Ends beyond the played row are infinite (above) or 0 (below).
     """
 
     candidates: frozenset[str]
@@ -358,8 +357,8 @@ class HeardFrom:
 
 
 def heard_from(folder: Path | None = None) -> tuple[HeardFrom, ...]:
-    """One for every row that a staircase was about, from the trials in ``folder`` (the user's own if not given).
-    Raises :class:`PlainError` if the folder cannot be read."""
+    """Result of every staircase's row, from the trials in ``folder`` (default: the user's). Raises :class:`PlainError`
+    if the folder cannot be read."""
     found = []
     for comparison in comparisons(trials.read(folder).trials):
         if comparison[0].method == STAIRCASE:
@@ -415,8 +414,8 @@ def _candidate(condition: ConditionRecord) -> str:
 
 
 def listened(folder: Path | None = None) -> tuple[Listened, ...]:
-    """The scores of all settings that studies may have, from the trials in ``folder`` (by default the user's own); none
-    if they cannot be read, which the lab reports."""
+    """Scores of all settings that studies may have, from the trials in ``folder`` (default: the user's); empty if they
+    cannot be read, which the lab reports."""
     try:
         found = scores(folder)
     except PlainError:
@@ -429,19 +428,19 @@ def listened(folder: Path | None = None) -> tuple[Listened, ...]:
 # --- Whether judges agree with listeners ------------------------------------------------------------------------------
 # Predictions for a study's settings, compared with the results of blind tests.
 FEWEST = 4
-"""Settings that a rank correlation takes: of three, one in six orders agrees by chance."""
+"""Minimum number of settings for a rank correlation: of three, one in six orders agrees by chance."""
 METHODS = {
     "mushra": ("MUSHRA (0 to 100)", HIGHER),
     "abx": ("ABX, share of right answers (0.5: no difference heard)", LOWER),
     "ccr": ("CMOS against the baseline (-3 to 3)", HIGHER),
     "preference": ("preference over the baseline (-1 to 1)", HIGHER),
 }
-"""Methods of listening tests: their titles, and which end is better."""
+"""Methods of listening tests: titles and better ends."""
 
 
 @dataclass(frozen=True)
 class Listened:
-    """What listeners made of one setting, with a 95 % interval."""
+    """Listeners' score of one setting, with a 95 % interval."""
 
     setting: str
     """Its key in the study."""
@@ -455,7 +454,7 @@ class Listened:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a metric orders the settings that listeners heard, compared with how they order them."""
+    """Agreement of a metric's order of settings with the listeners'."""
 
     metric: str
     method: str
@@ -465,7 +464,8 @@ class Agreement:
 
 
 def agreements(results: Results, listened: Sequence[Listened]) -> tuple[Agreement, ...]:
-    """The rank correlation of every judged metric with every method, if both know four settings or more that differ."""
+    """Rank correlation of every judged metric with every method, over four or more settings known to both, with
+    differing values."""
     found = []
     for method, (_, better) in METHODS.items():
         heard = {one.setting: one.mean for one in listened if one.method == method}
@@ -485,7 +485,7 @@ def agreements(results: Results, listened: Sequence[Listened]) -> tuple[Agreemen
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Spearman's rank correlation of two columns (n,), with mean ranks for ties; ``None`` if all of one are equal."""
+    """Spearman's rank correlation of two columns (n,), with mean ranks for ties; ``None`` if a column is constant."""
     one, other = _ranks(first), _ranks(second)
     if not one.std() or not other.std():
         return None
@@ -504,7 +504,7 @@ def _predicted(results: Results) -> list[Metric]:
 
 
 def agreement_page(results: Results, listened: Sequence[Listened]) -> list[str]:
-    """The section of a report, as HTML; nothing if no setting of the study was listened to."""
+    """Section of a report as HTML; empty if no setting of the study has listening results."""
     settings = {one.key: one for one in results.settings}
     shown = [one for one in listened if one.setting in settings and one.method in METHODS]
     if not shown:

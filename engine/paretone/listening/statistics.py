@@ -1,7 +1,7 @@
-"""The statistics of listening tests: exact if they can be, bootstrapped over listeners and sentences where not.
+"""Statistics of listening tests: exact if possible, otherwise bootstrapped over listeners and sentences.
 
-Free of Qt and of torch; ``math.comb`` and numpy are all it takes. Rates and levels are between 0 and 1, intervals are
-95 % unless said otherwise.
+Free of Qt and of torch; uses only ``math.comb`` and numpy. Rates and levels are between 0 and 1, intervals are 95 %
+unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from paretone.measure.estimates import ends
 
 # --- Ranking ----------------------------------------------------------------------------------------------------------
-# A ranking by preference: the Bradley–Terry model of which of two is preferred, with intervals. The one is preferred to
-# the other with probability 1/(1 + exp(s₂ − s₁)); strengths s have the mean 0 (Bradley and Terry 1952). A weak normal
-# prior keeps them finite where somebody won always.
+# Ranking by preference: the Bradley–Terry model of paired comparisons, with intervals. The first is preferred to the
+# second with probability 1/(1 + exp(s₂ − s₁)); strengths s have the mean 0 (Bradley and Terry 1952). A weak normal
+# prior keeps them finite for those that always won.
 PRIOR = 2.0
-"""Standard deviation of the strengths beforehand: one in three is preferred by more than seven to one."""
+"""Prior standard deviation of the strengths: one in three is preferred by more than seven to one."""
 _STEPS = 100
 _PRECISE = 1e-9
 _Z = 1.959964
@@ -46,16 +46,16 @@ class Ranked:
     high: float
     """95 % interval of the strength."""
     best: float
-    """Probability that it is the best of all."""
+    """Probability of being the best of all."""
     compared: int
-    """Comparisons that it was in."""
+    """Number of its comparisons."""
 
 
 def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
-    """All ``count``, the most preferred first. A tie counts half for either.
+    """All ``count`` items, the most preferred first. A tie counts half for either.
 
-    Intervals are those of the posterior's normal approximation. Raises :class:`ValueError` if a comparison is of others
-    or of one with itself.
+    Intervals are from the posterior's normal approximation. Raises :class:`ValueError` for unknown items, or one
+    compared with itself.
     """
     wins = np.zeros((count, count))
     for one in comparisons:
@@ -83,7 +83,7 @@ def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
 
 
 def pairs(count: int, seed: int) -> tuple[tuple[int, int], ...]:
-    """Every pair once, in random order, either way round equally often within one."""
+    """Every pair once, in random order, with balanced playing orders."""
     generator = np.random.default_rng(seed)
     found = list(combinations(range(count), 2))
     generator.shuffle(found)
@@ -93,7 +93,7 @@ def pairs(count: int, seed: int) -> tuple[tuple[int, int], ...]:
 
 
 def _posterior(wins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mode (n,) and covariance (n, n) of the strengths, centred, by Newton's method: the problem is concave."""
+    """Mode (n,) and covariance (n, n) of the centred strengths, by Newton's method: the problem is concave."""
     count = len(wins)
     games = wins + wins.T
     strengths = np.zeros(count)
@@ -111,37 +111,37 @@ def _posterior(wins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 # --- Staircase --------------------------------------------------------------------------------------------------------
-# How far one can go along a row of settings before it is heard. In every trial the reference is heard again among two
-# sounds, and the listener says which of the two is the other: right by chance every second time. The staircase (3 down
-# 1 up: Levitt 1971, "Transformed up-down methods in psychoacoustics") spends its trials near the settings that are
-# barely heard; their answers give the posterior of a logistic psychometric function.
+# Audibility threshold along a row of settings. Every trial plays the reference again among two sounds, and the listener
+# says which of the two is the other: right by chance every second time. The staircase (3 down 1 up: Levitt 1971,
+# "Transformed up-down methods in psychoacoustics") spends its trials near the barely audible settings; the answers give
+# the posterior of a logistic psychometric function.
 GUESSING, LAPSES = 0.5, 0.02
-"""Shares of right answers without hearing anything, and of wrong ones in spite of hearing it."""
+"""Shares of right answers without hearing a difference, and of wrong ones despite hearing it."""
 RIGHT_TO_GO_DOWN = 3
 TRIALS = 45
-"""A usual number of trials, which gives an interval of about a third of the row."""
+"""Default number of trials, which gives an interval of about a third of the row."""
 _CENTRES, _WIDTHS = 241, 33
 """Points of the posterior's grid."""
 _BEYOND = 0.5
-"""How far the centre may lie outside the row, as a share of it."""
+"""Maximum distance of the centre outside the row, as a share of it."""
 _NARROWEST, _WIDEST = 0.02, 0.3
 """Widths of the psychometric function, as shares of the row."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One trial: which place of the row was compared with the reference, and whether the listener recognised it."""
+    """One trial: the row's place compared with the reference, and whether the listener recognised it."""
 
     place: int
     right: bool
 
 
 class Staircase:
-    """Chooses the place of the next trial in a row of ``places``, 0 the closest to the reference.
+    """Chooses the place of the next trial in a row of ``places``, 0 being closest to the reference.
 
-    It begins at the far end, where everybody should hear the difference. Three right answers at one place lead closer,
-    each wrong one further away, by steps that halve with every turn until they are one place. The caller decides how
-    many trials there are.
+    It begins at the far end, where the difference should be obvious. Three right answers at one place lead closer, each
+    wrong one further away, by steps that halve with every reversal down to one place. The caller decides on the number
+    of trials.
     """
 
     def __init__(self, places: int) -> None:
@@ -149,14 +149,14 @@ class Staircase:
             raise ValueError(f"a staircase needs two places or more, not {places}")
         self._last = places - 1
         self.place = self._last
-        """Of the next trial."""
+        """Place of the next trial."""
         self.answers: list[Answer] = []
         self._step = max(1, self._last // 3)
         self._right = 0
         self._direction = 0
 
     def answer(self, right: bool) -> None:
-        """Take the answer to the trial at :attr:`place`, and choose the next place."""
+        """Record the answer to the trial at :attr:`place`, and choose the next place."""
         self.answers.append(Answer(self.place, right))
         self._right = self._right + 1 if right else 0
         if not right:
@@ -166,7 +166,7 @@ class Staircase:
             self._go(-1)
 
     def _go(self, direction: int) -> None:
-        """A step; turning, or an end of the row, halves it."""
+        """Take a step; a reversal, or an end of the row, halves it."""
         blocked = not 0 <= self.place + direction <= self._last
         if blocked or (self._direction and direction != self._direction):
             self._step = max(1, self._step // 2)
@@ -176,17 +176,17 @@ class Staircase:
 
 @dataclass(frozen=True)
 class Noticeable:
-    """Where on the scale of the row a difference is heard every second time, with its 95 % credible interval."""
+    """Point on the row's scale where a difference is heard every second time, with its 95 % credible interval."""
 
     value: float
     low: float
     high: float
     beyond: float
-    """Probability that it lies beyond the far end: that nothing in the row is heard that often."""
+    """Probability that it lies beyond the far end, that is, that nothing in the row is heard that often."""
 
 
 def noticeable(answers: Sequence[Answer], scale: Sequence[float]) -> Noticeable:
-    """What ``answers`` say; ``scale`` has a value for every place, rising (such as log2 of the speed-up).
+    """Threshold from ``answers``; ``scale`` has an increasing value for every place (such as log2 of the speed-up).
 
     The probability of a right answer at x is ½ + (½ − λ)·logistic((x − centre)/width), with lapses λ = 0.02. The
     posterior of the centre over a flat prior, which reaches half a row beyond both ends, is summed over widths of 2 to
@@ -213,36 +213,36 @@ def noticeable(answers: Sequence[Answer], scale: Sequence[float]) -> Noticeable:
 
 
 def right_share(value: float, centre: float | np.ndarray, width: float | np.ndarray) -> np.ndarray:
-    """Share of right answers at ``value`` of listeners with such a psychometric function."""
+    """Share of right answers at ``value`` with this psychometric function."""
     return GUESSING + (1 - GUESSING - LAPSES) / (1 + np.exp(-(value - centre) / width))
 
 
 LEVEL = 0.05
-"""The significance level of every test."""
+"""Significance level of all tests."""
 POWER = 0.8
-"""With this probability a listener of the smallest detectable rate passes."""
+"""Probability with which a listener at the smallest detectable rate passes."""
 RESAMPLES = 10_000
 REFERENCE_FLOOR = 90
 """A hidden reference rated below this was not recognised (BS.1534-3, post-screening)."""
 ANCHOR_CEILING = 90
 """A mid anchor rated above this was not recognised."""
 SCREENED_SHARE = 0.15
-"""A listener who fails in more than this share of the items is left out."""
+"""A listener who fails in more than this share of the items is excluded."""
 INDISTINCT_SHARE = 0.25
 """If more than this share of the listeners rate the mid anchor above 90, the sentence has too little above 7 kHz and
 excludes nobody."""
 FEWEST_TO_BLAME_THE_SENTENCE = 4
-"""With fewer listeners, a single one would be more than that share."""
+"""With fewer listeners, a single one would exceed that share."""
 _BATCH = 500_000
-"""Weights held in memory at a time, as numbers."""
+"""Maximum number of weights in memory."""
 _EXACT_PAIRS = 14
-"""Up to this many differences, all ways to flip their signs are gone through."""
+"""Up to this many differences, all sign combinations are enumerated."""
 
 
 # --- ABX -------------------------------------------------------------------------------------------------------------
 @lru_cache(maxsize=4096)
 def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
-    """The probability of ``hits`` or more in ``trials`` by a listener who is right at ``rate``; exact."""
+    """Exact probability of ``hits`` or more in ``trials`` by a listener with the true ``rate``."""
     if not 0 <= hits <= trials:
         raise ValueError(f"{hits} hits in {trials} trials cannot be")
     if rate == 0.5:
@@ -252,21 +252,21 @@ def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
 
 @lru_cache(maxsize=1024)
 def needed(trials: int, level: float = LEVEL) -> int | None:
-    """The fewest hits in ``trials`` that guessing explains with a probability of at most ``level``; ``None`` if not
-    even all of them suffice."""
+    """Fewest hits in ``trials`` with a probability of at most ``level`` by guessing; ``None`` if not even all
+    suffice."""
     return next((hits for hits in range(trials + 1) if at_least(hits, trials) <= level), None)
 
 
 def power(trials: int, rate: float, level: float = LEVEL) -> float:
-    """The probability that a listener who is right at ``rate`` passes a test of ``trials``."""
+    """Probability that a listener with the true ``rate`` passes a test of ``trials``."""
     hits = needed(trials, level)
     return 0.0 if hits is None else at_least(hits, trials, rate)
 
 
 def smallest_detectable(trials: int, level: float = LEVEL, wanted: float = POWER) -> float | None:
-    """The smallest true rate at which a listener passes with probability ``wanted``; ``None`` if nobody can pass.
+    """Smallest true rate at which a listener passes with probability ``wanted``; ``None`` if nobody can pass.
 
-    What a null result does not exclude: listeners below this rate often fail although they hear something.
+    A null result does not exclude lower rates: such listeners often fail although they hear something.
     """
     if needed(trials, level) is None:
         return None
@@ -274,7 +274,7 @@ def smallest_detectable(trials: int, level: float = LEVEL, wanted: float = POWER
 
 
 def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of the true rate after ``hits`` in ``trials`` (Clopper and Pearson 1934)."""
+    """Interval of the true rate after ``hits`` in ``trials`` (Clopper and Pearson 1934)."""
     tail = (1 - confidence) / 2
     low = 0.0 if hits == 0 else _bisected(lambda rate: at_least(hits, trials, rate) >= tail, 0.0, 1.0)
     high = 1.0
@@ -292,8 +292,8 @@ def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> f
 
 
 def peeking_rate(first: int, last: int) -> float:
-    """False-alarm rate of a test that is stopped at the first significant count from trial ``first`` to trial ``last``;
-    the reason for a fixed number of trials. Exact, by counting the sequences that have not passed."""
+    """Exact false-alarm rate of a test that is stopped at the first significant count from trial ``first`` to trial
+    ``last``, the reason for a fixed number of trials; counts the sequences that have not passed."""
     going = np.ones(1)
     passed = 0.0
     for trials in range(1, last + 1):
@@ -308,25 +308,25 @@ def peeking_rate(first: int, last: int) -> float:
 # --- Preference ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SignTest:
-    """Which of two was preferred how often."""
+    """Vote counts for two conditions."""
 
     better: int
     worse: int
     ties: int
-    """Votes for neither. They are reported and take no part in the test."""
+    """Votes for neither, excluded from the test."""
     p: float
-    """The two-sided probability of a split that is at least as uneven, if neither is better; exact."""
+    """Exact two-sided probability of a split at least this uneven if neither is better."""
 
 
 def sign_test(votes: Sequence[float]) -> SignTest:
-    """The sign test of ``votes``, which are above 0 for better."""
+    """Sign test of ``votes``, which are above 0 for better."""
     better, worse = sum(vote > 0 for vote in votes), sum(vote < 0 for vote in votes)
     return SignTest(better, worse, len(votes) - better - worse, _two_sided(max(better, worse), better + worse))
 
 
 def order_bias(first: int, second: int) -> float:
-    """The two-sided probability of ``first`` votes for what was heard first against ``second`` for what was heard
-    second, if the order does not matter. The orders must be balanced."""
+    """Two-sided probability of ``first`` votes for the sound heard first against ``second`` for the other, if the order
+    does not matter. The orders must be balanced."""
     return _two_sided(max(first, second), first + second)
 
 
@@ -341,7 +341,7 @@ class MeanInterval:
     low: float
     high: float
     n: int
-    """Answers that went into it."""
+    """Number of answers."""
 
 
 def clustered(
@@ -351,13 +351,12 @@ def clustered(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> MeanInterval:
-    """The mean of ``values`` with an interval that holds for other listeners *and* other sentences.
+    """Mean of ``values`` with an interval that generalises to other listeners *and* other sentences.
 
-    Both are resampled, with replacement and independently of each other; an answer counts as often as its listener was
-    drawn times as often as its sentence was (the pigeonhole bootstrap: Owen 2007, "The pigeonhole bootstrap"). Answers
-    of one listener, or to one sentence, are alike: to draw answers one by one would make the interval too narrow. If
-    there is but one listener and one sentence, the answers themselves are drawn, and the interval says nothing about
-    others.
+    Both are resampled, with replacement and independently; an answer's weight is the product of its listener's and its
+    sentence's multiplicity (Owen 2007, "The pigeonhole bootstrap"). Answers of one listener, or to one sentence, are
+    alike: resampling single answers would make the interval too narrow. For only one listener and one sentence, the
+    answers themselves are resampled, and the interval says nothing about others.
     """
     if not values:
         raise ValueError("there are no answers")
@@ -373,16 +372,17 @@ def clustered(
             size = int(group.max()) + 1
             weights *= generator.multinomial(size, np.full(size, 1 / size), len(weights))[:, group]
         total = weights.sum(1)
-        # A draw may miss every answer where not everybody heard everything.
+        # A draw may miss every answer if not everybody heard everything.
         means.append((weights @ scores)[total > 0] / total[total > 0])
     low, high = ends(np.concatenate(means))
     return MeanInterval(float(scores.mean()), float(low), float(high), len(scores))
 
 
 def paired_p(differences: Sequence[float], resamples: int = RESAMPLES) -> float:
-    """The two-sided probability of a mean this far from 0, if each difference might as well have the other sign.
+    """Two-sided probability of a mean this far from 0, if the sign of each difference is random.
 
-    All signs are gone through up to 14 differences, else ``resamples`` random ones (Fisher's randomisation test).
+    Up to 14 differences all signs are enumerated, otherwise ``resamples`` random ones are drawn (Fisher's randomisation
+    test).
     """
     values = np.asarray([one for one in differences if one != 0], float)
     if not len(values):
@@ -398,12 +398,12 @@ def paired_p(differences: Sequence[float], resamples: int = RESAMPLES) -> float:
         signs = generator.integers(0, 2, (count, len(values))) * 2 - 1
         extreme += int(np.sum(np.abs(signs @ values) >= observed))
         done += count
-    # What was observed is one of the possible signs.
+    # The observed signs are one of the combinations.
     return (extreme + 1) / (resamples + 1)
 
 
 def holm(ps: Sequence[float]) -> tuple[float, ...]:
-    """``ps`` of several tests, adjusted so that they can be compared with the level one by one (Holm 1979)."""
+    """``ps`` of several tests, adjusted for comparison with the level one by one (Holm 1979)."""
     adjusted, worst = [0.0] * len(ps), 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=lambda one: ps[one])):
         worst = max(worst, min(1.0, ps[index] * (len(ps) - rank)))
@@ -439,7 +439,7 @@ class PairedDifference:
     than: str
     difference: MeanInterval
     p: float
-    """Result of :func:`paired_p`, over the means of listeners on sentences."""
+    """:func:`paired_p` of the differences."""
 
 
 @dataclass(frozen=True)
@@ -449,9 +449,9 @@ class Screening:
     listener: str
     items: int
     reference_missed: int
-    """Items whose hidden reference was rated below 90."""
+    """Items with the hidden reference rated below 90."""
     anchor_missed: int
-    """Items whose mid anchor was rated above 90, but for :func:`indistinct_sentences`."""
+    """Items with the mid anchor rated above 90, without :func:`indistinct_sentences`."""
 
     @property
     def excluded(self) -> bool:
@@ -460,8 +460,8 @@ class Screening:
 
 
 def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tuple[Screening, ...]:
-    """Post-screening of every listener (BS.1534-3, 4.1.2), ordered by name; ``reference`` and ``mid_anchor`` name the
-    hidden reference and the 7 kHz anchor among the conditions."""
+    """Post-screening of every listener (BS.1534-3, 4.1.2), ordered by name; ``reference`` and ``mid_anchor``: the
+    conditions of the hidden reference and the 7 kHz anchor."""
     found = []
     indistinct = indistinct_sentences(ratings, mid_anchor)
     for listener in sorted({one.listener for one in ratings}):
@@ -480,8 +480,7 @@ def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tupl
 
 
 def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:
-    """Sentences whose mid anchor was rated above 90 by so large a share of listeners that the anchor is to blame, not
-    they."""
+    """Sentences whose mid anchor was rated above 90 by so many listeners that the anchor is to blame."""
     by_sentence: dict[Hashable, dict[str, bool]] = {}
     for one in ratings:
         if one.condition == mid_anchor:
@@ -506,7 +505,7 @@ def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:
 
 
 def paired(ratings: Sequence[Rating], condition: str, than: str) -> PairedDifference | None:
-    """Difference of the ratings of ``condition`` and ``than``; ``None`` if nobody rated both on one sentence."""
+    """Difference of the ratings of ``condition`` and ``than``; ``None`` if no listener rated both on one sentence."""
     one, other = _by_place(ratings, condition), _by_place(ratings, than)
     places = [place for place in one if place in other]
     if not places:

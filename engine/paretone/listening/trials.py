@@ -1,7 +1,7 @@
 """Records of listening trials: one line of JSON each, in one file per session. Free of Qt and of torch.
 
-The schema is documented in ``resources/docs/listening-tests.md``. A line is written whole or not at all; what a crash
-or another program left in a file is passed over and counted, never repaired.
+The schema is documented in ``resources/docs/listening-tests.md``. Lines are written atomically; damaged lines, from a
+crash or another program, are skipped and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_bytes
 
 # --- Anchors of MUSHRA ------------------------------------------------------------------------------------------------
-# The reference with its high frequencies taken away. BS.1534-3 wants a low anchor cut at 3.5 kHz, flat within 0.1 dB
-# below that, 25 dB down at 4 kHz and 50 dB down at 4.5 kHz, and a mid anchor cut at 7 kHz. Both filters here meet that
-# mask, the mid one moved up by 3.5 kHz, and delay nothing.
+# The low-passed reference. BS.1534-3 requires a low anchor cut at 3.5 kHz, flat within 0.1 dB below that, 25 dB down at
+# 4 kHz and 50 dB down at 4.5 kHz, and a mid anchor cut at 7 kHz. Both filters here meet that mask, the mid one shifted
+# up by 3.5 kHz, and have no delay.
 LOW, MID = "anchor35", "anchor70"
-"""As webMUSHRA names them."""
+"""Names as in webMUSHRA."""
 CUTOFFS = {LOW: 3500.0, MID: 7000.0}
 """Hertz."""
 LIMITS = {LOW: "3.5 kHz", MID: "7 kHz"}
@@ -41,13 +41,13 @@ TITLES = {key: f"Anchor {limit}" for key, limit in LIMITS.items()}
 TRANSITION = 500.0
 """Hertz from the end of the pass band to where :data:`ATTENUATION` is reached."""
 ATTENUATION = 60.0
-"""dB; more than the mask asks for, at its inner edge."""
+"""dB; more than the mask requires at its inner edge."""
 
 
 def low_passed(samples: np.ndarray, rate: int, cutoff: float) -> np.ndarray:
-    """Mono ``samples`` (n,) at ``rate`` hertz without what is above ``cutoff``: (n,) float32, not delayed.
+    """Mono ``samples`` (n,) at ``rate`` hertz without frequencies above ``cutoff``: (n,) float32, without delay.
 
-    Where the rate holds nothing above the cut-off, the samples themselves.
+    Unchanged if the rate holds nothing above the cut-off.
     """
     if rate / 2 <= cutoff:
         return np.asarray(samples, np.float32)
@@ -60,7 +60,7 @@ def low_passed(samples: np.ndarray, rate: int, cutoff: float) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _taps(rate: int, cutoff: float) -> np.ndarray:
-    """An odd number of taps, a Kaiser-windowed sinc (Kaiser 1974)."""
+    """Kaiser-windowed sinc (Kaiser 1974) with an odd number of taps."""
     half = ceil((ATTENUATION - 7.95) / (14.36 * TRANSITION / rate) / 2)
     places = np.arange(-half, half + 1)
     middle = (cutoff + TRANSITION / 2) / rate
@@ -86,19 +86,19 @@ class ConditionRecord:
     """A judged condition and its gain."""
 
     key: str
-    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for the anchors of MUSHRA."""
+    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for MUSHRA's anchors."""
     title: str
     accelerated: bool
     """Whether techniques were used."""
     take: str
     """Id of the take, or ``""`` for an anchor."""
     setting: Mapping[str, Any]
-    """The whole setting with the seed 0, as :meth:`paretone.setting.setting.Setting.to_json` writes it; empty for an
+    """The whole setting with the seed 0, in the form of :meth:`paretone.setting.setting.Setting.to_json`; empty for an
     anchor."""
     fingerprint: str
     """Fingerprint of the take's setting, seed included."""
     gain: float
-    """Gain in dB with which it was played."""
+    """Playback gain in dB."""
     lufs: float
     """Integrated loudness before the gain."""
 
@@ -119,10 +119,10 @@ class TrialConditions:
     milliseconds: int = 0
     """Milliseconds from showing the trial to its answer."""
     underruns: int = 0
-    """Blocks that the device got too late while the trial sounded."""
+    """Blocks that reached the device too late during the trial."""
     device: str = ""
     latency: float = 0.0
-    """Seconds from the callback to the loudspeaker, as the system states them."""
+    """Reported seconds from the callback to the loudspeaker."""
     mode: str = "sync"
     """Effect of a switch on the position: ``sync`` kept it, ``restart`` began again."""
 
@@ -132,23 +132,23 @@ class TrialRecord:
     session: str
     method: str
     listener: str
-    """A random name; nothing leads from it to a person."""
+    """A random name, without any link to a person."""
     number: int
-    """Counted from 1 in the order of the answers; void trials count too."""
+    """Counted from 1 in the order of the answers, void trials included."""
     planned: int
-    """Valid trials that the session was fixed at beforehand."""
+    """Number of valid trials fixed before the session."""
     item: ItemRecord
     conditions: tuple[ConditionRecord, ...]
     order: tuple[int, ...]
-    """Which sound each button played, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled
-    reference and then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
+    """Sound of each button, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled reference and
+    then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
     answer: Mapping[str, Any]
     switches: int
     around: TrialConditions
     void: bool = False
-    """Whether the sound was interrupted, so that the trial counts for nothing."""
+    """Whether the sound was interrupted, so that the trial does not count."""
     repeat: bool = False
-    """Whether it asked once more, the other way round, what had been asked before."""
+    """Whether it repeats an earlier question in reverse order."""
     created: str = ""
     """UTC, ISO 8601."""
     version: str = __version__
@@ -158,19 +158,19 @@ class TrialRecord:
 @dataclass(frozen=True)
 class Records:
     trials: tuple[TrialRecord, ...] = ()
-    """By session, in the order they were answered."""
+    """By session, in the order of the answers."""
     problems: tuple[str, ...] = field(default=())
-    """A sentence for every file with lines that cannot be read."""
+    """A sentence per file with unreadable lines."""
 
     @property
     def listeners(self) -> tuple[str, ...]:
-        """Everybody who ever answered, the latest last."""
+        """All listeners, the latest last."""
         latest = sorted(self.trials, key=lambda one: one.created)
         return tuple(dict.fromkeys(one.listener for one in reversed(latest)))[::-1]
 
 
 def new_name() -> str:
-    """A random name for a session or a listener: eight hexadecimal digits."""
+    """Random name for a session or a listener: eight hexadecimal digits."""
     return secrets.token_hex(4)
 
 
@@ -179,7 +179,7 @@ def listening_folder() -> Path:
 
 
 def append(trial: TrialRecord, folder: Path | None = None) -> Path:
-    """Add ``trial`` to the file of its session; the file. Raises :class:`RecordError`; then nothing was added."""
+    """Append ``trial`` to its session's file; returns the file. Raises :class:`RecordError` without adding anything."""
     folder = listening_folder() if folder is None else folder
     path = folder / f"{trial.method}-{trial.session}{ENDING}"
     if not trial.created:
@@ -194,7 +194,7 @@ def append(trial: TrialRecord, folder: Path | None = None) -> Path:
 
 
 def read(folder: Path | None = None) -> Records:
-    """All trials in ``folder``. Raises :class:`RecordError` if the folder itself cannot be read."""
+    """All trials in ``folder``. Raises :class:`RecordError` if the folder cannot be read."""
     folder = listening_folder() if folder is None else folder
     try:
         paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
@@ -218,7 +218,7 @@ def read(folder: Path | None = None) -> Records:
 
 
 def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
-    """Trials of a file, how many lines cannot be read, and how many are of a newer schema."""
+    """Trials of a file, number of unreadable lines, and number of lines of a newer schema."""
     found, damaged, newer = [], 0, 0
     for line in content.split(b"\n"):
         if not line.strip():
@@ -235,7 +235,7 @@ def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
 
 
 def from_json(data: object) -> TrialRecord:
-    """The trial that a line holds. Raises :class:`ValueError` for what is none."""
+    """Trial in a line. Raises :class:`ValueError` for invalid ones."""
     values = _checked(TrialRecord, data)
     item = ItemRecord(**_checked(ItemRecord, values["item"]))
     values["item"] = replace(item, voice=without_folder(item.voice))
@@ -252,7 +252,7 @@ def from_json(data: object) -> TrialRecord:
 
 
 def _check_answer(trial: TrialRecord) -> None:
-    """Raises :class:`ValueError` if the answer is none of the trial's method."""
+    """Raise :class:`ValueError` if the answer does not fit the trial's method."""
     answer, size = trial.answer, len(trial.conditions)
     if trial.method == ABX:
         sound = size == 2 and len(trial.order) == 3 and answer.get("said") in (0, 1)
@@ -297,7 +297,7 @@ _KINDS: Mapping[str, type | UnionType] = {
 
 
 def _checked(kind: type, data: object) -> dict[str, Any]:
-    """The fields of ``kind`` in ``data``, each of its type. Raises :class:`ValueError` otherwise."""
+    """Fields of ``kind`` in ``data``, checked by type. Raises :class:`ValueError`."""
     if not isinstance(data, dict):
         raise ValueError("not an object")
     values: dict[str, Any] = {}
@@ -310,8 +310,8 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
 
 
 def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
-    """The valid trials of every session that was carried through. Sessions that were broken off are left out whole:
-    stopping when the score looks good would otherwise let listeners pass too often."""
+    """Valid trials of every complete session. Aborted sessions are ignored as a whole: stopping at a good score would
+    let listeners pass too often."""
     sessions: dict[str, list[TrialRecord]] = {}
     for one in trials:
         if not one.void:

@@ -1,7 +1,7 @@
-"""Views: questions about a model that real runs answer, as figures.
+"""Views: figures that answer questions about a model by real runs.
 
 Each is a :class:`paretone.views.view.View` that a technique names, or the ``VIEW`` of a module that it names
-(:attr:`paretone.techniques.base.Technique.views`). All of them are torch-free at import.
+(:attr:`paretone.techniques.base.Technique.views`). All are torch-free at import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paretone.views.view import Findings, Task, View
 
 
 def named_view(name: str) -> View:
-    """The view that a technique names: an object, or that of a module."""
+    """View named by a technique: an object, or a module's ``VIEW``."""
     found = named(name)
     return found if isinstance(found, View) else found.VIEW
 
@@ -42,14 +42,14 @@ def views() -> tuple[View, ...]:
 
 
 def view(name: str) -> View:
-    """The view called ``name``. Raises :class:`SettingError` for others."""
+    """View by ``name``. Raises :class:`SettingError` for unknown names."""
     return by_name(name, {one.name: one for one in views()}, "view", "views")
 
 
 def compute_view(name: str, task: Task) -> Figure:
-    """The figure of the view called ``name``; ``task.knobs`` may lack those that are to be at their defaults.
+    """Figure of the view ``name``; knobs missing in ``task.knobs`` have their defaults.
 
-    Raises :class:`paretone.errors.SettingError` if the model cannot answer it, and :class:`paretone.errors.Cancelled`.
+    Raises :class:`paretone.errors.SettingError` for an unsuitable model, and :class:`paretone.errors.Cancelled`.
     """
     started = time.perf_counter()
     chosen, info = view(name), task.model.info

@@ -1,7 +1,7 @@
-"""Figures: what a view found, as values that a front end draws and anyone can read as a table. Torch-free.
+"""Figures: results of a view, drawn by front ends and readable as tables. Torch-free.
 
-A figure has everything that is printed: panels with titled axes and units, the question it answers, if it was first
-drawn, a caption computed from its data, and what it was made with.
+A figure contains everything for print: panels with titled axes and units, its question, its first publication if any, a
+caption computed from its data, and its provenance.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paretone.setting.setting import Setting
 from paretone.wording import comma_separated, comments
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
-"""Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
+"""Columns of a figure's table. Lines have values at an x, bars at a group's name, heat maps at x and y."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Axis:
     title: str
     unit: str = ""
     logarithmic: bool = False
-    """Whether curves are drawn by the logarithms of their values, all of which are positive."""
+    """Whether curves are drawn on a logarithmic scale; all values are then positive."""
 
     @property
     def label(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def even(self, values: np.ndarray) -> np.ndarray:
-        """``values`` in what the axis is even in: themselves, or their decimal logarithms."""
+        """``values``, or their decimal logarithms on a logarithmic axis."""
         return np.log10(values) if self.logarithmic else values
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A value for every x and y; ``values[row][column]``, NaN if there is none. Rows are drawn from the top."""
+    """A value for each x and y; ``values[row][column]``, NaN if missing. Rows are drawn from the top."""
 
     title: str
     x: Axis
@@ -54,14 +54,14 @@ class HeatMap:
     rows: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
     categories: tuple[str, ...] = ()
-    """Names of the values 0, 1, … where they are kinds and no magnitudes."""
+    """Names of the values 0, 1, … for categories."""
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
             raise ValueError(f"The values of {self.title!r} are not {len(self.rows)} rows of {len(self.columns)}.")
 
     def lines(self) -> Iterator[tuple[Any, ...]]:
-        """The rows of its table after the panel's title; see :data:`COLUMNS`."""
+        """Rows of its table after the panel's title; see :data:`COLUMNS`."""
         for y, row in zip(self.rows, self.values, strict=True):
             for x, value in zip(self.columns, row, strict=True):
                 yield "", x, y, self.categories[int(value)] if self.categories else value, "", "", ""
@@ -69,7 +69,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one series, joined in their order; ``low`` and ``high`` bound an interval around each."""
+    """Points of one series, joined in order; ``low`` and ``high`` are interval bounds."""
 
     name: str
     x: tuple[float, ...]
@@ -77,9 +77,9 @@ class Curve:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
-    """Note on each point."""
+    """Note per point."""
     reference: bool = False
-    """Whether it is there to compare the others with."""
+    """Whether it is a reference for the others."""
 
     def __post_init__(self) -> None:
         if {len(one) for one in (self.y, self.low or self.x, self.high or self.x, self.notes or self.x)} != {
@@ -105,7 +105,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class BarSeries:
-    """One bar in every group, with an interval where ``low`` and ``high`` are given; NaN if there is no bar."""
+    """One bar per group, with an interval if ``low`` and ``high`` are given; NaN: no bar."""
 
     name: str
     values: tuple[float, ...]
@@ -116,7 +116,7 @@ class BarSeries:
 
 @dataclass(frozen=True)
 class Bars:
-    """Groups of bars, side by side."""
+    """Groups of adjacent bars."""
 
     title: str
     x: Axis
@@ -142,12 +142,12 @@ Panel = HeatMap | Lines | Bars
 @dataclass(frozen=True)
 class Provenance:
     model: str
-    """Its title, as people call it."""
+    """Model title."""
     fingerprint: str
     setting: Setting
     utterances: tuple[Utterance, ...]
     knobs: Values = NO_VALUES
-    """Those of the view."""
+    """The view's knobs."""
     device: str = ""
     machine: str = ""
     created: str = ""
@@ -157,7 +157,7 @@ class Provenance:
 
     @property
     def line(self) -> str:
-        """All of it but the machine, in one line."""
+        """Everything except the machine, in one line."""
         spoken = self.utterances[0]
         options = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.setting.options.items())
         knobs = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.knobs.items())
@@ -191,7 +191,7 @@ class Figure:
                 yield panel.title, *line
 
     def to_csv(self) -> str:
-        """All values in one long table, after lines that begin with ``#`` and say what they are."""
+        """All values in one long table, after header lines that begin with ``#``."""
         made = self.provenance
         head = {
             "figure": self.title,

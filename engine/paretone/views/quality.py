@@ -1,4 +1,4 @@
-"""Quality of several ways of speaking: sentences spoken, compared with others and judged."""
+"""Quality of several ways of speaking: sentences spoken, compared and judged."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from paretone.views.view import Stages
 
 
 def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:
-    """The first Harvard sentences other than that of ``utterance``, on which something may be calibrated, in its voice;
-    no model here was trained on them."""
+    """The first Harvard sentences in the voice of ``utterance``, without its own sentence, which may be used for
+    calibration; no model here was trained on them."""
     others = [text for text in judged_sentences() if text != utterance.text.strip()]
     return tuple(Utterance(text, utterance.voice) for text in others[:count])
 
@@ -35,7 +35,7 @@ def speak_all(
     title: str,
     artefacts: tuple[Artefact, ...] = (),
 ) -> list[Synthesis]:
-    """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
+    """Speak all ``utterances`` under ``setting``, for ``units`` of work each."""
     return [
         synthesise(
             model,
@@ -50,12 +50,12 @@ def speak_all(
 
 
 def distance(reference: Sequence[Synthesis], others: Sequence[Synthesis]) -> float:
-    """Mean log-mel distance of each synthesis to the one of the same sentence, in natural-log units."""
+    """Mean log-mel distance between syntheses of the same sentences, in natural-log units."""
     return fmean(log_mel_distance(_mel(one), _mel(other)) for one, other in zip(reference, others, strict=True))
 
 
 def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
-    """A recogniser closed over these sentences, or ``None`` if none is installed."""
+    """Recogniser limited to these sentences, or ``None`` if none is installed."""
     try:
         return Judge([one.text for one in utterances])
     except PlainError:
@@ -68,7 +68,7 @@ def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[
 
 
 def _mel(synthesis: Synthesis) -> np.ndarray:
-    """(frames, bands): the decoder's own if there is one, else that of the audio."""
+    """(frames, bands): the model's mel if there is one, otherwise that of the audio."""
     if synthesis.trace.mel is not None:
         return synthesis.trace.mel
     samples = torch.from_numpy(np.asarray(synthesis.samples, np.float32))

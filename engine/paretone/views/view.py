@@ -1,4 +1,4 @@
-"""Declaration of views, and the task that they are computed on. Torch-free."""
+"""Declaration of views, and the task for computing them. Torch-free."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ class Task:
 
     model: SpeechModel
     utterance: Utterance
-    """The sentence that is looked at."""
+    """The inspected sentence."""
     setting: Setting
-    """Whose options the sampler has. Of its techniques a view uses what it shows; the knobs of one that a view
-    calibrates say how."""
+    """Setting whose options the sampler uses. Of its techniques a view uses those that it shows; a technique calibrated
+    by the view takes its knobs from here."""
     knobs: Values
-    """The view's own, all of them."""
+    """All of the view's own knobs."""
     observer: Observer
     records: tuple[object, ...] = ()
-    """What preparations measured and is at hand: a calibration's record, say, which may spare one."""
+    """Available results of preparations, such as a calibration's record, which may make a new one unnecessary."""
 
     @property
     def flow(self) -> FlowModel:
-        """The model, for views of models that go from noise to speech in steps. Raises :class:`SettingError` if it
-        is of another family."""
+        """The model, for views of flow models. Raises :class:`SettingError` for other families."""
         return flow_model(self.model, "The view")
 
 
@@ -43,15 +42,15 @@ class Findings:
     caption: str
     across: int = 2
     judged: tuple[Utterance, ...] = ()
-    """Sentences in addition to the task's own."""
+    """Sentences besides the task's own."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One view, as a front end offers it and the engine computes it.
+    """Declaration of a view for front ends and engine.
 
-    ``knobs`` is given the number of layers and declares the view's knobs for such a model. ``compute`` runs the model;
-    it calls the task's observer at least once a step. It imports what needs torch only when it is called.
+    ``knobs`` maps the number of layers to the view's knobs. ``compute`` runs the model and calls the task's observer at
+    least once per step. It imports torch-dependent modules only when called.
     """
 
     name: str
@@ -59,7 +58,7 @@ class View:
     question: str
     """Question that it answers."""
     source: str
-    """Publication of such a figure."""
+    """First publication of such a figure."""
     families: tuple[str, ...]
     compute: Callable[[Task], Findings]
     knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()
@@ -81,7 +80,7 @@ def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number
 
 # --- One progress for work of many parts ------------------------------------------------------------------------------
 class Stages:
-    """Counts ``total`` units of work, by parts; a unit is best a layer evaluation, or as long as one."""
+    """Counts ``total`` units of work by parts; a unit is ideally a layer evaluation, or as long as one."""
 
     def __init__(self, observer: Observer, total: float) -> None:
         self._observer = observer
@@ -96,7 +95,7 @@ class Stages:
         self._tell(self._begun)
 
     def part(self, units: float, text: str) -> ProgressStage:
-        """The next part: an observer of what does it; the part counts as done when the next one begins."""
+        """Observer of the next part; a part counts as done when the next one begins."""
         self._observer.status(text)
         begun, self._begun = self._begun, self._begun + units
         return ProgressStage(self._observer, lambda share: self._tell(begun + share * units))
@@ -107,7 +106,7 @@ class Stages:
 
 
 class ProgressStage(Passing):
-    """A part of the work. Its own lines are passed over."""
+    """Observer of one part of the work. Its status lines are ignored."""
 
     def __init__(self, observer: Observer, tell: Callable[[float], None]) -> None:
         super().__init__(observer, "caution")
