@@ -1,7 +1,8 @@
 """Paretone's engine: models, techniques, measurements. Never imports Qt.
 
-The names below are the public Python interface; :mod:`paretone.notebook` is where to begin. They are imported on first
-use, so that ``import paretone`` (and with it every front end) stays free of torch until something needs it."""
+The names below are the public Python interface; begin with :mod:`paretone.notebook`. They are imported on first use, so
+that ``import paretone`` (and with it every front end) stays free of torch until something needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from importlib import import_module
 
 from paretone.own_process import cap_kernels
 
-cap_kernels()  # Here, because it has to precede torch's first convolution, and every program imports this first.
+cap_kernels()  # Here, because it must precede torch's first convolution, and every program imports this first.
 
 __version__ = "0.2.0"
 

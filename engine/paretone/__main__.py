@@ -1,7 +1,7 @@
 """The command ``paretone``; ``python -m paretone`` is the same.
 
-While the command line is imported, which takes some tenths of a second, Ctrl-C and SIGTERM end the process with the
-sentence and the exit code that they have later (:mod:`paretone.commands.terminal`).
+During the import of the command line (some tenths of a second), Ctrl-C and SIGTERM already end the process with the
+later message and exit code (:mod:`paretone.commands.terminal`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 def main() -> int:
-    """Run the command line; the process's exit code."""
+    """Run the command line; returns the process's exit code."""
     handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in handled:
         signal.signal(number, _leave)
@@ -22,13 +22,13 @@ def main() -> int:
 
     code = cli.main()
     for number in handled:
-        # Nothing is left to be cancelled.
+        # Nothing is left to cancel.
         signal.signal(number, signal.SIG_DFL)
     return code
 
 
 def _leave(number: int, frame: object) -> None:
-    """End the process at once: nothing has begun, and an exception within an import may be lost."""
+    """End the process at once: nothing has begun, and an exception during an import may be lost."""
     code = 128 + number
     try:
         if any(len(one) > len("--") and "--json".startswith(one) for one in sys.argv[1:]):

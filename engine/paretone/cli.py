@@ -1,7 +1,7 @@
-"""The command line: the second front end. ``paretone --help`` says what there is.
+"""The command line, the second front end; see ``paretone --help``.
 
-Results go to standard output, everything else to standard error. Reading the arguments imports nothing heavy; what a
-command needs, it imports itself.
+Results go to standard output, everything else to standard error. Parsing the arguments imports nothing heavy; each
+command imports what it needs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from paretone.commands.terminal import Session, Terminal, cancelling, exit_code,
 from paretone.errors import Cancelled, CheckpointError, PlainError
 
 CANCELLED, TERMINATED = Cancelled.exit_code, 143
-"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
+"""Exit codes after Ctrl-C and SIGTERM, as in shells."""
 
 
 def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int] | None = None) -> int:
-    """Run one command; the process's exit code. Other programs ``call`` something else with the arguments."""
+    """Run one command; returns the process's exit code. ``call``: replacement for other programs."""
     with terminable():
         return _answered(list(sys.argv[1:] if arguments is None else arguments), call or _called)
 
@@ -69,7 +69,7 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
 
 def _called(arguments: list[str]) -> int:
     if arguments[:1] == ["bench"]:
-        # Benches declare their own options, which are known only once the bench is.
+        # Options depend on the bench, which declares them.
         from paretone import bench
 
         return bench.main(arguments[1:])
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
     if as_json:
-        # If this cannot be written either, the exit code and standard error say what happened.
+        # If this fails as well, the exit code and standard error remain.
         with contextlib.suppress(PlainError, BrokenPipeError):
             output.show(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
     print(sentence, file=sys.stderr)
@@ -105,8 +105,8 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser(name: str | None = None) -> argparse.ArgumentParser:
-    """The parser of the command line. If ``name`` is given, only the command of that name knows its arguments:
-    declaring those of all takes longer than parsing, and imports libsndfile."""
+    """Parser of the command line. With ``name``, only that command gets its arguments: declaring all takes longer than
+    parsing, and imports libsndfile."""
     from paretone.commands import commands
 
     top = Parser(

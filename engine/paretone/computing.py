@@ -1,4 +1,4 @@
-"""What models are computed with here: which PyTorch, which device, and why no graphics card. Imports no torch."""
+"""PyTorch build and device in use, and the reason if it is not a GPU. Imports no torch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 from paretone.own_process import packaged
 
 COMMAND_SECONDS = 10.0
-"""Patience with programs that say what the machine has."""
+"""Timeout of programs that describe the machine."""
 _CUDA = re.compile(r"^cuda\b[^=]*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
-"""The maker's number on the PCI bus, and how the class of what shows pictures or computes begins."""
+"""The maker's PCI number, and the first digits of the class of display and compute devices."""
 _PCI = Path("/sys/bus/pci/devices")
 
 
@@ -26,23 +26,23 @@ _PCI = Path("/sys/bus/pci/devices")
 class Computing:
     torch: str
     device: str
-    """``CPU: 2 cores, 1 thread``, or the graphics card's name."""
+    """``CPU: 2 cores, 1 thread``, or the GPU's name."""
     lacking: str = ""
-    """Why no graphics card computes, to follow a colon; ``""`` if one does."""
+    """Reason why no GPU is used, to follow a colon; ``""`` if one is."""
     advice: str = ""
-    """What to do for a graphics card, as a sentence; ``""`` if nothing."""
+    """How to use a GPU, as a sentence; ``""`` if there is nothing to do."""
     idle: str = ""
-    """The graphics card that is here and is not used, or ``""``."""
+    """An unused GPU of this machine, or ``""``."""
 
     @property
     def line(self) -> str:
-        """All but the advice, in a line."""
+        """Everything except the advice, in one line."""
         parts = [f"torch {self.torch}", self.device, *([f"no GPU: {self.lacking}"] if self.lacking else [])]
         return " · ".join(parts)
 
 
 def computing(devices: Sequence[str], device: str) -> Computing:
-    """What computes where PyTorch can compute on ``devices``; ``device`` is the title of that in use."""
+    """Computing device if PyTorch can use ``devices``; ``device``: title of the one in use."""
     torch = torch_version()
     if "cuda" in devices or "mps" in devices:
         return Computing(torch, device)
@@ -69,7 +69,7 @@ def torch_version() -> str:
 
 
 def cuda_of_torch() -> str:
-    """The version of CUDA that the installed PyTorch was built for; ``""`` for the build for processors."""
+    """CUDA version of the installed PyTorch build; ``""`` for a CPU build."""
     found = find_spec("torch")
     if found is None or found.origin is None:
         return ""
@@ -81,7 +81,7 @@ def cuda_of_torch() -> str:
 
 
 def cuda_command() -> str:
-    """How to have a PyTorch that computes on an NVIDIA card, as a sentence."""
+    """Sentence on how to install PyTorch for NVIDIA GPUs."""
     if packaged():
         return "instead of the packaged program, run: uv tool install 'paretone[app]' --torch-backend auto."
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
@@ -92,7 +92,7 @@ def cuda_command() -> str:
 
 
 def graphics_card() -> str:
-    """The first NVIDIA card of this machine, whether or not anything can use it, or ``""``."""
+    """First NVIDIA GPU of this machine, usable or not, or ``""``."""
     said = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     if said.strip():
         return said.splitlines()[0].strip()
@@ -108,7 +108,7 @@ def _is_card(device: Path) -> bool:
 
 
 def output(*command: str) -> str:
-    """What a program prints; ``""`` if it is not there or fails."""
+    """Output of a program; ``""`` if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:

@@ -1,10 +1,9 @@
-"""A database with files next to it: how it is opened, checked, brought up to date, written and set aside. Torch-free.
+"""A database with files next to it: opening, checking, migrating, writing and setting aside. Torch-free.
 
-It is an SQLite file that has a schema version, from one to the next of which migrations lead, and says in its header
-whose it is. One that is damaged but can be read is opened for reading only; one that cannot be read at all can be set
-aside with its files. Its files and the folder of its recordings are never symbolic links, since what these point to may
-be anybody's; the folder that holds all of them may be one. Failures are reported in a sentence, as the database's own
-kind of error.
+It is an SQLite file with a schema version, migrated step by step, and an application id in its header. A damaged but
+readable one is opened read-only; an unreadable one can be set aside with its files. Its files and the folder of its
+recordings are never symbolic links, which could point to anybody's data; the folder that holds all of them may be one.
+Failures are reported in a sentence, as the database's own kind of error.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 
 
 class Database:
-    """Base class of databases. Any thread may call one; calls are serialised.
+    """Base class of databases. Thread-safe: calls are serialised.
 
-    ``damage`` says what is wrong with a database that can still be read, but not written; it is ``""`` for a sound one.
+    ``damage`` describes the fault of a database that is readable but not writable; ``""`` otherwise.
     """
 
     title: ClassVar[str]
-    """Its name in sentences: ``take library``."""
+    """Name in sentences: ``take library``."""
     contents: ClassVar[str]
-    """Its content in sentences: ``takes``."""
+    """Content in sentences: ``takes``."""
     file: ClassVar[str]
-    """Its name in the folder."""
+    """File name in the folder."""
     application: ClassVar[int]
-    """Says in the file's header whose database it is."""
+    """Application id in the file's header."""
     error: ClassVar[type[PlainError]]
     damaged: ClassVar[type[PlainError]]
-    """Raised for a database that cannot be read at all; a kind of ``error``."""
+    """Error for an unreadable database; a subclass of ``error``."""
 
     def __init__(self, folder: str | Path, read_only: bool = False) -> None:
         self.folder = Path(folder)
@@ -71,14 +70,14 @@ class Database:
 
     # --- What each one fills in ---------------------------------------------------------------------------------------
     def _migrations(self) -> tuple[str, ...]:
-        """Statements that lead from each schema version to the next; a new version appends to them and changes none."""
+        """Statements from each schema version to the next; a new version appends and changes none."""
         raise NotImplementedError
 
     def _kept(self) -> set[str]:
         raise NotImplementedError
 
     def _require_no_links(self) -> None:
-        """Raise the database's own error if anything would be written or deleted through a symbolic link."""
+        """Raise the database's own error if writing or deleting would follow a symbolic link."""
         for name in self._names():
             if (self.folder / name).is_symlink():
                 raise self.error(
@@ -88,7 +87,7 @@ class Database:
 
     @classmethod
     def _names(cls) -> tuple[str, ...]:
-        """Names of its files, those that SQLite makes included, and of the folder of its recordings."""
+        """Names of its files, SQLite's included, and of the folder of its recordings."""
         return *(f"{cls.file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")), AUDIO
 
     # --- Opening and closing ------------------------------------------------------------------------------------------
@@ -99,15 +98,15 @@ class Database:
             return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
         if not path.exists():
             raise self.error(f"There is no {self.title} in {self.folder}; choose another folder.")
-        # A folder that may not be written has no place for the log that shared reading needs: nobody else writes there.
+        # A read-only folder has no place for the log of shared reading; nobody else writes there.
         shared = "mode=ro" if (self.folder / f"{self.file}-wal").exists() else "mode=ro&immutable=1"
         address = f"{path.resolve().as_uri()}?{shared}"
         return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _require_kinds(self) -> None:
-        """Raise the error of a damaged database if a pipe, a folder or a broken link is in the place of a file, and
-        :class:`OSError` for a file that cannot be read. SQLite would wait for ever for the writer of a pipe, and calls
-        a folder a failing disk."""
+        """Raise the error of a damaged database for a pipe, a folder or a broken link in place of a file, and
+        :class:`OSError` for an unreadable file. SQLite would wait forever for a pipe's writer, and calls a folder a
+        failing disk."""
         for name in self._names():
             path, kind = self.folder / name, ""
             if name == AUDIO:
@@ -146,7 +145,7 @@ class Database:
         if self._read_only:
             return
         self._open_connection().execute("PRAGMA journal_mode = WAL")
-        # A take is worth waiting for the disk; nothing else is written often.
+        # A take is worth waiting for the disk; other writes are rare.
         self._open_connection().execute("PRAGMA synchronous = FULL")
         with self._writing():
             (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
@@ -159,13 +158,13 @@ class Database:
         self._version = len(migrations)
 
     def _find_damage(self) -> str:
-        """SQLite's check of the file, ``""`` if sound; raises its error when the file cannot be read at all."""
+        """Result of SQLite's check of the file, ``""`` if intact; raises its error if the file is unreadable."""
         found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _require_types(self) -> None:
-        """Raise :class:`ValueError` if a column holds values of another type than it declares: SQLite keeps what it is
-        given, and reading relies on the types."""
+        """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any, and
+        reading relies on the types."""
         connection = self._open_connection()
         for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             declared = {
@@ -178,7 +177,7 @@ class Database:
             strange = ", ".join(
                 f"max(CASE WHEN typeof({_quoted(name)}) NOT IN ({', '.join(map(repr, kinds))}) "
                 f"THEN typeof({_quoted(name)}) "
-                # SQLite has no word for infinity, but reads what is too large as it.
+                # SQLite has no literal for infinity, but reads too large numbers as infinite.
                 f"WHEN typeof({_quoted(name)}) = 'real' AND abs({_quoted(name)}) = 9e999 THEN 'infinite' END)"
                 for name, kinds in declared.items()
             )
@@ -196,17 +195,17 @@ class Database:
         kept = self._kept()
         for path in (self.folder / AUDIO).iterdir():
             ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
-            # Of a link, only the link goes.
+            # For links, only the link is deleted.
             if ours and path.name not in kept and (path.is_symlink() or path.is_file()):
                 path.unlink(missing_ok=True)
 
     @property
     def read_only(self) -> bool:
-        """Whether it can be read, but not added to or changed."""
+        """Whether it is readable but not writable."""
         return self._read_only
 
     def close(self) -> None:
-        """Close the database; it cannot be used afterwards. Closing twice does no harm."""
+        """Close the database, for good. Closing twice is harmless."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -220,8 +219,8 @@ class Database:
 
     @classmethod
     def set_aside(cls, folder: str | Path) -> Path:
-        """Move a damaged database, audio included, into a separate folder next to it; its path. The next one opened in
-        ``folder`` is empty. None may be open there."""
+        """Move a damaged, closed database with its audio into a separate folder next to it; returns its path. The next
+        one opened in ``folder`` is empty."""
         folder = Path(folder)
         backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
         try:
@@ -240,7 +239,7 @@ class Database:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """One write transaction; no other process writes meanwhile."""
+        """One write transaction that excludes other processes."""
         with self._lock:
             connection = self._open_connection()
             if self._read_only:
@@ -267,7 +266,7 @@ class Database:
 
     @contextlib.contextmanager
     def _problems(self, done: str) -> Iterator[None]:
-        """Turn what SQLite and the system say into an error of our own; ``done`` is what could not be done."""
+        """Translate errors of SQLite and the system into our own; ``done``: the failed action."""
         start = f"The {self.title} in {self.folder} could not be {done}"
         try:
             yield
@@ -275,7 +274,7 @@ class Database:
             where = f" {Path(error.filename).name}:" if error.errno == errno.EINVAL and error.filename else ""
             raise self.error(f"{start}:{where} {files.reason(error)}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
-            # What SQLite itself has no word for is a table or a column that is missing.
+            # SQLite's generic error means a missing table or column.
             if isinstance(error, sqlite3.OperationalError) and _code(error) != sqlite3.SQLITE_ERROR:
                 raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
             raise self.damaged(f"{start}: {self.file} is damaged ({first_line(error)}). {_ASIDE}") from error
@@ -292,7 +291,7 @@ _OPERATIONAL = {
 
 
 _TYPES = {"TEXT": ("text",), "INTEGER": ("integer",), "REAL": ("real", "integer"), "BLOB": ("blob",)}
-"""Types of values, by the declared type of their column."""
+"""Types of values, by declared column type."""
 
 
 def _quoted(name: str) -> str:
@@ -300,12 +299,12 @@ def _quoted(name: str) -> str:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's own code; 0 for an error of Python's module, such as a text that is not UTF-8, which has none."""
+    """SQLite's error code; 0 for errors of Python's module without one, such as a text that is not UTF-8."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def table_of(text: str) -> dict[str, Any]:
-    """A table of fields as rows hold it. Raises :class:`ValueError`."""
+    """A mapping stored in a row. Raises :class:`ValueError`."""
     data = parsed_json(text)
     if not isinstance(data, dict):
         raise ValueError(f"{shown(data)} is no table of fields")
@@ -313,7 +312,7 @@ def table_of(text: str) -> dict[str, Any]:
 
 
 def texts_of(text: str) -> tuple[str, ...]:
-    """A list of texts as rows hold it. Raises :class:`ValueError`."""
+    """A list of texts stored in a row. Raises :class:`ValueError`."""
     data = parsed_json(text)
     if not isinstance(data, list) or not all(isinstance(one, str) for one in data):
         raise ValueError(f"{shown(data)} is no list of texts")
@@ -325,30 +324,30 @@ def json_text(data: object) -> str:
 
 
 # --- Having something to oneself among all processes of a machine -----------------------------------------------------
-# SQLite holds the lock: it works alike on all systems, and a process that dies lets go of it by itself.
+# SQLite holds the lock: it works alike on all systems, and a dead process releases it.
 _TRY_SECONDS = 0.5
 
 
 class LockedError(Exception):
-    """Another process has it."""
+    """Another process holds the lock."""
 
 
 class UnusableError(OSError):
-    """What should be held cannot be."""
+    """The lock cannot be taken."""
 
 
 @contextmanager
 def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Hold ``path``, a file that is made if there is none, for as long as the block runs.
+    """Hold ``path``, a file that is created if missing, while the block runs.
 
-    Where another process holds it, this waits for it and calls ``waiting`` twice a second, which may raise; without
-    ``waiting`` it raises :class:`LockedError` at once. Raises :class:`UnusableError` if ``path`` cannot be made.
+    If another process holds it, this waits and calls ``waiting``, which may raise, twice a second; without ``waiting``
+    it raises :class:`LockedError` at once. Raises :class:`UnusableError` if ``path`` cannot be created.
     """
     lock = None
     try:
         try:
             if path.exists():
-                require_regular(path)  # SQLite would wait for ever at a pipe.
+                require_regular(path)  # SQLite would wait forever at a pipe.
             lock = sqlite3.connect(path, timeout=_TRY_SECONDS if waiting else 0.0, isolation_level=None)
             while not _taken(lock):
                 if waiting is None:

@@ -1,4 +1,4 @@
-"""Devices that models run on: available devices, the choice among them, threads, and memory that they keep."""
+"""Devices that run models: available ones, selection, threads, and cached memory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from paretone.measure.machine import usable_cores
 from paretone.own_process import packaged, set_allocator, wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
-"""Device names; ``auto`` takes the first available one."""
+"""Device names; ``auto`` means the first available one."""
 
 _MOST_KEPT, _LARGEST_KEPT = -1, -3
-"""``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the most that the latter may be."""
+"""``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the maximum of the latter."""
 
 
 def available() -> tuple[str, ...]:
-    """The devices of this machine, the preferred one first."""
+    """Devices of this machine, preferred first."""
     found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     return tuple(name for name, there in found.items() if there)
 
 
 def choose(wanted: str = "auto") -> torch.device:
-    """The device to run on. Raises :class:`DeviceError` when ``wanted`` is missing here, or no device's name."""
+    """Device to run on. Raises :class:`DeviceError` if ``wanted`` is missing here or unknown."""
     there = available()
     if wanted == "auto":
         return torch.device(there[0])
@@ -46,7 +46,7 @@ def answers(device: torch.device | str) -> bool:
 
 
 def title(device: torch.device | str) -> str:
-    """The device's name for people: ``NVIDIA H200``, ``Apple GPU``, ``CPU: 2 cores``."""
+    """Device name for people: ``NVIDIA H200``, ``Apple GPU``, ``CPU: 2 cores``."""
     kind = torch.device(device).type
     if kind == "cuda":
         return torch.cuda.get_device_name(device)
@@ -76,13 +76,13 @@ def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
 
 
 def compiler() -> str | None:
-    """The C++ compiler that torch would use, or ``None``."""
+    """The C++ compiler used by torch, or ``None``."""
     names = (os.environ.get("CXX", ""), *(("cl",) if os.name == "nt" else ("g++", "clang++", "c++")))
     return next((found for name in names if name and (found := shutil.which(name))), None)
 
 
 def thread_count() -> int:
-    """Number of CPU threads per operation: all cores but one, which sound and window need.
+    """CPU threads per operation: all cores but one, which is left for sound and window.
 
     ``OMP_NUM_THREADS`` overrides it, up to the number of cores.
     """
@@ -90,16 +90,16 @@ def thread_count() -> int:
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep memory that it frees, up to a quarter of a gigabyte, for what comes next.
+    """Let this process keep freed memory, up to a quarter of a gigabyte, for reuse.
 
-    The C library of Linux gives it back to the system and asks for it again many times a second while a network runs,
-    and the system clears every page before it hands it out. Elsewhere nothing is done.
+    Linux's C library would return it to the system and request it again many times a second while a network runs, and
+    the system clears every page before handing it out. No-op elsewhere.
     """
     set_allocator({_LARGEST_KEPT: 32 << 20, _MOST_KEPT: 256 << 20})
 
 
 def synchronise(device: torch.device | str) -> None:
-    """Wait until ``device`` has done what it was given."""
+    """Wait until ``device`` has finished its work."""
     kind = torch.device(device).type
     if kind == "cuda":
         torch.cuda.synchronize(device)

@@ -1,5 +1,5 @@
-"""What this installation is, and what is wrong with it: versions, devices, sound, fonts, folders, space, plug-ins,
-packages, each with what to do. Imports neither torch nor Qt."""
+"""State of this installation: versions, devices, sound, fonts, folders, space, plug-ins, packages, with remedies for
+problems. Imports neither torch nor Qt."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from paretone.paths import data_folder, resource
 from paretone.techniques.registry import registry, technique
 
 GOOD, NOTE, PROBLEM = "good", "note", "problem"
-"""Nothing to do; something is not there that some want; something does not work."""
+"""Nothing to do; an optional part is missing; something does not work."""
 _LEAST_BYTES, _FEW_BYTES = 200 * 2**20, 3 * 2**30
-"""Free space below which takes cannot be kept for long, and below which official checkpoints do not fit."""
+"""Free space required for storing takes for long, and for official checkpoints."""
 _BREAKING = (6, 12)
-"""PySide6 from which on Python 3.11 aborts (PYSIDE-3474); 6.11 breaks docks, so the advice is for what is earlier."""
+"""PySide6 version from which Python 3.11 aborts (PYSIDE-3474); 6.11 breaks docks, so the advice is an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +38,27 @@ class Check:
     """:data:`GOOD`, :data:`NOTE` or :data:`PROBLEM`."""
     found: str
     advice: str = ""
-    """What to do, as a sentence; ``""`` if nothing."""
+    """Remedy as a sentence; ``""`` if nothing is needed."""
 
     def to_json(self) -> dict[str, str]:
         return {"name": self.name, "state": self.state, "found": self.found, "advice": self.advice}
 
 
 def examine(devices: Sequence[str], folder: Path | None = None) -> tuple[Check, ...]:
-    """Look at everything; takes about a second. ``devices`` are those that PyTorch can compute on here, the preferred
-    one first, none while it starts; ``folder`` is where the user's data are kept, if not at the usual place."""
+    """Run all checks in about a second. ``devices``: those usable by PyTorch, preferred first, empty while it starts;
+    ``folder``: the user's data, if not at the default place."""
     places = _folders(folder or data_folder())
     parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), places, _models(), _plug_ins(), _packages()
     return tuple(one for part in parts for one in part)
 
 
 def shareable(checks: Sequence[Check], folder: Path | None = None) -> tuple[Check, ...]:
-    """The same without the folders of this user, that of the data included, for a report to others."""
+    """``checks`` without this user's folders, including the data folder, for a report to others."""
     return tuple(Check(one.name, one.state, private(one.found, folder), private(one.advice, folder)) for one in checks)
 
 
 def private(text: str, data: Path | None = None) -> str:
-    """``text`` without the folders of this user: the home folder is ``~``, that of the ``data`` is ``DATA``."""
+    """``text`` without this user's folders: the home folder is ``~``, the ``data`` folder ``DATA``."""
     places = ((data or data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~"))
     for folder, name in places:
         for path in {str(folder), str(folder.resolve())}:
@@ -68,7 +68,7 @@ def private(text: str, data: Path | None = None) -> str:
 
 
 def as_text(checks: Sequence[Check]) -> str:
-    """The findings for people, a line each, with what to do below."""
+    """Results for people, one line each, with the remedy below."""
     marks = {GOOD: "✓", NOTE: "–", PROBLEM: "✗"}
     lines = []
     for one in checks:

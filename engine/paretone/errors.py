@@ -1,7 +1,8 @@
 """Errors that the user can act on, and a sentence for every other exception. Torch-free.
 
-Every message is one or two sentences: what is wrong, with which file or value, and what to do. The engine thread turns
-these into :class:`paretone.session.events.JobFailed`; the command line prints them and exits with ``exit_code``."""
+Every message is one or two sentences: the problem, the file or value, and the remedy. The engine thread turns these
+into :class:`paretone.session.events.JobFailed`; the command line prints them and exits with ``exit_code``.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ class PlainError(Exception):
 
     exit_code = 1
     lacks_transcript = False
-    """Whether the words of a voice's recording are missing; the command line says how to give them."""
+    """Whether the transcript of a voice's recording is missing; the command line says how to give it."""
     command = ""
-    """What to type where one command mends it; the command line says so after the sentence."""
+    """Remedy as a command, printed by the command line after the sentence."""
 
 
 class SettingError(PlainError):
@@ -52,9 +53,9 @@ class CheckpointError(PlainError):
 
     exit_code = 5
     candidates: tuple[str, ...] = ()
-    """The architectures among which only the user can choose."""
+    """Architectures for the user to choose from."""
     files: tuple[str, ...] = ()
-    """The files of weights among which only the user can choose, the newest first."""
+    """Weights files for the user to choose from, newest first."""
 
 
 class ProfileError(PlainError):
@@ -91,13 +92,13 @@ class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""
 
     exit_code = 130
-    """As shells have it after Ctrl-C."""
+    """As in shells after Ctrl-C."""
     signal = 0
-    """The signal that asked for it, if the job itself has taken it."""
+    """Signal that caused the cancellation, if the job handled it itself."""
 
 
 plug_ins: dict[str, str] = {}
-"""Plug-ins for messages, by the package that their code is in; :mod:`paretone.techniques.registry` fills it."""
+"""Names of plug-ins for messages, by package of their code; filled by :mod:`paretone.techniques.registry`."""
 _FULL = (
     "out of memory",
     "not enough memory",
@@ -118,18 +119,18 @@ _LOST = (
     "status_execution_failed",
     "command buffer",
 )
-"""Messages when a GPU has failed and everything on it is lost."""
+"""Messages after a GPU failure, which loses everything on the GPU."""
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Whether ``error`` says that a GPU has failed, so that nothing on it can be used any more."""
+    """Whether ``error`` reports a GPU failure, after which nothing on it is usable."""
     if not isinstance(error, RuntimeError) or is_out_of_memory(error):
         return False
     return any(words in str(error).lower() for words in _LOST)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that memory was short, whichever device and library it comes from."""
+    """Whether ``error`` reports lack of memory, on any device and from any library."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
@@ -137,8 +138,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def enough_memory(device: str, what: str) -> Iterator[None]:
-    """Raises :class:`DeviceError` if memory on ``device`` turns out to be short for ``what``, such as ``a passage of
-    about 900 speech tokens``."""
+    """Turn lack of memory on ``device`` into :class:`DeviceError`, which names ``what``, such as ``a passage of about
+    900 speech tokens``."""
     try:
         yield
     except (MemoryError, RuntimeError, OSError) as error:
@@ -151,9 +152,9 @@ def enough_memory(device: str, what: str) -> Iterator[None]:
 
 
 def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
-    """A sentence for the user: what failed during ``activity`` (such as ``calibrating``) on ``device``, and what to do.
+    """Sentence for the user: the failure during ``activity`` (such as ``calibrating``) on ``device``, and the remedy.
 
-    ``afterwards`` says what happens after an unforeseen error.
+    ``afterwards``: what happens after an unforeseen error.
     """
     if isinstance(error, PlainError):
         return str(error)
@@ -173,24 +174,23 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
 
 
 def _packages(error: BaseException) -> Iterator[str]:
-    """The packages whose code an error passed through, the innermost last."""
+    """Packages that an error passed through, innermost last."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def exit_code(error: BaseException) -> int:
-    """Exit code of a process that ends so."""
+    """Exit code of a process that ends with ``error``."""
     return getattr(error, "exit_code", PlainError.exit_code)
 
 
 def failure(said: str, error: BaseException) -> dict[str, object]:
-    """What ``--json`` says of an ``error``; ``said`` is its sentence."""
+    """JSON of an ``error`` for ``--json``; ``said``: its sentence."""
     return {"error": said, "kind": type(error).__name__, "exit_code": exit_code(error)}
 
 
 def details(error: BaseException) -> str:
-    """The traceback for the log; ``""`` for problems that the sentence explains in full. Authors of plug-ins want
-    theirs."""
+    """Traceback for the log; ``""`` if the sentence explains the problem in full. Authors of plug-ins get theirs."""
     explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
     return "" if explained else "".join(traceback.format_exception(error))
 

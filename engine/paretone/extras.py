@@ -1,5 +1,5 @@
-"""Optional packages of Paretone, as the extras of ``pyproject.toml``: what each is for, whether it is there, and
-installing it into the running environment. Torch-free."""
+"""Optional packages of Paretone, the extras of ``pyproject.toml``: purpose, availability, and installation into the
+running environment. Torch-free."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OURS = "paretone"
 
 
 def how_to_add(name: str) -> str:
-    """What to do to have the extra ``name``, to follow a semicolon."""
+    """How to install the extra ``name``, to follow a semicolon."""
     if packaged():
         return f"the packaged program cannot add it: install Paretone with pip or uv, with its extra {name!r}"
     return f"run: pip install '{OURS}[{name}]'"
@@ -42,7 +42,7 @@ NO_SEARCH = f"A search needs optuna, which is not installed; {how_to_add('search
 NO_CLUSTER = f"Running on a cluster needs ray, which is not installed; {how_to_add('cluster')}"
 NO_GGUF = f"Files for llama.cpp need the package gguf, which is not installed; {how_to_add('gguf')}"
 DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
-"""Packages that hold the weights of the judges of naturalness and of voices."""
+"""Packages with the weights of the judges of naturalness and of voices."""
 _PROJECT = CHECKOUT / "pyproject.toml"
 _NAMED = re.compile(rf"pip install\b.*?\b{OURS}\[([a-z0-9]+)")
 _MARKED = re.compile(r"""(?P<what>[^;]+);.*extra\s*==\s*["'](?P<extra>[^"']+)["']""")
@@ -54,11 +54,11 @@ class Extra:
 
     name: str
     title: str
-    """What it is for, as a heading."""
+    """Purpose, as a heading."""
     modules: tuple[str, ...]
-    """What can be imported once it is there."""
+    """Modules that it makes importable."""
     alone: tuple[str, ...] = ()
-    """Requirements that are installed without what they ask for: only their weights are read."""
+    """Requirements installed without dependencies: only their weights are read."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -88,12 +88,12 @@ EXTRAS = (
 
 
 def extra(name: str) -> Extra:
-    """The extra called ``name``. Raises :class:`paretone.errors.SettingError` that suggests one."""
+    """Extra by ``name``. Raises :class:`paretone.errors.SettingError` with a suggestion."""
     return by_name(name, {one.name: one for one in EXTRAS}, "extra", "extras")
 
 
 def named_in(sentence: str) -> Extra | None:
-    """The extra that ``sentence`` says to install, if it is one of these and not there yet."""
+    """Extra that ``sentence`` says to install, if it is one of these and missing."""
     wanted = _NAMED.search(sentence)
     found = next(
         (
@@ -108,27 +108,27 @@ def named_in(sentence: str) -> Extra | None:
 
 
 def why_no_training() -> str:
-    """Why nothing can be trained here, as a sentence, or ``""``."""
+    """Reason why training is impossible here, as a sentence, or ``""``."""
     return NO_TRAINING if extra("train").missing else ""
 
 
 def why_no_search() -> str:
-    """Why nothing can be searched for here, as a sentence, or ``""``."""
+    """Reason why a search is impossible here, as a sentence, or ``""``."""
     return "" if find_spec("optuna") else NO_SEARCH
 
 
 def why_no_cluster() -> str:
-    """Why no cluster can be used from here, as a sentence, or ``""``."""
+    """Reason why clusters are unusable here, as a sentence, or ``""``."""
     return "" if find_spec("ray") else NO_CLUSTER
 
 
 def why_no_gguf() -> str:
-    """Why no files for llama.cpp can be written here, as a sentence, or ``""``."""
+    """Reason why files for llama.cpp cannot be written here, as a sentence, or ``""``."""
     return "" if find_spec("gguf") else NO_GGUF
 
 
 def requirements(name: str) -> tuple[str, ...]:
-    """What the extra asks for, from the project's own file or, where Paretone is installed, from its metadata."""
+    """Requirements of an extra, from the checkout's project file or the installed metadata."""
     if _PROJECT.is_file():
         declared = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
         return tuple(declared[name])
@@ -141,20 +141,20 @@ def requirements(name: str) -> tuple[str, ...]:
 
 
 # --- Installing -------------------------------------------------------------------------------------------------------
-# Nothing that is installed already is changed, since it may be in use: every package is held at its version. A
-# checkout's own pins hold for what is new.
+# Installed packages stay unchanged, since they may be in use: all are held at their versions. A checkout's own pins
+# apply to new ones.
 _PINS = CHECKOUT / "packaging" / "constraints.txt"
 _POLL_SECONDS = 0.1
 _PATIENCE_SECONDS = 5.0
-"""Time for the installer to tidy up after it was told to stop."""
+"""Time for a stopped installer to clean up."""
 PHASES = ("Looking for packages", "Downloading", "Installing")
 _BEGINNINGS = {"Collecting": 0, "Downloading": 1, "Using cached": 1, "Prepared": 1, "Installing": 2, "Installed": 2}
-"""How lines of the installers begin, with the phase that they are in."""
+"""First words of the installers' lines, with their phases."""
 _NO_REASON = "the installer gave no reason"
 
 
 def why_no_installing() -> str:
-    """Why nothing can be installed into the running environment, as a sentence, or ``""``."""
+    """Reason why nothing can be installed into the running environment, as a sentence, or ``""``."""
     if packaged():
         return "The packaged program cannot add packages; install Paretone with pip or uv to add them."
     if sys.prefix == sys.base_prefix:
@@ -165,10 +165,10 @@ def why_no_installing() -> str:
 
 
 def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]) -> bool:
-    """Install ``extra``; whether it can be used at once, without a restart of the application.
+    """Install ``extra``; returns whether it is usable without a restart of the application.
 
-    ``tell`` is given the phase, the number of phases and a line; ``check`` raises to cancel. Raises
-    :class:`PlainError` that says why nothing was installed.
+    ``tell`` receives the phase, the number of phases and a line; ``check`` raises to cancel. Raises :class:`PlainError`
+    with the reason of a failure.
     """
     if reason := why_no_installing():
         raise PlainError(reason)
@@ -185,8 +185,8 @@ def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable
 
 
 def _installer() -> list[str]:
-    """The command that installs into this environment; empty without one."""
-    # Not by find_spec: setuptools takes that for pip at work, and then cannot be imported any more, nor can compilers.
+    """Command for installing into this environment; empty without one."""
+    # Not by find_spec: setuptools takes that for pip at work, and then neither it nor compilers can be imported.
     if PathFinder.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
         return [*command, "--progress-bar", "off"]
@@ -196,7 +196,7 @@ def _installer() -> list[str]:
 
 @contextmanager
 def _held() -> Iterator[Path]:
-    """A file of constraints: what is installed stays as it is, and what is new follows a checkout's pins."""
+    """Constraints file that holds installed packages at their versions, and new ones at a checkout's pins."""
     there = {_normal(one.name): one.version for one in distributions() if one.name and _normal(one.name) != OURS}
     lines = [f"{name}=={version}" for name, version in sorted(there.items())]
     if _PINS.is_file():
@@ -209,7 +209,7 @@ def _held() -> Iterator[Path]:
 
 
 def _normal(name: str) -> str:
-    """A distribution's name as the index spells it."""
+    """Normalised name of a distribution, as in the index."""
     return name.strip().lower().replace("_", "-").replace(".", "-")
 
 
@@ -264,7 +264,7 @@ def _next(lines: queue.SimpleQueue[str | None], check: Callable[[], None]) -> st
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """End the installer with all that it started, if it still runs; it may put back what it was replacing."""
+    """End a running installer with all its children; it may first restore what it was replacing."""
     if process.poll() is not None:
         return
     if os.name == "nt":
@@ -282,7 +282,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _reason(said: Sequence[str]) -> str:
-    """Why the installer failed, from what it said."""
+    """Reason of the installer's failure, from its output."""
     errors = [one.partition("ERROR:")[2].strip() for one in said if "ERROR:" in one]
     words = (errors or [one.strip() for one in said if one.strip()] or [_NO_REASON])[-1]
     return words.rstrip(".")[:200]

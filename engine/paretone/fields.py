@@ -1,7 +1,7 @@
-"""Reading the fields of a mapping out of a file, so that every mistake is reported by the field that has it.
+"""Reading a mapping's fields from a file, with mistakes reported by field.
 
-:func:`exact` is for what a program wrote: all fields must be there, and no others. :class:`Fields` is for what people
-write: fields have defaults, and unknown ones are named. Torch-free.
+:func:`exact` is for files written by programs: all fields are required, and no others allowed. :class:`Fields` is for
+files written by people: fields have defaults, and unknown ones are reported. Torch-free.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def is_of(value: object, kind: type | UnionType) -> bool: ...
 
 
 def is_of(value: object, kind: type | UnionType) -> bool:
-    """Whether ``value`` is of ``kind``, where true and false are no numbers."""
+    """Whether ``value`` is of ``kind``; booleans are not numbers."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def require_usual_numbers(data: object, error: type[PlainError]) -> None:
-    """Raise ``error`` that names the field for a number in lists and tables that no field can take: a whole one of more
-    than 64 bits, which neither floats nor databases hold, or one that is infinite or none."""
+    """Raise ``error`` with the field for an unusable number in lists and tables: a whole number of more than 64 bits,
+    which neither floats nor databases hold, or one that is not finite."""
     left: list[tuple[str, object]] = [("", data)]
     while left:
         place, value = left.pop()
@@ -55,10 +55,10 @@ def exact(
     error: type[PlainError],
     optional: Collection[str] = (),
 ) -> dict[str, Any]:
-    """``data``, which must be an object with the fields ``kinds``, each of its type (``object``: of any), and no
-    others; ``optional`` ones may be absent.
+    """``data``, checked to be an object with exactly the fields ``kinds``, each of its type (``object``: any);
+    ``optional`` ones may be absent.
 
-    Raises ``error`` that names the field at fault, as part of ``where``.
+    Raises ``error`` with the field at fault, as part of ``where``.
     """
     if not isinstance(data, dict):
         raise error(f"{where} must be an object, not {type(data).__name__}.")
@@ -76,9 +76,9 @@ def exact(
 
 
 def record(kind: type[Kind], data: object) -> Kind:
-    """The dataclass ``kind``, of numbers and texts, with the fields ``data`` that a program wrote; fields that are not
-    there have their defaults, and what is infinite or no number counts as not measured. Raises :class:`ValueError` that
-    names a value of another type, and :class:`TypeError` for an unknown field."""
+    """The dataclass ``kind``, of numbers and texts, from fields ``data`` written by a program; missing fields have
+    their defaults, and infinite or NaN values count as not measured. Raises :class:`ValueError` for a value of another
+    type, and :class:`TypeError` for an unknown field."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
     declared: Any = kind
@@ -92,25 +92,25 @@ def record(kind: type[Kind], data: object) -> Kind:
 
 @cache
 def _simple_kinds(kind: type) -> Mapping[str, type | UnionType]:
-    """The types of its fields, where numbers may be whole or not."""
+    """Types of the dataclass's fields; any number may be whole."""
     simple: dict[object, type | UnionType] = {float: int | float, int: int | float, str: str, bool: bool}
     simple |= {one | None: wanted | None for one, wanted in list(simple.items()) if isinstance(one, type)}
     return {name: simple[one] for name, one in get_type_hints(kind).items() if one in simple}
 
 
 def named(kind: type | UnionType) -> str:
-    """Names of types in sentences."""
+    """Type name for sentences."""
     return getattr(kind, "__name__", str(kind))
 
 
 class Fields:
-    """The fields of one table; ``prefix`` is what their names begin with in sentences. Knows which were asked for.
+    """The fields of one table; ``prefix``: beginning of their names in sentences. Records the requested ones.
 
-    Every method raises the ``error`` that it was made with.
+    Every method raises ``error``, given at creation.
     """
 
     def __init__(self, values: object, prefix: str, error: type[PlainError], what: str) -> None:
-        """``what`` a table without a prefix is called."""
+        """``what``: name of a table without a prefix."""
         if not isinstance(values, Mapping):
             raise error(f"{prefix.rstrip('.') or what} must be a table of fields, not {shown(values)}.")
         self.values = dict(values)
@@ -143,7 +143,7 @@ class Fields:
         return value
 
     def whole(self, name: str, default: int, minimum: int = 0, maximum: int | None = None) -> int:
-        """A whole number from ``minimum``, up to ``maximum`` if there is one."""
+        """A whole number from ``minimum``, optionally up to ``maximum``."""
         value: int = self._typed(name, int, "a whole number", default)
         if value < minimum:
             raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {shown(value)}.")

@@ -1,4 +1,4 @@
-"""Writing files so that a crash or a full disk never leaves half of one. Torch-free."""
+"""Atomic file writing, safe against crashes and full disks. Torch-free."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ from paretone.errors import PlainError
 TEMPORARY = ".part-"
 """Prefix of temporary files and folders."""
 ABANDONED_SECONDS = 3600.0
-"""A temporary file or folder in which nothing was written for so long is what a killed process left."""
+"""Age from which an unchanged temporary file or folder counts as left by a killed process."""
 _MOST_CLEARED = 1000
-"""Folders that are remembered as cleared."""
+"""Maximum number of folders remembered as cleared."""
 STANDARD_OUTPUT = Path("standard output")
-"""Compared by identity: :func:`write` puts into this process's standard output what is meant for this very object."""
+"""Compared by identity: :func:`write` sends content for this object to this process's standard output."""
 _WIDTH = 4
-"""Bytes of a sample."""
+"""Bytes per sample."""
 _PATIENCE_SECONDS = 3.0
-"""How long a window, which cannot wait, waits for a reader to go on."""
+"""How long a window, which cannot wait, waits for a stalled reader."""
 _GLANCE_SECONDS = 0.1
-"""How often a pipe is looked at that nobody reads from yet."""
+"""Polling interval of a pipe without a reader."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``, whole or not at all.
+    """Put ``content`` at ``path`` atomically.
 
-    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing has changed and
-    no file is left. What a process left that was killed while it wrote is removed by a later one:
-    :func:`clear_abandoned`.
+    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError` without any change or left
+    file. Files left by a process killed while writing are removed by a later one: :func:`clear_abandoned`.
     """
     clear_abandoned(path.parent)
-    # In the same folder, because a file can be renamed only within its file system.
+    # In the same folder, because renaming works only within a file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with open(handle, "wb") as file:
@@ -61,8 +60,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def clear_abandoned(folder: Path) -> None:
-    """Remove what killed processes left half written in ``folder``: temporary files and folders in which nothing has
-    happened for :data:`ABANDONED_SECONDS`. Looks once in the life of a process, for a large folder takes a while."""
+    """Remove temporary files and folders left by killed processes in ``folder``, unchanged for
+    :data:`ABANDONED_SECONDS`. Runs once per process, as large folders take a while."""
     if folder in _cleared:
         return
     if len(_cleared) >= _MOST_CLEARED:
@@ -83,7 +82,7 @@ _cleared: set[Path] = set()
 
 
 def _last_change(entry: os.DirEntry[str]) -> float:
-    """When something was written there last; of a link, the link itself. Now, if that cannot be said."""
+    """Time of the last change, for a link of the link itself; the present time if unknown."""
     try:
         latest = entry.stat(follow_symlinks=False).st_mtime
         if entry.is_dir(follow_symlinks=False):
@@ -97,8 +96,8 @@ def _last_change(entry: os.DirEntry[str]) -> float:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file that the user named: see :func:`write_through`. Raises :class:`PlainError` with the reason if it
-    cannot be written."""
+    """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason of a
+    failure."""
     try:
         write_through(path, content)
     except OSError as error:
@@ -106,10 +105,10 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_through(path: Path, content: bytes) -> None:
-    """Write a file that the user named. The target of a symbolic link is written, whole or not at all, and the link
-    stays; pipes and devices are written into. Raises :class:`OSError`, also for anything else that is no regular file.
+    """Write a file named by the user. A symbolic link stays, and its target is written atomically; pipes and devices
+    are written into. Raises :class:`OSError`, also for anything else that is not a regular file.
 
-    Within folders of ours, studies and the library, :func:`write_atomically` is used: nothing is written through links.
+    Inside our own folders, studies and the library, use :func:`write_atomically`: nothing is written through links.
     """
     if path is STANDARD_OUTPUT:
         _pour(sys.stdout.fileno(), content, path)
@@ -124,20 +123,20 @@ def write_through(path: Path, content: bytes) -> None:
 
 
 def target(path: Path) -> Path:
-    """Where a symbolic link ``path`` leads in the end; ``path`` itself if it is none."""
+    """Final target of a symbolic link ``path``; otherwise ``path`` itself."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def flows(path: Path) -> bool:
-    """Whether ``path`` is a pipe or a device, which takes what is written and keeps its place. Raises :class:`OSError`
-    for what cannot be written to as a file: a folder, a socket, a disk."""
+    """Whether ``path`` is a pipe or a device, which is written into rather than replaced. Raises :class:`OSError` for a
+    folder, a socket, or a disk, which cannot be written as a file."""
     if path is STANDARD_OUTPUT:
         return True
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return False
-    except ValueError:  # a NUL in the name
+    except ValueError:  # A NUL in the name.
         raise OSError("no file can have such a name") from None
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return True
@@ -149,8 +148,8 @@ def flows(path: Path) -> bool:
 
 @contextlib.contextmanager
 def waiting_for_readers(wait: Callable[[str], None]) -> Iterator[None]:
-    """Let writing to a pipe wait for its reader, as a command can and a window cannot. Meanwhile ``wait`` is called
-    again and again with a sentence that says so; it may raise."""
+    """Let writing to a pipe wait for its reader, for commands; windows cannot wait. Meanwhile ``wait`` is called
+    repeatedly with a sentence; it may raise."""
     global _wait
     before, _wait = _wait, wait
     try:
@@ -163,7 +162,7 @@ _wait: Callable[[str], None] | None = None
 
 
 def _opened_to_pour(path: Path) -> int:
-    """A pipe or device, opened without waiting in the system, where Ctrl-C could not end it."""
+    """Open a pipe or device without blocking in the system, where Ctrl-C could not end it."""
     flags = os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
     while True:
         try:
@@ -183,7 +182,7 @@ def _opened_to_pour(path: Path) -> int:
 
 
 def _pour(handle: int, content: bytes, path: Path) -> None:
-    """Write all of ``content`` into what is open as ``handle``."""
+    """Write all of ``content`` to the open ``handle``."""
     rest = memoryview(content)
     last = time.monotonic()
     while rest:
@@ -194,14 +193,14 @@ def _pour(handle: int, content: bytes, path: Path) -> None:
                 raise OSError("its reader does not read on")
             continue
         last = time.monotonic()
-        # No more than a pipe takes at once: a reader that pauses must not hold us in the system.
+        # No more than a pipe takes at once: a pausing reader must not block us in the system.
         with contextlib.suppress(BlockingIOError):
             rest = rest[os.write(handle, rest[: select.PIPE_BUF if os.name != "nt" else len(rest)]) :]
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add ``line``, without its end, to the file ``path``, which is made if there is none: all of it or, when this
-    raises :class:`OSError`, nothing. What a crash cut off stays on a separate line."""
+    """Append ``line`` and a line end to the file ``path``, created if missing: completely or, if this raises
+    :class:`OSError`, not at all. A line truncated by a crash stays separate."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
         content = line.encode() + b"\n"
@@ -227,17 +226,17 @@ def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:
 
 
 def wav(samples: np.ndarray, sample_rate: int) -> bytes:
-    """A mono WAV file of 32-bit floats: exactly the given float32 ``samples``, (n,), and equal files for equal samples.
+    """Mono WAV file of 32-bit floats: exactly the given float32 ``samples``, (n,), and equal files for equal samples.
 
-    Written by hand because libsndfile stamps files of this kind with the time, in a PEAK chunk. Source: Microsoft,
-    "Multiple Channel Audio Data and WAVE Files": formats other than PCM have an extension size and a fact chunk.
+    Written by hand because libsndfile puts the time into such files, in a PEAK chunk. Source: Microsoft, "Multiple
+    Channel Audio Data and WAVE Files": formats other than PCM have an extension size and a fact chunk.
     """
     return _wav_head(len(samples), sample_rate) + np.ascontiguousarray(samples, dtype="<f4").tobytes()
 
 
 def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
-    """Whether ``path`` still is a file that :func:`wav` makes of ``frames`` samples: it is there, begins like one and
-    has its size. The samples themselves are not read."""
+    """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size. The samples are not
+    read."""
     try:
         seen = path.stat()
         return _is_wav(path, seen.st_size, seen.st_mtime_ns, frames, sample_rate)
@@ -247,7 +246,7 @@ def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _is_wav(path: Path, size: int, changed: int, frames: int, sample_rate: int) -> bool:
-    """Kept, since those who follow a study ask for all its files again after each take."""
+    """Cached, since followers of a study check all its files after each take."""
     head = _wav_head(frames, sample_rate)
     if size != len(head) + frames * _WIDTH:
         return False
@@ -256,7 +255,7 @@ def _is_wav(path: Path, size: int, changed: int, frames: int, sample_rate: int) 
 
 
 def _wav_head(frames: int, sample_rate: int) -> bytes:
-    """What comes before the samples."""
+    """Header before the samples."""
     ieee_float, channels, size = 3, 1, frames * _WIDTH
     form = struct.pack("<HHIIHHH", ieee_float, channels, sample_rate, sample_rate * _WIDTH, _WIDTH, 8 * _WIDTH, 0)
     chunks = b"".join(
@@ -268,7 +267,7 @@ def _wav_head(frames: int, sample_rate: int) -> bytes:
 
 
 def reason(error: OSError) -> str:
-    """Why a file could not be written, as the end of a sentence."""
+    """Reason why a file could not be written, as the end of a sentence."""
     if error.errno is None and str(error):
         return str(error)
     if error.errno == errno.EINVAL and error.strerror and error.strerror != os.strerror(errno.EINVAL):
@@ -290,8 +289,8 @@ def reason(error: OSError) -> str:
 
 
 def reason_at(path: Path, error: OSError) -> str:
-    """Why ``path`` could not be written, as the end of a sentence. It names the target of a symbolic link, and a folder
-    that exists but takes no files, such as /proc."""
+    """Reason why ``path`` could not be written, as the end of a sentence. Names the target of a symbolic link, and a
+    folder that exists but accepts no files, such as /proc."""
     place = target(path)
     said = reason(error)
     if error.errno == errno.ENOENT and os.path.isdir(place.parent):
@@ -301,7 +300,7 @@ def reason_at(path: Path, error: OSError) -> str:
 
 
 def _permissions(path: Path) -> int:
-    """Those of the file that is replaced, or what a new file gets by the user's mask."""
+    """Permissions of the replaced file, or of a new file by the user's mask."""
     try:
         return path.stat().st_mode & 0o777
     except OSError:
@@ -311,10 +310,10 @@ def _permissions(path: Path) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming last. Windows does that by itself and cannot open folders."""
+    """Make a renaming durable. Windows does so by itself and cannot open folders."""
     if os.name == "nt":
         return
-    # The file is in place by now, so a file system that cannot do this is no reason to report a failure.
+    # The file is in place, so a file system without this is not a failure.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

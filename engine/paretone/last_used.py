@@ -1,4 +1,4 @@
-"""Cache of a few things that take long to make."""
+"""Cache of a few things that are slow to make."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 class LastUsed(Generic[Made]):
-    """Things by key. A new one replaces the least recently used one."""
+    """Values by key. A new one replaces the least recently used one."""
 
     def __init__(self, most: int) -> None:
         """``most``: the number to keep."""
@@ -21,7 +21,7 @@ class LastUsed(Generic[Made]):
         return len(self._kept)
 
     def __iter__(self) -> Iterator[Made]:
-        """The things, the one used last at the end."""
+        """The values, most recently used last."""
         return iter(self._kept.values())
 
     def of(self, key: Hashable, make: Callable[[], Made]) -> Made:

@@ -1,7 +1,7 @@
-"""Paretone in Python and notebooks: a model that stays loaded, and what the command line and the window do with one.
+"""Paretone in Python and notebooks: a loaded model with the functions of the command line and the window.
 
-Every call runs through the same executor as theirs and raises the same sentences
-(:class:`paretone.errors.PlainError`). Ctrl-C ends a call; cautions are Python warnings.
+Every call uses the same executor and raises the same sentences (:class:`paretone.errors.PlainError`). Ctrl-C ends a
+call; cautions are Python warnings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import pandas
 
 Knobs = Mapping[str, object]
-"""Knob values by name; those that are left out have their defaults."""
+"""Knob values by name; missing ones have their defaults."""
 
 
 def load(
@@ -71,11 +71,11 @@ def load(
     vocoder: str | Path = "",
     progress: bool = False,
 ) -> Model:
-    """Load a model of the catalogue (``paretone models`` lists it) onto ``device`` (``auto``, ``cpu``, ``cuda``,
+    """Load a model of the catalogue (listed by ``paretone models``) onto ``device`` (``auto``, ``cpu``, ``cuda``,
     ``mps``).
 
-    ``folder`` holds the checkpoint and ``vocoder`` its vocoder, if they are not in the usual places; ``variant`` names
-    the architecture where neither says it. With ``progress``, bars with estimates go to standard error.
+    ``folder`` and ``vocoder``: the checkpoint's and the vocoder's folders, if not the defaults; ``variant``:
+    architecture, if the folder does not determine it. With ``progress``, bars with estimates go to standard error.
     """
     catalogue.entry(model).require_vocoder(str(vocoder))
     desk = _Desk(progress)
@@ -91,16 +91,16 @@ def run_study(
     workers: int | None = None,
     progress: bool = False,
 ) -> Rows:
-    """Run what is left of the study that ``file`` describes, and give its results.
+    """Run the remaining tasks of the study in ``file``, and return its results.
 
-    Every finished take is kept in ``folder`` (default: next to the file, as ``paretone study run`` has it), so that the
-    same call continues after an interrupt. ``ray`` is the address of a Ray cluster.
+    Every finished take is stored in ``folder`` (default: next to the file, as in ``paretone study run``), so that the
+    same call continues after an interrupt. ``ray``: address of a Ray cluster.
     """
     return _Desk(progress).study(file, folder, ray, workers)
 
 
 class _Desk(Session):
-    """Runs calls one after another, and says cautions as Python warnings."""
+    """Runs calls one after another, with cautions as Python warnings."""
 
     def __init__(self, progress: bool) -> None:
         super().__init__(Terminal(threading.Event(), quiet=not progress))
@@ -133,7 +133,7 @@ class _Desk(Session):
 
     @property
     def loaded(self) -> LoadModel:
-        """How the model was loaded."""
+        """Command that loaded the model."""
         assert self.executor.loaded is not None
         return self.executor.loaded
 
@@ -145,13 +145,13 @@ class _Desk(Session):
 
 
 class Model:
-    """A loaded model. Used by one thread at a time; :meth:`cancel` may be called from another.
+    """A loaded model. Use it in one thread at a time; :meth:`cancel` may be called from another.
 
-    Settings are given alike everywhere: ``options`` are the model's own knobs; ``techniques`` maps the name of each
-    technique in use to its knobs, to ``{}`` for their defaults, or to what :meth:`calibrate` gave. ``weights`` among
+    Settings have the same form everywhere: ``options`` are the model's own knobs; ``techniques`` maps the name of each
+    technique in use to its knobs, to ``{}`` for their defaults, or to a result of :meth:`calibrate`. ``weights`` among
     the knobs of a trained technique names its weights, and ``table`` and its like a file, as on the command line.
-    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, where that is not known), or empty
-    for the model's first.
+    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, if unknown), or empty for the model's
+    first.
     """
 
     def __init__(self, desk: _Desk) -> None:
@@ -165,17 +165,17 @@ class Model:
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """Names of the voices that come with it."""
+        """Names of its bundled voices."""
         return tuple(one.id for one in catalogue.voices(self.info.id, self._folder))
 
     @property
     def options(self) -> dict[str, object]:
-        """Its sampler options, with their defaults."""
+        """Its sampler options with their defaults."""
         return dict(catalogue.entry(self.info.id).options_with())
 
     @property
     def techniques(self) -> dict[str, dict[str, object]]:
-        """The techniques for it, with their knobs' defaults."""
+        """Techniques for it, with their knobs' defaults."""
         entry = catalogue.entry(self.info.id)
         return {
             one.name: {knob.name: knob.default for knob in one.knobs}
@@ -183,7 +183,7 @@ class Model:
         }
 
     def setting(self, options: Knobs | None = None, techniques: Knobs | None = None, seed: int = 0) -> Setting:
-        """A setting of it, checked; artefacts that it lacks are not prepared."""
+        """A checked setting of this model; missing artefacts are not prepared."""
         return self._setting(options, techniques, seed)[0]
 
     def speak(
@@ -198,13 +198,12 @@ class Model:
         profile: Profile | str | Path | None = None,
         repeat: int = 0,
     ) -> Speech:
-        """Speak ``text``: the same samples as the window and ``paretone speak`` give under the same setting.
+        """Speak ``text``: the same samples as in the window and from ``paretone speak`` under the same setting.
 
-        What a technique has to be calibrated for is calibrated on the text itself, once for all texts that are spoken
-        under the same setting; see :meth:`calibrate`. A ``profile``, or its file, takes the place of ``options``,
-        ``techniques`` and ``seed``. With ``repeat``, the same is timed that many times more: the times are then
-        medians. After an error or an interrupt in the middle of a text, :func:`paretone.finished_part` gives the
-        passages that were finished.
+        A technique that needs calibration is calibrated on the text itself, once for all texts under the same setting;
+        see :meth:`calibrate`. A ``profile``, or its file, replaces ``options``, ``techniques`` and ``seed``.
+        ``repeat``: number of further runs for timing; the times are then medians. After an error or an interrupt in the
+        middle of a text, :func:`paretone.finished_part` gives the finished passages.
         """
         _require_text(text)
         if profile is not None:
@@ -233,8 +232,8 @@ class Model:
         seed: int = 0,
         **knobs: object,
     ) -> Calibrated:
-        """Calibrate the technique called ``name`` with its ``knobs`` on ``texts``; give the result as a value of
-        ``techniques``. ``techniques`` here are those that it is calibrated together with.
+        """Calibrate the technique ``name`` with its ``knobs`` on ``texts``; returns a value for ``techniques``. The
+        argument ``techniques``: others in use during calibration.
 
         >>> table = model.calibrate("ditreducio", ["Rice.", "Milk."], threshold=0.2)
         >>> model.speak("Good morning.", techniques={"ditreducio": table})
@@ -267,13 +266,12 @@ class Model:
         folder: str | Path | None = None,
     ) -> Rows:
         """Speak ``texts`` (a list, or ``"harvard"``, ``"unseen"``, ``"demo"`` or a file) under every combination of
-        values: wherever ``options`` and ``techniques`` have a list, each of its values, among them ``"off"`` for
-        without the technique. The baseline (the same without techniques) is always included.
+        values: lists in ``options`` and ``techniques`` vary, with ``"off"`` for without the technique. The baseline
+        (the same without techniques) is always included.
 
-        ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` measures speed again. It is a study:
-        see ``resources/docs/studies.md`` for what is measured and how. Its file and results are kept in ``folder``, if
-        one is given, where the window and ``paretone study`` open them, and from where the same call continues;
-        otherwise they are removed with the rows.
+        ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` repeats the timing. This is a study:
+        see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
+        for the window and ``paretone study``, and the same call continues; otherwise they are removed with the rows.
         """
         loaded = self._desk.loaded
         definition: dict[str, Any] = {
@@ -304,13 +302,14 @@ class Model:
         return rows
 
     def study(self, file: str | Path, folder: str | Path = "") -> Rows:
-        """Run what is left of the study in ``file``, on this model if the study is of it. See :func:`run_study`."""
+        """Run the remaining tasks of the study in ``file``, on this model if it is the study's. See
+        :func:`run_study`."""
         return self._desk.study(file, folder)
 
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
-        """Carry out a ``job`` of the technique called ``name``, such as its training; its only one, if ``job`` is not
-        given. ``values`` are the fields of its request (see its class in ``paretone.techniques``); model, folder and
-        device are those loaded here. The model then knows of new weights.
+        """Carry out a ``job`` of the technique ``name``, such as its training; by default its only one. ``values``:
+        fields of its request (see its class in ``paretone.techniques``); model, folder and device are the loaded ones.
+        New weights are then available to the model.
 
         >>> model.prepare("guidance_free", work="runs/guidance-free", minutes=5)
         """
@@ -335,13 +334,13 @@ class Model:
         return self._desk.carry_out(Prepare(JOB, name, request)).result
 
     def export(self, profile: Profile, target: str, folder: str | Path) -> tuple[Path, ...]:
-        """Write ``profile`` into ``folder`` in the form of another program's ``target`` (``paretone export --help``
-        lists them); the files."""
+        """Write ``profile`` into ``folder`` in the form of another program's ``target`` (listed by ``paretone export
+        --help``); returns the files."""
         written = self._desk.carry_out(ExportProfile(JOB, profile, target, str(folder), self._folder))
         return tuple(Path(folder) / name for name in written.files)
 
     def cancel(self) -> None:
-        """End the running call within a step, from another thread."""
+        """End the running call within a step; for another thread."""
         self._desk.terminal.cancelled.set()
 
     def __repr__(self) -> str:
@@ -388,7 +387,7 @@ class Model:
     def _prepared(
         self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...]
     ) -> tuple[Setting, tuple[Artefact, ...]]:
-        """The setting with what it lacks calibrated, once for all texts."""
+        """The setting with missing artefacts calibrated, once for all texts."""
         while lacking := (candidate := Candidate(setting, origin="")).unprepared:
             key = setting.bare.fingerprint + lacking
             if key not in self._calibrated:
@@ -401,7 +400,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A technique with its knobs and what it was calibrated to: a value of ``techniques``."""
+    """A technique with its knobs and its artefact: a value for ``techniques``."""
 
     used: UsedTechnique
     artefact: Artefact
@@ -409,7 +408,7 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class Speech:
-    """A take, as :meth:`Model.speak` gives it. In a notebook it can be played."""
+    """A take from :meth:`Model.speak`, playable in a notebook."""
 
     take: Take
     model: Model
@@ -423,7 +422,7 @@ class Speech:
 
     @property
     def sample_rate(self) -> int:
-        """Hz."""
+        """Sample rate in Hz."""
         return self.take.sample_rate
 
     @property
@@ -446,26 +445,26 @@ class Speech:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What should be known of it, in sentences."""
+        """Remarks on the take, in sentences."""
         return self.take.notes
 
     def save(self, path: str | Path) -> None:
-        """Write the audio; the ending names the kind of file. WAV files hold exactly the samples."""
+        """Write the audio in the format of the suffix. WAV files hold exactly the samples."""
         for remark in write_sound(Path(path), self.samples, self.sample_rate):
             warnings.warn(remark, stacklevel=2)
 
     def profile(self, baseline: Speech | None = None) -> Profile:
-        """Setting, artefacts and measurements, to be saved and run elsewhere; with a ``baseline``, the speed-up too."""
+        """Setting, artefacts and measurements, for use elsewhere; with a ``baseline``, also the speed-up."""
         evidence = Evidence.of(self.take, None if baseline is None else baseline.take)
         return Profile.of(self.setting, self.model.info, self.artefacts, evidence)
 
     def judge(self) -> dict[str, float]:
-        """Naturalness, similarity to the voice and pitch range, by those judges that are installed."""
+        """Naturalness, similarity to the voice and pitch range, by the installed judges."""
         command = JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
 
     def time_again(self, times: int = REPEATS) -> Speech:
-        """The same, timed again: its times are medians, and ``take.repeats`` has every run."""
+        """The same speech timed again: its times are medians, and ``take.repeats`` has every run."""
         if times < 1:
             raise SettingError(f"times must be at least 1, not {shown(times)}.")
         again = TimeAgain(JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times)
@@ -487,14 +486,14 @@ class Rows(Sequence[dict[str, Any]]):
     """Results of a sweep or study: one row per setting, the baseline first, with every figure and its 95 % interval.
 
     Columns are those of ``results.csv``, such as ``setting``, ``speed_up``, ``speed_up_low``, ``speed_up_high`` and
-    ``speed_up_n`` (takes), and the knobs that vary, such as ``ditreducio.threshold`` and ``options.steps``.
+    ``speed_up_n`` (takes), and the varied knobs, such as ``ditreducio.threshold`` and ``options.steps``.
     """
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        """Everything that is known of the study."""
+        """All results of the study."""
         self.owner: object = None
-        """Keeps a temporary folder."""
+        """Keeps a temporary folder alive."""
         knobs = _varied_knobs(results)
         self._rows = [row | varied for row, varied in zip(rows_of_settings(results), knobs, strict=True)]
         self._about = {
@@ -519,12 +518,12 @@ class Rows(Sequence[dict[str, Any]]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why settings or takes could not be made, each once."""
+        """Reasons of failed settings and takes, without duplicates."""
         failed = [one.problem for one in self.results.settings if one.problem]
         return tuple(dict.fromkeys([*failed, *self.results.failures]))
 
     def front(self, *figures: str) -> list[dict[str, Any]]:
-        """The rows that no other one beats in all ``figures``, such as ``"speed_up", "naturalness"``."""
+        """Rows on the Pareto front of ``figures``, such as ``"speed_up", "naturalness"``."""
         best = self.results.front(figures or ("speed_up",))
         return [row for row in self._rows if row["key"] in best]
 
@@ -564,8 +563,8 @@ def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
 
 
 def _varied_knobs(results: Results) -> list[dict[str, object]]:
-    """Of each setting, the options and knobs that vary, by the names that a study's grid has for them; ``None`` where
-    the technique is not used."""
+    """Varied options and knobs of each setting, by their names in a study's grid; ``None`` if the technique is not
+    used."""
     found = []
     for one in results.settings:
         knobs: dict[str, object] = {f"options.{name}": value for name, value in one.setting.options.items()}
@@ -582,7 +581,7 @@ def _is_list(value: object) -> bool:
 
 
 def _mapping(given: Any, name: str) -> dict[str, Any]:
-    """``given`` as a dictionary with names. Raises :class:`SettingError` that calls it ``name``."""
+    """``given`` as a dictionary with string keys. Raises :class:`SettingError` with ``name``."""
     if given is None or given is True:
         return {}
     if isinstance(given, Mapping) and all(isinstance(one, str) for one in given):
@@ -596,7 +595,7 @@ def _require_text(text: object) -> None:
 
 
 def _refuse(value: Any) -> object:
-    """``value`` as JSON has it, for numbers of numpy. Raises :class:`SettingError` for others."""
+    """``value`` as a JSON value, for numbers of numpy. Raises :class:`SettingError` for others."""
     if hasattr(value, "item"):
         return value.item()
     raise SettingError(f"a sweep takes numbers, texts and lists, not {shown(value)}.")

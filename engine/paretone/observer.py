@@ -1,4 +1,4 @@
-"""Observers of work of every kind, how long it will still take, and stopping it from within. Torch-free."""
+"""Observers of all kinds of work, estimates of the time left, and cancellation from within. Torch-free."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StepReport:
-    """One finished step of a sampling loop. Language models take a token for a step, and as many steps as they are
-    expected to need."""
+    """One finished step of a sampling loop. For language models a step is a token, and the number of steps an
+    expectation."""
 
     chunk: int
     chunks: int
@@ -24,7 +24,7 @@ class StepReport:
     audio_seconds: float = 0.0
     """Seconds of audio of the running chunk."""
     before: int | None = None
-    """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
+    """Steps of the chunks before this one, and of all chunks; ``None`` if all chunks have equally many."""
     total: int | None = None
     tokens: int | None = None
     """Tokens committed so far in all chunks; ``None`` for models without tokens."""
@@ -39,37 +39,37 @@ class StepReport:
 
 
 class Observer:
-    """Follows work. This one lets everything pass; subclasses override what they want to know, and may raise
-    :class:`paretone.errors.Cancelled` in every method."""
+    """Follows work. This one ignores everything; subclasses override methods of interest, and may raise
+    :class:`paretone.errors.Cancelled` in all of them."""
 
     def check(self) -> None:
         """Called at least once per step, layer trial or token."""
 
     def status(self, text: str) -> None:
-        """Called when the work enters a new part, with a line to show."""
+        """Called at the beginning of a new part of the work, with a line to show."""
 
     def caution(self, sentence: str) -> None:
-        """Called before anything is spoken, with what the user should know of the voice."""
+        """Called before speaking, with cautions about the voice."""
 
     def step(self, report: StepReport) -> None:
         """Called after every step of a sampling loop."""
 
     def progress(self, done: int, total: int) -> None:
-        """Called with the share of the work that is done, in units of its own."""
+        """Called with the finished part of the work, in its own units."""
 
     def report(self, name: str, value: Any) -> None:
-        """Called with what a technique finds on the way, frozen and picklable, under a name of its own: a trial, a
-        loss. Reaches front ends as :class:`paretone.session.events.PreparationReport`."""
+        """Called with a technique's intermediate results, such as a trial or a loss, frozen and picklable, under a name
+        of the technique's choice. Reaches front ends as :class:`paretone.session.events.PreparationReport`."""
 
 
 SILENT = Observer()
 
 
 class Passing(Observer):
-    """Passes some methods on to another observer; all others only check whether to stop."""
+    """Passes some methods on to another observer; all others only check for cancellation."""
 
     def __init__(self, observer: Observer, *passed: str) -> None:
-        """``passed`` are the names of these methods."""
+        """``passed``: names of these methods."""
         for name in ("check", *passed):
             setattr(self, name, getattr(observer, name))
 
@@ -90,17 +90,17 @@ class Passing(Observer):
 
 
 HALF_LIFE_SECONDS = 4.0
-"""After this time, what was seen counts half."""
+"""Half-life of the weight of earlier progress."""
 MINIMUM_SECONDS = 0.5
 MINIMUM_UPDATES = 3
 
 
 class RemainingTime:
-    """Estimates the seconds left from the pace of the last seconds.
+    """Estimates the seconds left from the recent pace.
 
-    Time and units decay alike, so that the pace is a weighted mean over all that was seen, recent work counting more;
-    without enough evidence there is no estimate. What was done before the first update is no evidence: it may stem from
-    an earlier session, or include what happens only once. ``clock`` gives seconds.
+    Time and units decay alike, so that the pace is a weighted mean, with more weight on recent work; without enough
+    evidence there is no estimate. Work before the first update is ignored: it may be from an earlier session, or
+    include one-time work. ``clock`` gives seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -112,7 +112,7 @@ class RemainingTime:
         self._units = 0.0
 
     def update(self, done: int, total: int) -> float | None:
-        """Seconds left once ``done`` of ``total`` units are done, or ``None`` until that can be estimated."""
+        """Seconds left after ``done`` of ``total`` units, or ``None`` until they can be estimated."""
         now = self._clock()
         if self._updates == 0:
             self._started = now
@@ -130,7 +130,7 @@ class RemainingTime:
 
     @property
     def units_per_second(self) -> float:
-        """The pace; 0 before anything is known."""
+        """The pace; 0 while unknown."""
         return self._units / self._seconds if self._seconds > 0 else 0.0
 
 
@@ -143,7 +143,7 @@ _check: ContextVar[Callable[[], None]] = ContextVar("check", default=_go_on)
 
 @contextmanager
 def stoppable(check: Callable[[], None]) -> Iterator[None]:
-    """Let ``check`` end, by raising, what this thread does within the block. Checks of outer blocks stay in force."""
+    """Let ``check`` stop this thread's work in the block by raising. Checks of outer blocks stay in force."""
     around = _check.get()
 
     def both() -> None:
@@ -158,5 +158,5 @@ def stoppable(check: Callable[[], None]) -> Iterator[None]:
 
 
 def may_stop() -> None:
-    """Raise if what is being done is to be stopped."""
+    """Raise if the current work is to stop."""
     _check.get()()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = _PACKAGE.parents[1]
-"""The repository, if this package is not installed from a wheel."""
+"""The repository, unless this package is installed from a wheel."""
 
 
 def resource(*parts: str) -> Path:
@@ -18,7 +18,7 @@ def resource(*parts: str) -> Path:
 
 
 def data_folder() -> Path:
-    """The user's own folder for takes, calibrations and downloaded models. ``PARETONE_DATA`` overrides it."""
+    """The user's folder for takes, calibrations and downloaded models. ``PARETONE_DATA`` overrides it."""
     override = os.environ.get("PARETONE_DATA")
     if override:
         return Path(override)

@@ -1,7 +1,7 @@
-"""Reading what others have written: bounded, so that no file can hang, fill memory or flood a message. Torch-free.
+"""Reading foreign files within bounds, so that none can hang, fill memory or flood a message. Torch-free.
 
-Only regular files are opened, texts and descriptions up to a size, JSON and YAML up to a depth, aliases of YAML up to
-what they stand for together. What is quoted in a message is cut to :data:`LONGEST_SHOWN` characters.
+Only regular files are opened; texts and descriptions are limited in size, JSON and YAML in depth, YAML's aliases in
+their total expansion. Quotes in messages are cut to :data:`LONGEST_SHOWN` characters.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import yaml
 
 LONGEST_SHOWN = 160
-"""Characters of a value in a message."""
+"""Maximum number of characters of a value in a message."""
 DEEPEST = 64
-"""Lists and tables within each other; ours have at most 10."""
+"""Maximum nesting of lists and tables; ours have at most 10 levels."""
 LARGEST = 1 << 28
-"""Bytes of a file of JSON or text."""
+"""Maximum size in bytes of a JSON or text file."""
 LARGEST_YAML = 1 << 20
-"""Bytes of a file of YAML, which is read a thousand times slower; published ones have 5 kB."""
+"""Maximum size in bytes of a YAML file, which reads a thousand times slower; published ones have 5 kB."""
 LARGEST_POINTER = 1024
-"""Bytes; Git LFS writes smaller ones."""
+"""Bytes; Git LFS pointers are smaller."""
 MOST_NODES = 100_000
-"""Values of a YAML file, those that its aliases stand for counted each time."""
+"""Maximum number of values of a YAML file, with aliases expanded."""
 
 
 class _Shortened(reprlib.Repr):
@@ -52,7 +52,7 @@ _SHORTENED = _Shortened()
 
 
 def shown(value: object) -> str:
-    """``value`` as Python writes it, for a message: at most :data:`LONGEST_SHOWN` characters, whatever it holds."""
+    """``repr`` of ``value`` for a message: at most :data:`LONGEST_SHOWN` characters for any content."""
     return shortened(_SHORTENED.repr(value))
 
 
@@ -62,8 +62,8 @@ def shortened(text: str, length: int = LONGEST_SHOWN) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` for a terminal: what would move its cursor, colour it, or turn letters round is written out, since names
-    and texts of others may hold it. Ends of lines and tabs stay. JSON keeps its meaning."""
+    """``text`` for a terminal, with escaped characters that would move its cursor, colour it or reverse letters, as
+    foreign names and texts may contain them. Line ends and tabs stay. JSON keeps its meaning."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -71,11 +71,11 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 def require_regular(path: Path | str) -> os.stat_result:
-    """The status of a file that can be read to its end. Raises :class:`OSError` for a pipe, a device, a folder, or a
-    name that no file can have: opening a pipe would wait for ever, and a device may have no end."""
+    """Status of a file that can be read to its end. Raises :class:`OSError` for a pipe, a device, a folder, or an
+    invalid name: opening a pipe would wait forever, and a device may have no end."""
     try:
         status = os.stat(path)
-    except ValueError:  # a NUL in the name
+    except ValueError:  # A NUL in the name.
         raise OSError(errno.EINVAL, "no file can have such a name", _printable(path)) from None
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
@@ -90,7 +90,7 @@ def require_regular(path: Path | str) -> os.stat_result:
 
 
 def _is_pointer(path: Path | str) -> bool:
-    """Whether a clone without Git LFS left its note where a large file should be. Source: Git LFS specification."""
+    """Whether a file is the pointer left by a clone without Git LFS. Source: Git LFS specification."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_POINTER)) == _POINTER
@@ -118,14 +118,14 @@ def read_bytes(path: Path | str, largest: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path | str, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """The same as text, with ends of lines as ``\\n``. Raises :class:`OSError`, and :class:`ValueError` for other
-    bytes than text."""
+    """Text of a regular file, with ``\\n`` as line ends. Raises :class:`OSError`, and :class:`ValueError` for bytes
+    that are not text."""
     text = decoded(read_bytes(path, largest), encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 class NotTextError(UnicodeDecodeError):
-    """Bytes that are not text, in words that fit into a sentence."""
+    """Bytes that are not text, worded for a sentence."""
 
     def __str__(self) -> str:
         return f"byte {self.start + 1} is not text in {self.encoding.upper()}"
@@ -144,7 +144,7 @@ def parsed_json(
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
     parse_constant: Callable[[str], Any] | None = None,
 ) -> Any:
-    """What ``text`` says. Raises :class:`ValueError`, for more than :data:`DEEPEST` levels too."""
+    """Value of a JSON text. Raises :class:`ValueError`, also for more than :data:`DEEPEST` levels."""
     try:
         data = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)
     except RecursionError:
@@ -156,7 +156,7 @@ def parsed_json(
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """What ``text`` says. Raises :class:`ValueError`, for more than :data:`DEEPEST` levels too."""
+    """Value of a TOML text. Raises :class:`ValueError`, also for more than :data:`DEEPEST` levels."""
     import tomllib
 
     try:
@@ -168,7 +168,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def require_shallow(data: object) -> None:
-    """Raise :class:`ValueError` if lists and tables lie more than :data:`DEEPEST` levels within each other."""
+    """Raise :class:`ValueError` if lists and tables are nested more than :data:`DEEPEST` levels deep."""
     level = [data]
     for _ in range(DEEPEST + 1):
         level = [
@@ -183,8 +183,8 @@ def require_shallow(data: object) -> None:
 
 
 def parsed_yaml(text: str) -> Any:
-    """What ``text`` says. Raises :class:`ValueError`: for more than :data:`DEEPEST` levels and for aliases that stand
-    for more than :data:`MOST_NODES` values too."""
+    """Value of a YAML text. Raises :class:`ValueError`, also for more than :data:`DEEPEST` levels, or aliases that
+    expand to more than :data:`MOST_NODES` values."""
     import yaml  # takes longer to import than the whole command line
 
     try:
@@ -201,17 +201,17 @@ def parsed_yaml(text: str) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file says. Raises :class:`OSError` and :class:`ValueError`."""
+    """Value of a YAML file. Raises :class:`OSError` and :class:`ValueError`."""
     return parsed_yaml(read_text(path, largest=LARGEST_YAML))
 
 
 def read_json(path: Path | str) -> Any:
-    """What a JSON file says. Raises :class:`OSError` and :class:`ValueError`."""
+    """Value of a JSON file. Raises :class:`OSError` and :class:`ValueError`."""
     return parsed_json(read_text(path))
 
 
 def first_line(error: BaseException) -> str:
-    """Why, in one line without an end: for the middle of a sentence."""
+    """Reason in one line without a full stop, for the middle of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return shortened(error.strerror)
     lines = str(error).strip().splitlines()
@@ -219,7 +219,7 @@ def first_line(error: BaseException) -> str:
 
 
 def named_first(names: Collection[object], count: int) -> str:
-    """The first ``count`` of ``names``, each cut, and how many more there are."""
+    """The first ``count`` of ``names``, each shortened, and the number of others."""
     few = ", ".join(shortened(str(name)) for name, _ in zip(names, range(count), strict=False))
     return few if len(names) <= count else f"{few} and {len(names) - count} more"
 
@@ -235,8 +235,8 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 
 
 def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:
-    """Number of values of ``node``, those of aliases counted each time; before any is made, because merging tables by
-    ``<<`` copies what aliases stand for."""
+    """Number of values of ``node`` with aliases expanded; computed before construction, because merging by ``<<``
+    copies the targets of aliases."""
     if depth < 0:
         raise ValueError(_TOO_DEEP)
     if id(node) in counted:

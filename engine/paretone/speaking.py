@@ -1,10 +1,10 @@
-"""Speaking under a setting: for those that have a loaded model and a setting, and no plan yet.
+"""Speaking with a loaded model under a setting, without a plan.
 
-Models are given plans. Each function here resolves its setting once, and has the text read once:
+Models take plans. Each function here resolves its setting once, and reads the text once:
 
-* :func:`synthesise` speaks to the end; :func:`stream` yields pieces as they can be played;
-* :func:`scripted` reads a text for anything else that is asked of a model, such as ``model.operations(script)``;
-* :func:`make_ready` does beforehand what should not count as speaking.
+* :func:`synthesise` speaks to the end; :func:`stream` yields pieces as they become playable;
+* :func:`scripted` reads a text for other methods of a model, such as ``model.operations(script)``;
+* :func:`make_ready` does preparations that should not count as speaking.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def scripted(
     *,
     prepared: bool = True,
 ) -> Any:
-    """The script of ``text``, of the kind that ``model`` has: see :class:`paretone.models.base.Script`. ``artefacts``
-    and ``prepared`` as in :func:`paretone.techniques.resolve`. Raises :class:`paretone.errors.PlainError`."""
+    """Script of ``text`` for ``model``: see :class:`paretone.models.base.Script`. ``artefacts`` and ``prepared`` as in
+    :func:`paretone.techniques.resolve`. Raises :class:`paretone.errors.PlainError`."""
     return model.script(text, voice, resolve(model.info, setting, artefacts, prepared=prepared), observer)
 
 
@@ -54,8 +54,8 @@ def synthesise(
     observer: Observer = SILENT,
     play: Callable[[Piece], None] = lambda piece: None,
 ) -> Synthesis:
-    """Speak to the end; ``play`` gets the pieces. Raises :class:`paretone.errors.PlainError`;
-    :func:`paretone.finished_part` gives what was finished before an error or an interrupt."""
+    """Speak to the end; ``play`` receives the pieces. Raises :class:`paretone.errors.PlainError`;
+    :func:`paretone.finished_part` gives the part finished before an error or interrupt."""
     return model.speak(scripted(model, text, voice, setting, artefacts, observer), observer, play)
 
 
@@ -65,5 +65,5 @@ def make_ready(
     voice: Voice | None = None,
     observer: Observer = SILENT,
 ) -> None:
-    """Have ``model`` read, warm up and measure what ``setting`` needs; what is not prepared yet may be missing."""
+    """Let ``model`` load, warm up and measure for ``setting``; unprepared artefacts may be missing."""
     model.make_ready(resolve(model.info, setting, prepared=False), observer, voice)

@@ -174,7 +174,7 @@ class MelNormalisation:
         return ((1 - MIDDLE) ** 2 + (MIDDLE * self.deviation) ** 2).sqrt()
 
     def problem(self, problem: FlowMatchingDraw) -> FlowMatchingDraw:
-        """``problem`` on normalised mels; the unknown part, zero on the plain mel, is far below the mean there too."""
+        """``problem`` on normalised mels; the unknown part, zero on the plain mel, becomes −mean / deviation."""
         return replace(
             problem,
             noised=(problem.noised - self.noised_mean) / self.noised_deviation,
