@@ -98,7 +98,7 @@ def _paired(rows: Tensor, head_width: int) -> Tensor:
 
 
 class FusedTransformer(nn.Module):
-    """See the module. It has no parameters, so it cannot be trained or saved."""
+    """The fused network. It has no parameters, so it cannot be trained or saved."""
 
     def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> None:
         super().__init__()

@@ -204,7 +204,7 @@ PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.ite
 
 
 class FusedMasked:
-    """See the module. It has no parameters, so it cannot be trained or saved."""
+    """The fused network. It has no parameters, so it cannot be trained or saved."""
 
     def __init__(
         self,
