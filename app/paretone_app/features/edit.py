@@ -60,7 +60,7 @@ class Entry:
     detail: str
     """Shortcut of an action, family of a model, time of a take, or owner of a term."""
     meaning: str
-    """What it is or does, as a sentence."""
+    """Explanation, as a sentence."""
     go: Callable[[], object]
     why_not: str = ""
     """Why it cannot be chosen now, as a sentence."""

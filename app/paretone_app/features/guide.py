@@ -81,7 +81,7 @@ class Guide(QWidget):
             self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
-            # The reason why a step is unavailable comes before its hint.
+            # The reason why a step is unavailable replaces its hint.
             self._hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
 
 

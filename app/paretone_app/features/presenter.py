@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Part:
-    """One thing to do at a stop of the tour."""
+    """One task at a stop of the tour."""
 
     hint: str
     """What to press, as the end of a sentence."""
@@ -94,7 +94,7 @@ class Presenter(QObject):
         """Report earlier problems; called once the window is painted and the engine starts."""
 
     def panels_built(self) -> None:
-        """All panels are there."""
+        """Called once all panels are built."""
 
     def follow(self, event: Event) -> None:
         """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
@@ -125,7 +125,7 @@ class Presenter(QObject):
         return ()
 
     def shut_down(self) -> None:
-        """The window closes and the engine has stopped: end threads, close files."""
+        """End threads and close files; called when the window closes, after the engine has stopped."""
 
 
 class Presenters:

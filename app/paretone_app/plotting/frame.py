@@ -35,7 +35,7 @@ class BareAxis(pg.AxisItem):
 
 
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
-"""Space beside the widest number of the Y axis, with and without a title, in font heights like all space here."""
+"""Space next to the widest number of the Y axis, with and without a title, in font heights like all space here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
 _BENEATH = -200.0
 _OVERHANG = 4.0

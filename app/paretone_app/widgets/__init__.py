@@ -1,1 +1,1 @@
-"""Small widgets that several features share."""
+"""Small widgets shared by features."""

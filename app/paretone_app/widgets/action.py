@@ -1,5 +1,5 @@
-"""What the user can do, and the buttons that do it. An action owns its words, its shortcut, and whether it can be done
-now and why not; menus, buttons and *Find* only show it."""
+"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled; menus, buttons
+and *Find* show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretone_app.numbers import localised
 
 
 class Action(QAction):
-    """Enabled unless there is a reason against it, which its tooltip says then."""
+    """Enabled unless there is a reason against it, shown in its tooltip."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Action(QAction):
         checkable: bool = False,
         in_menu: bool = False,
     ) -> None:
-        """``in_menu``: its mnemonic is that of a menu's entry, and its buttons have none."""
+        """``in_menu``: its mnemonic belongs to a menu entry; its buttons have none."""
         super().__init__(text, parent, checkable=checkable)
         self.in_menu = in_menu
         self._reasons: list[Callable[[], str]] = []
@@ -36,40 +36,40 @@ class Action(QAction):
 
     @property
     def tip(self) -> str:
-        """What it does, in a sentence without its stop."""
+        """Its effect, as a sentence without a full stop."""
         return self.statusTip()
 
     @property
     def title(self) -> str:
-        """Its text in a sentence or a list."""
+        """Its text without mnemonic and ellipsis."""
         return self.text().replace("&", "").rstrip("…")
 
     @property
     def reason(self) -> str:
-        """Why it cannot be done now, as a sentence; ``""`` if it can."""
+        """Why it is disabled, as a sentence; ``""`` if enabled."""
         return "" if self.isEnabled() else self.toolTip()
 
     def explained(self) -> str:
-        """What it does, with the keys, or why it cannot be done now: for the tooltip of a button."""
+        """Tooltip of a button: effect and shortcut, or the reason why it is disabled."""
         if not self.isEnabled():
             return self.toolTip()
         keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        # Without a tip, Qt's would repeat the text.
+        # Without a tip, Qt's tooltip would repeat the text.
         return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
-        """``why_not`` gives a reason against it, or ``""``; it comes after the reasons of earlier calls.
-        :meth:`refresh` asks for it."""
+        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence.
+        :meth:`refresh` calls it."""
         self._reasons.append(why_not)
 
     @Slot()
     def refresh(self) -> None:
-        """Ask for the reasons again."""
+        """Enable or disable it by its reasons."""
         if self._reasons:
             self.set_reason(next(filter(None, (why_not() for why_not in self._reasons)), ""))
 
     def set_reason(self, reason: str) -> None:
-        """Enable it, or disable it for ``reason``."""
+        """Disable it for ``reason``; ``""`` enables it."""
         if self.isEnabled() is bool(reason):
             self.setEnabled(not reason)
         tip = localised(reason) or self.tip
@@ -77,7 +77,7 @@ class Action(QAction):
             self.setToolTip(tip)
 
     def set_tip(self, tip: str) -> None:
-        """Say what it does in other words."""
+        """Change the description of its effect."""
         if tip != self.tip:
             reason = self.reason
             self.setStatusTip(tip)
@@ -85,16 +85,16 @@ class Action(QAction):
 
 
 class ActionButton(QPushButton):
-    """Shows an action. Looks like other buttons, which those of Qt that follow actions do not."""
+    """Button of an action, styled like other buttons, unlike Qt's own for actions."""
 
     instead: QWidget | None = None
-    """Where the focus goes when the button that has it is disabled, rather than to whatever comes next."""
+    """Widget to focus when the focused button is disabled, instead of the next one."""
 
     def __init__(
         self, action: Action, text: str | None = None, look: str = "", name: str = "", *, letter: bool = True
     ) -> None:
-        """``text``, and ``name`` for screen readers: if those of the action say too little or too much here; ``""`` for
-        a button with an icon alone. Without ``letter``, the action's reaches another button."""
+        """``text``, and ``name`` for screen readers, replace those of the action; ``text`` ``""`` for an icon only.
+        ``letter``: whether it has the action's mnemonic, or another button does."""
         super().__init__()
         self._letter = letter and not action.in_menu
         self.action = action
@@ -107,12 +107,12 @@ class ActionButton(QPushButton):
         self._follow()
 
     def set_text(self, text: str) -> None:
-        """Another text, while the action does something else."""
+        """Change the text while the action has another effect."""
         self._text = text
         self._follow()
 
     def set_reason(self, reason: str) -> None:
-        """Why it is disabled in this place even if the action is enabled; ``""``: only the action decides."""
+        """Disable this button for ``reason`` even if the action is enabled; ``""`` leaves it to the action."""
         self._reason = localised(reason)
         self._follow()
 
@@ -134,7 +134,7 @@ class ActionButton(QPushButton):
 
 
 class ActionBox(QCheckBox):
-    """Shows a checkable action."""
+    """Check box of a checkable action."""
 
     def __init__(self, action: Action, text: str) -> None:
         super().__init__(text)
@@ -151,7 +151,7 @@ class ActionBox(QCheckBox):
 
 
 class MenuButton(QPushButton):
-    """Offers actions in a menu; disabled while none can be done, for the reason of the first."""
+    """Menu of actions; disabled while all are, for the reason of the first."""
 
     def __init__(self, text: str, tip: str, actions: Sequence[Action]) -> None:
         super().__init__(text)

@@ -1,9 +1,7 @@
-"""Boxes and sliders that change only on purpose: the mouse wheel scrolls what contains them, and changes them only with
-Ctrl; a number that cannot be taken is refused with a sentence. The window uses these, never Qt's own.
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container and changes them only with
+Ctrl; an invalid number is refused with a sentence. The window uses these, never Qt's own.
 
-Numbers are shown with the language's decimal sign. A comma and a point are both read, as keyboards have one or the
-other.
-"""
+Numbers have the language's decimal sign; both comma and point are accepted."""
 
 from __future__ import annotations
 
@@ -30,8 +28,8 @@ from paretone_app.numbers import general, localised
 
 
 def entry(combo: QComboBox, index: int) -> QStandardItem:
-    """An entry of a combo box that has Qt's usual model: it can be disabled, and have a tool tip. Raises
-    :class:`TypeError` for a combo box with another model."""
+    """An entry of a combo box with Qt's standard model, to disable it or set its tooltip. Raises :class:`TypeError`
+    for another model."""
     model = combo.model()
     if not isinstance(model, QStandardItemModel):
         raise TypeError(f"A {type(model).__name__} has no entries that can be disabled.")
@@ -39,7 +37,7 @@ def entry(combo: QComboBox, index: int) -> QStandardItem:
 
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
-"""A number, or the beginning of one."""
+"""A number, complete or not."""
 
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ else:
 
 
 class OnPurpose(_Widget):
-    """Changes by click, by key, and by the wheel with Ctrl: the wheel alone scrolls, with the focus here, too."""
+    """Changes by click, by key, or by the wheel with Ctrl; the wheel alone scrolls, even with the focus here."""
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
@@ -57,7 +55,7 @@ class OnPurpose(_Widget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            # With Ctrl Qt takes ten steps, or a page, for a notch.
+            # With Ctrl, Qt takes ten steps or a page per notch.
             super().wheelEvent(_without_modifiers(event))
             event.accept()
         else:
@@ -80,16 +78,15 @@ def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
 
 
 class ComboBox(OnPurpose, QComboBox):
-    """A choice, which ends with an ellipsis where it has no room; its arguments are those of Qt's.
+    """A choice, elided if space is short; arguments as Qt's.
 
-    On Linux its name for screen readers is what is chosen; what it chooses is the label that it is the buddy of. One
-    without such a label gets one that only screen readers meet.
-    """
+    On Linux its name for screen readers is the chosen entry, and the label it is the buddy of describes it. Without
+    such a label, it gets one for screen readers only."""
 
     _label: QLabel | None = None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Qt searches by letters even with Ctrl, which are the window's keys."""
+        """Leave Ctrl shortcuts to the window: Qt would search by letter."""
         commands = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.MetaModifier
         if event.modifiers() & commands and event.text():
             event.ignore()
@@ -98,7 +95,7 @@ class ComboBox(OnPurpose, QComboBox):
 
     @property
     def shown(self) -> str:
-        """The text shown, shortened to the room that there is."""
+        """The text shown, elided."""
         return self._elided(self._option())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -137,39 +134,39 @@ class ComboBox(OnPurpose, QComboBox):
 
 
 class Slider(OnPurpose, QSlider):
-    """A slider; its arguments are those of Qt's."""
+    """A slider; arguments as Qt's."""
 
 
 class SpinBox(OnPurpose, QSpinBox):
-    """A whole number; its arguments are those of Qt's."""
+    """A whole number; arguments as Qt's."""
 
     refused = Signal(str)
-    """Why what was typed is not taken, as a sentence; the value stays."""
+    """Why the input is not accepted, as a sentence; the value stays."""
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
-        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+        self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.
 
     def fixup(self, text: str) -> str:
-        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        """Report why ``text`` is not accepted; Qt then restores the last value."""
         sentence = _refusal(self, text, f"{self.minimum()}", f"{self.maximum()}", f"{self.value()}")
         self.refused.emit(sentence)
         return text
 
 
 class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
-    """A number with decimals; its arguments are those of Qt's."""
+    """A number with decimals; arguments as Qt's."""
 
     refused = Signal(str)
-    """Why what was typed is not taken, as a sentence; the value stays."""
+    """Why the input is not accepted, as a sentence; the value stays."""
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
-        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+        self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.
         self.setLocale(QLocale.c())
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Permit what can become a number by further typing, with a decimal comma or point."""
+        """Accept everything that further typing can complete, with a decimal comma or point."""
         typed = _TYPED.match(_bare(self, text))
         if typed is None or len(typed["places"] or "") > self.decimals():
             return QValidator.State.Invalid, text, position
@@ -186,7 +183,7 @@ class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
         return self.value() if value is None else value
 
     def fixup(self, text: str) -> str:
-        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        """Report why ``text`` is not accepted; Qt then restores the last value."""
         form = f".{self.decimals()}f"
         last = localised(f"{self.value():{form}}")
         self.refused.emit(_refusal(self, text, general(self.minimum()), general(self.maximum()), last))
@@ -194,12 +191,12 @@ class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
 
 
 def _bare(box: QSpinBox | QDoubleSpinBox, text: str) -> str:
-    """What was typed, without prefix, suffix and spaces."""
+    """The input without prefix, suffix and spaces."""
     return text.removeprefix(box.prefix()).removesuffix(box.suffix()).strip().replace("−", "-")
 
 
 def _number(typed: str) -> float | None:
-    """The number, or ``None`` for one that is not complete."""
+    """The number; ``None`` if incomplete."""
     try:
         return float(typed.replace(",", "."))
     except ValueError:
@@ -207,7 +204,7 @@ def _number(typed: str) -> float | None:
 
 
 def _refusal(box: QSpinBox | QDoubleSpinBox, text: str, least: str, greatest: str, last: str) -> str:
-    """Say at ``box`` why ``text`` is not taken: the sentence."""
+    """Show at ``box`` why ``text`` is not accepted; returns the sentence."""
     typed = _bare(box, text)
     number = _number(typed)
     why = f"{typed} is not between {least} and {greatest}" if number is not None else f"“{typed}” is no number"

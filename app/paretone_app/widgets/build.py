@@ -28,7 +28,7 @@ Built = TypeVar("Built", bound=QWidget)
 
 
 class Label(QLabel):
-    """A label whose text screen readers read after its name; Qt's is read by its name alone."""
+    """A label whose text is read after its name; screen readers read only the name of Qt's."""
 
     def setText(self, text: str) -> None:
         super().setText(text)
@@ -41,7 +41,7 @@ class Label(QLabel):
 
 
 class Yielding(Label):
-    """A label that ends with an ellipsis where its plain text has no room."""
+    """A plain-text label, elided if space is short."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         room = self.contentsRect()
@@ -62,8 +62,8 @@ def label(
     selectable: bool = False,
     yielding: bool = False,
 ) -> Label:
-    """``look``: see :func:`paretone_app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the
-    mouse, for copying; ``yielding``: cut off, if it is plain with an ellipsis, rather than widens its panel."""
+    """``look``: see :func:`paretone_app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by
+    mouse, for copying; ``yielding``: cut off (plain text elided) rather than widen its panel."""
     made = Yielding() if yielding and not rich else Label(wordWrap=wrapped)
     if look:
         made.setProperty("look", look)
@@ -79,12 +79,12 @@ def label(
 
 
 def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> Label:
-    """A label for as many lines as its text needs."""
+    """A label that wraps."""
     return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
 
 
 def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", name: str = "") -> QPushButton:
-    """``do``: what a click does; ``name``: for screen readers, if its text says too little."""
+    """``do``: called on click; ``name``: for screen readers, if the text is not enough."""
     made = QPushButton(text)
     if do is not None:
         made.clicked.connect(do)
@@ -94,14 +94,14 @@ def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", na
 
 
 def named(one: Built, name: str = "", tip: str = "") -> Built:
-    """``one``, with a name for screen readers."""
+    """``one``, with a name for screen readers and a tooltip."""
     one.setAccessibleName(name)
     one.setToolTip(tip)
     return one
 
 
 def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
-    """A choice among ``entries``, each with its title and what it stands for; ``name`` is for screen readers."""
+    """A choice among ``entries`` (title, value); ``name`` is for screen readers."""
     made = ComboBox()
     for title, value in entries:
         made.addItem(title, value)
@@ -109,7 +109,7 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
 
 
 def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:
-    """Put ``parts``, some of them with how they stretch, into ``layout``, without margins around them."""
+    """Add ``parts``, optionally with their stretch, to ``layout`` without margins."""
     layout.setContentsMargins(0, 0, 0, 0)
     for one in parts:
         part, stretch = one if isinstance(one, tuple) else (one, 0)
@@ -135,8 +135,8 @@ def row(*parts: Part | tuple[Part, int]) -> QWidget:
 def splitter(
     orientation: Qt.Orientation, parts: Sequence[tuple[QWidget, int]], sizes: Sequence[int], handle: int = 0
 ) -> QSplitter:
-    """Parts with how they stretch, at first of these ``sizes``; none can be made to vanish. ``handle``: pixels between
-    them, if not as usual."""
+    """``parts`` with their stretch, initially of these ``sizes``; none can be collapsed. ``handle``: gap in pixels,
+    if not the default."""
     made = QSplitter(orientation, childrenCollapsible=False)
     if handle:
         made.setHandleWidth(handle)
@@ -148,7 +148,7 @@ def splitter(
 
 
 def cross_button(name: str, tip: str) -> QToolButton:
-    """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
+    """A quiet ✕ button; ``name`` is for screen readers."""
     made = named(QToolButton(), name, tip)
     made.setText("✕")
     made.setProperty("look", "quiet")

@@ -1,5 +1,4 @@
-"""What a view shows while there is nothing in it: a faint sketch of what will be there, a sentence, and the button that
-fills it."""
+"""Empty views: a faint sketch of the future content, a sentence, and the button that fills the view."""
 
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.sketching import Sketch, ink
 
 _AROUND = BROAD
-"""Pixels between the words and the sketch."""
+"""Pixels between text and sketch."""
 
 
 class EmptyState(QWidget):
-    """The sentence and the button in the middle, over the sketch."""
+    """Sentence and button in the middle, over the sketch."""
 
     def __init__(self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False) -> None:
-        """``in_a_line``: short words and the button are next to each other, for a view with little height."""
+        """``in_a_line``: short text and button side by side, for a low view."""
         super().__init__()
         self.sketch = sketch
         self._in_a_line = in_a_line
@@ -31,9 +30,9 @@ class EmptyState(QWidget):
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.words.setProperty("look", "reached")
         self.buttons: list[QPushButton] = []
-        """Those that fill the view."""
+        """Buttons that fill the view."""
         self.filling = False
-        """Whether what fills the view is under way: then the words alone are shown."""
+        """Whether the view is being filled; then only the text is shown."""
         self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
         high = 0 if in_a_line else _AROUND
         self._middle.setContentsMargins(_AROUND, high, _AROUND, high)
@@ -47,7 +46,7 @@ class EmptyState(QWidget):
         self._middle.addStretch(1)
 
     def add(self, button: QPushButton) -> None:
-        """Offer ``button`` after the words."""
+        """Add ``button`` after the text; a primary one comes first."""
         self.buttons.append(button)
         first = 0 if self._in_a_line else 1
         place = first if button.property("look") == "primary" else first + len(self.buttons) - 1
@@ -61,7 +60,7 @@ class EmptyState(QWidget):
         return made
 
     def set_filling(self, filling: bool) -> None:
-        """Show the words alone while what fills the view is under way."""
+        """Show only the text while the view is being filled."""
         self.filling = filling
         for button in self.buttons:
             button.setVisible(not filling)
@@ -83,7 +82,7 @@ class EmptyState(QWidget):
 
     @property
     def _plate(self) -> QRectF:
-        """The ground of words and buttons, on which they can be read."""
+        """Background of text and buttons, for legibility."""
         metrics, words = self.words.fontMetrics(), self.words.geometry()
         text = metrics.boundingRect(
             words, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), self.words.text()
@@ -95,10 +94,9 @@ class EmptyState(QWidget):
 
 
 class Invited(QStackedWidget):
-    """An invitation, or the panel's content once there is some: one of the two is shown."""
+    """Shows either an invitation or, once available, the panel's content."""
 
     def __init__(self, content: QWidget, text: str = "", sketch: Sketch | None = None, in_a_line: bool = False) -> None:
-        """``in_a_line``: see :class:`EmptyState`."""
         super().__init__()
         self.empty = EmptyState(sketch, in_a_line=in_a_line)
         self.invitation = self.empty.words
@@ -107,16 +105,16 @@ class Invited(QStackedWidget):
         self.invite(text)
 
     def invite(self, text: str, filling: bool = False) -> None:
-        """Invite with these words; ``filling``: say them, what fills the panel being under way."""
+        """Invite with this text; ``filling``: only the text, because the panel is being filled."""
         self.empty.set_filling(filling)
         self.invitation.setText(text)
         self.invitation.setAccessibleName(text)
-        # Tab reaches it, so that it is read out to screen readers.
+        # Tab stop, so that screen readers read it.
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
         self.empty.update()
 
     def offer(self, does: Action, text: str | None = None) -> ActionButton:
-        """A button for what fills the panel; ``text``: if that of the action says too little or too much."""
+        """Add a button that fills the panel; ``text`` replaces that of the action."""
         return self.empty.offer(does, text)
 
     @property
@@ -124,15 +122,15 @@ class Invited(QStackedWidget):
         return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:
-        """Show the content if it is ``there``, else the invitation."""
+        """Show the content if it is ``there``, otherwise the invitation."""
         if self.currentIndex() != int(there):
             self.setCurrentIndex(int(there))
             self.updateGeometry()
 
 
 class _Page(QWidget):
-    """As low as its content may be: Qt asks for what labels would like, and what is around them scrolls for it. A page
-    that is not shown needs no height."""
+    """Page with the least height of its content: Qt would ask for the labels' preferred height, and the surroundings
+    would scroll. Hidden pages need no height."""
 
     def __init__(self, content: QWidget) -> None:
         super().__init__()

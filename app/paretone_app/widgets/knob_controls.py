@@ -1,4 +1,4 @@
-"""Controls for declared knobs: an editor, a reset button and a mark when the knob acts later than at once."""
+"""Controls for declared knobs: an editor, a reset button and a mark for knobs with a delayed effect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFT
 
 
 def decimals(step: float) -> int:
-    """Decimal places that show one ``step`` and one digit more."""
+    """Decimal places of ``step``, plus one."""
     places = 0
     while places < 6 and abs(step * 10**places - round(step * 10**places)) > 1e-9:
         places += 1
@@ -37,10 +37,9 @@ def decimals(step: float) -> int:
 
 
 _LONG = 26
-"""Letters of a label from which on it wraps to the next line, rather than widen the panel and the window."""
+"""Longer labels wrap, so that they do not widen the panel."""
 _ROOM = 36
-"""Letters of the longest label and of the longest choice that fit on one line; longer choices go below
-their labels."""
+"""Letters of the longest label plus the longest choice that fit on one line; longer choices go below their labels."""
 
 
 class _Rows(QWidget):
@@ -55,15 +54,14 @@ class _Rows(QWidget):
 
 
 class KnobControls(QWidget):
-    """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value.
+    """One row per knob, built from the declarations. ``changed`` carries a knob's name and new value.
 
-    Rows are built once for every set of knobs and kept while others are shown: there are few sets, and a widget that is
-    never deleted leaves nobody with a reference to what is gone.
-    """
+    Rows are built once per set of knobs and kept while others are shown: there are few sets, and widgets that are
+    never deleted leave no dangling references."""
 
     changed = Signal(str, object)
     rebuilt = Signal()
-    """There are other controls: where Tab finds them is decided by the widget that contains them."""
+    """The controls were replaced; the containing widget sets their Tab order."""
 
     def __init__(self, owner: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,7 +88,7 @@ class KnobControls(QWidget):
     def set_knobs(
         self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
     ) -> None:
-        """Show ``knobs`` at ``values``; ``defaults`` are what the reset buttons restore, in place of the knobs' own."""
+        """Show ``knobs`` with ``values``; reset buttons restore ``defaults``, by default the knobs' own."""
         owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
         if tuple(knobs) != self._knobs or owners != self._defaults:
             self._knobs, self._defaults = tuple(knobs), owners
@@ -189,7 +187,7 @@ class KnobControls(QWidget):
         elif isinstance(editor, QComboBox):
             editor.setCurrentIndex(editor.findData(value))
         elif isinstance(editor, QLineEdit) and not (editor.hasFocus() and editor.isModified()):
-            # What is being typed stays for further typing.
+            # Do not overwrite text being typed.
             editor.setText(str(value))
         elif isinstance(editor, QSpinBox):
             editor.setValue(int(value))

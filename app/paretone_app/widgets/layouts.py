@@ -28,7 +28,7 @@ else:
 
 
 class _OnGrid(_Layout):
-    """With a gap between what it holds and, as the layout of a widget, around it."""
+    """Layout with the standard gap between items and, if it is a widget's, around them."""
 
     def __init__(self, *parent: QWidget) -> None:
         super().__init__(*parent)
@@ -54,9 +54,9 @@ class FormLayout(_OnGrid, QFormLayout):
 
 
 class Flow(QWidget):
-    """A row of widgets that wraps to the next line where the window is too narrow, as words do.
+    """A row of widgets that wraps like words.
 
-    No :class:`QLayout`: items of a layout written in Python leave Python wrappers when Qt deletes them, and these end
+    Not a :class:`QLayout`: items of layouts written in Python leave wrappers when Qt deletes them, and these end
     other objects of the window."""
 
     def __init__(self, spacing: int = NEAR, parent: QWidget | None = None) -> None:
@@ -68,12 +68,12 @@ class Flow(QWidget):
         self.setSizePolicy(policy)
 
     def add(self, widget: QWidget) -> None:
-        """Put ``widget`` last. It stays for good; hide it while it is not needed."""
+        """Append ``widget`` permanently; hide it while not needed."""
         widget.setParent(self)
         self._row.append(widget)
 
     def arrange(self) -> None:
-        """Put everything in its place, after widgets were shown, hidden or changed."""
+        """Update the positions after widgets were shown, hidden or changed."""
         self._arrange(self.width(), move=True)
         self.updateGeometry()
 
@@ -96,8 +96,8 @@ class Flow(QWidget):
             self.updateGeometry()
 
     def event(self, event: QEvent) -> bool:
-        """What is in it may want another size once it is styled, or says something else: the layout around this keeps
-        the height that it had asked for otherwise, and cuts the last line off."""
+        """Rearrange when contents change size, such as by styling; otherwise the surrounding layout keeps the old
+        height and cuts the last line off."""
         if event.type() is QEvent.Type.LayoutRequest:
             self.arrange()
         return super().event(event)
@@ -111,7 +111,7 @@ class Flow(QWidget):
         return [one for one in self._row if not one.isHidden()]
 
     def _arrange(self, width: int, move: bool) -> int:
-        """Put everything into lines of this width; the height that they take."""
+        """Arrange everything in lines of this width; returns the height."""
         x = y = line = 0
         for one in self._shown():
             hint = one.sizeHint()
@@ -125,7 +125,7 @@ class Flow(QWidget):
 
 
 class Scrolled(QScrollArea):
-    """``content``, as wide as there is room and as high as it needs to be."""
+    """Scrolls ``content`` vertically, at full width."""
 
     screen_role = GROUP
 
@@ -133,19 +133,19 @@ class Scrolled(QScrollArea):
         super().__init__(parent, widgetResizable=True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        # Its controls have the focus, and come into view with it.
+        # The focus goes to its controls and scrolls them into view.
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.content = content
         self.setWidget(content)
 
     def let_keys_scroll(self, there: bool = True) -> None:
-        """Let Tab reach it, so that the arrow keys scroll it."""
+        """Make it a Tab stop, so that the arrow keys scroll it."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
         set_look(self, "reached" if there else "")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Qt does not lay out again widgets that grew while hidden: they would be squeezed.
+        # Qt does not lay out widgets again that grew while hidden: they would be squeezed.
         layout = self.content.layout()
         if layout is not None:
             layout.invalidate()
@@ -153,11 +153,11 @@ class Scrolled(QScrollArea):
 
 
 _WIDTH, _HEIGHT = 22, 9
-"""Heights of the font: what is left of every panel at least."""
+"""Least size of a panel, in font heights."""
 
 
 class Shrinkable(QScrollArea):
-    """Shows ``panel`` as large as there is room; if that is less than its minimum, it scrolls."""
+    """Shows ``panel`` in the available space; scrolls below its minimum size."""
 
     def __init__(self, panel: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -166,7 +166,7 @@ class Shrinkable(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._panel = panel
         self.setWidget(panel)
-        # The window's ground is the panels' ground.
+        # Show the window's background.
         self.viewport().setAutoFillBackground(False)
         panel.setAutoFillBackground(False)
 
@@ -176,7 +176,7 @@ class Shrinkable(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Qt does not lay out again what grew while it was hidden.
+        # Qt does not lay out widgets again that grew while hidden.
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
     def sizeHint(self) -> QSize:

@@ -1,4 +1,4 @@
-"""Parts that several panels have: lines of remarks, progress of a job, buttons that save or install, a list to tick."""
+"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from paretone_app.widgets.layouts import HBoxLayout
 
 
 class Caution(QWidget):
-    """A sentence of caution about the comparison."""
+    """A warning about the comparison."""
 
     def __init__(self) -> None:
         super().__init__(visible=False)
@@ -39,7 +39,7 @@ class Caution(QWidget):
         row.addWidget(self._text, 1)
 
     def say(self, sentence: str) -> None:
-        """Show ``sentence``, or nothing if it is empty."""
+        """Show ``sentence``; hide if empty."""
         self._text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -48,7 +48,7 @@ class Caution(QWidget):
 
 
 class Facts(QWidget):
-    """The switching mode, or the value under the mouse, underruns, and whether there is more to see."""
+    """Switching mode or value under the mouse, underruns, and whether the difference is hidden."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,29 +63,29 @@ class Facts(QWidget):
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for label in (self._mode, self._read_out):
-            # Long sentences are cut rather than widen the panel; the tooltip has all of it.
+            # Long sentences are cut rather than widen the panel; the tooltip is complete.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             row.addWidget(label, 1)
         row.addWidget(self._hidden)
         row.addWidget(self._underruns)
 
     def show_mode(self, title: str, reason: str) -> None:
-        """Show what a switch does and why; nothing if ``reason`` is empty."""
+        """Show the effect of a switch and its reason; nothing if ``reason`` is empty."""
         self._mode.setText(f"{title}: {reason}" if reason else "")
         self._mode.setToolTip(reason)
 
     def show_read_out(self, text: str) -> None:
-        """Show what is under the mouse in place of the mode, or the mode again."""
+        """Show the value under the mouse instead of the mode; ``""`` restores the mode."""
         self._read_out.setText(text)
         self._read_out.setVisible(bool(text))
         self._mode.setVisible(not text)
 
     def show_difference(self, shown: bool) -> None:
-        """Say that the difference of A and B has no room, or no longer."""
+        """Say whether the difference of A and B is hidden for lack of space."""
         self._hidden.setVisible(not shown)
 
     def show_underruns(self, underruns: int, waits: int) -> None:
-        """Show how often the device, and the player, waited. Called 30 times a second."""
+        """Show the device's underruns and the player's waits. Called 30 times a second."""
         text = counted(underruns, "underrun", "underruns")
         if waits:
             text = f"{text}, {counted(waits, 'wait', 'waits')} for the model"
@@ -95,20 +95,19 @@ class Facts(QWidget):
 
 
 class JobProgress(QProgressBar):
-    """Busy until the first figures come."""
+    """Indeterminate until the first progress."""
 
     def __init__(self, name: str) -> None:
-        """``name`` is for screen readers."""
+        """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
 
     def begin(self) -> None:
-        """A job begins of which nothing is known yet."""
+        """Start, indeterminate."""
         self.setRange(0, 0)
         self.setFormat("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """``done`` of ``total`` is done."""
         self.setRange(0, total)
         self.setValue(done)
         left = (
@@ -118,7 +117,7 @@ class JobProgress(QProgressBar):
 
 
 class ExportButtons(QWidget):
-    """A button for each kind of file."""
+    """One button per file format."""
 
     def __init__(self, actions: Sequence[Action]) -> None:
         super().__init__()
@@ -129,7 +128,8 @@ class ExportButtons(QWidget):
 
 
 class InstallOffer(QWidget):
-    """Hidden unless something is missing. While that is installed, the button cancels, and a line says what is done."""
+    """Button to install missing packages; hidden if none is missing. During installation the button cancels, and a
+    line shows the progress."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,16 +145,16 @@ class InstallOffer(QWidget):
         self.hide()
 
     def follow(self, installing: Installing) -> None:
-        """Install by ``installing``."""
+        """Use ``installing`` to install."""
         self._installing = installing
         installing.changed.connect(self._show)
 
     def offer(self, sentence: str) -> None:
-        """Offer what ``sentence`` says to install, or nothing."""
+        """Offer the package named in ``sentence``, if any."""
         self.offer_extra(extras.named_in(sentence))
 
     def offer_extra(self, extra: Extra | None) -> None:
-        """Offer ``extra``, or nothing."""
+        """Offer ``extra``; ``None`` hides the offer."""
         if extra != self._extra or self._installing is None:
             self._extra = extra
             self.said.clear()
@@ -181,7 +181,7 @@ class InstallOffer(QWidget):
         self._action.set_reason(installing.why_not())
 
     def refresh(self) -> None:
-        """Something else runs, or nothing does any more."""
+        """Update after a job started or ended."""
         self._show()
 
     def _press(self) -> None:
@@ -201,10 +201,10 @@ _FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.
 
 
 class TickList(QListWidget):
-    """Long titles go on in the next line."""
+    """A list with check boxes; long titles wrap."""
 
     def __init__(self, name: str) -> None:
-        """``name`` is for screen readers."""
+        """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
         self.setWordWrap(True)
@@ -212,8 +212,8 @@ class TickList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
-        """Have these in the list: title, value, and whether it is ticked; values of ``why_not`` cannot be ticked, for
-        the reason there. Emits nothing."""
+        """Set the entries (title, value, ticked); values in ``why_not`` are disabled, with the reason as tooltip.
+        Emits nothing."""
         reasons = why_not or {}
         with QSignalBlocker(self):
             self.clear()

@@ -1,4 +1,4 @@
-"""What screen readers are told beyond what Qt tells them: sentences, and the roles of painted widgets."""
+"""Additions to Qt's accessibility: announcements, and roles of painted widgets."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 _EVENT = getattr(QtGui, "QAccessibleAnnouncementEvent", None)
-"""Not every version of Qt has it."""
+"""Missing in some versions of Qt."""
 PICTURE, CHART, GROUP = QAccessible.Role.Graphic, QAccessible.Role.Chart, QAccessible.Role.Grouping
-"""Roles for the class attribute ``screen_role`` of widgets for which Qt knows none."""
+"""Values of the class attribute ``screen_role``, for widgets without a role in Qt."""
 
 
 def announce(widget: QWidget, sentence: str) -> None:
-    """Have screen readers say ``sentence``, on behalf of ``widget``."""
+    """Have screen readers speak ``sentence``, on behalf of ``widget``."""
     if _EVENT is not None and sentence:
         QAccessible.updateAccessibility(_EVENT(widget, sentence))
 
 
 @cache
 def tell_roles() -> None:
-    """From now on tell screen readers the ``screen_role`` of widgets that have one; otherwise those are “filler”."""
+    """Report the ``screen_role`` of widgets to screen readers; otherwise such widgets are “filler”."""
     QAccessible.installFactory(_with_role)
 
 

@@ -1,4 +1,4 @@
-"""Panels that show one of two sides, A or B, and let the user choose which."""
+"""Panels that show one of two sides, A or B, chosen by the user."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ SIDES = ("A", "B")
 
 
 class SideButtons(QWidget):
-    """A and B, in their colours; the one that is shown is pressed."""
+    """Buttons A and B, in their colours; the shown side is pressed."""
 
     chosen = Signal(str)
-    """The user wants to see ``"A"`` or ``"B"``."""
+    """The user chose ``"A"`` or ``"B"``."""
 
     def __init__(
         self, what: str, parent: QWidget | None = None, verb: str = "Show", between: QWidget | None = None
     ) -> None:
-        """``what`` is shown of a side: "the tokens of take". ``between`` is shown between the two buttons."""
+        """``what``: subject of the labels, such as "the tokens of take". ``between``: widget between the two
+        buttons."""
         super().__init__(parent)
         self.buttons = {side: QPushButton(side) for side in SIDES}
         self._group = QButtonGroup(self)
@@ -44,8 +45,8 @@ class SideButtons(QWidget):
             line.addWidget(button)
 
     def show_side(self, shown: str, there: Collection[str]) -> None:
-        """``shown`` is what the panel shows, ``""`` for neither; sides that are not ``there`` cannot be chosen."""
-        # Of an exclusive group Qt keeps one button pressed.
+        """``shown``: the side in the panel, ``""`` for neither; sides not in ``there`` are disabled."""
+        # Qt keeps one button of an exclusive group pressed.
         self._group.setExclusive(False)
         for side, button in self.buttons.items():
             button.setEnabled(side in there)
@@ -65,16 +66,16 @@ class SideButtons(QWidget):
 
 
 CHOSEN = "chosen point"
-"""Stands for a take that is neither A nor B, but that of a point chosen elsewhere."""
+"""Side of a take that is neither A nor B but belongs to a point chosen elsewhere."""
 
 
 class SidePanel(QWidget):
-    """Subclasses say which sides there are, and show one."""
+    """Subclasses define the sides, and show one."""
 
     sides: tuple[str, ...] = SIDES
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None, first: str = "B") -> None:
-        """``what`` is shown of a side: "the tokens of take". The side ``first`` is in front if it is there."""
+        """``what``: subject of the labels, such as "the tokens of take". ``first``: the preferred side at first."""
         super().__init__(parent)
         self._colours = colours
         self._side = first
@@ -82,18 +83,18 @@ class SidePanel(QWidget):
         self.side_buttons.chosen.connect(self.show_side)
 
     def has_side(self, side: str) -> bool:
-        """Whether there is something to show of ``"A"`` or ``"B"``."""
+        """Whether side ``"A"`` or ``"B"`` has content."""
         raise NotImplementedError
 
     def _show(self) -> None:
-        """Show the side that was chosen, or, if there is nothing of it, the other one."""
+        """Show the chosen side or, if it has no content, another one."""
         there = [side for side in self.sides if self.has_side(side)]
         if self._side not in there:
             self._side = there[0] if there else self._side
         self.side_buttons.show_side(self._side, there)
 
     def show_side(self, side: str) -> None:
-        """Show ``"A"`` or ``"B"``, if there is something to show of it."""
+        """Show ``"A"`` or ``"B"``, if it has content."""
         if self.has_side(side):
             self._side = side
         self._show()
@@ -104,21 +105,21 @@ class SidePanel(QWidget):
 
 
 class TakePanel(SidePanel):
-    """A panel about one of the two compared takes; with :data:`CHOSEN` among its sides, also about the take of a point
-    that was chosen elsewhere."""
+    """A panel about one of the two compared takes; with :data:`CHOSEN` among its sides, also about the take of a
+    point chosen elsewhere."""
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
         self._takes: dict[str, Take | None] = dict.fromkeys(self.sides)
         self._before = self._side
-        """The side that was shown before the chosen point's."""
+        """The side shown before the chosen point's."""
         self._coming: tuple[str, Trace] | None = None
-        """The side of a take that is being made, and what was seen inside of it."""
+        """Side of a take being made, and its trace so far."""
         self._follows: Coming | None = None
         self._playing: Playing | None = None
 
     def follow(self, playing: Playing, coming: Coming) -> None:
-        """Show which part of the take is heard, and what is seen inside of one that is being made."""
+        """Follow the playback position, and the trace of a take being made."""
         self._follows, self._playing = coming, playing
         playing.heard_at.connect(self._show_heard)
         playing.streamed_at.connect(self._show_streamed)
@@ -143,11 +144,11 @@ class TakePanel(SidePanel):
             self.show_coming(self._follows.side, self._follows.trace)
 
     def set_position(self, side: str, seconds: float | None) -> None:
-        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        """Mark the playback position: ``seconds`` from the beginning of take ``side``; ``None`` if nothing plays."""
         raise NotImplementedError
 
     def in_trace(self, trace: Trace) -> object | None:
-        """What the panel shows of a trace; ``None`` if there is nothing of it."""
+        """The part of a trace that the panel shows; ``None`` if missing."""
         raise NotImplementedError
 
     def has_side(self, side: str) -> bool:
@@ -158,18 +159,18 @@ class TakePanel(SidePanel):
         return self._coming is not None and self._coming[0] == side
 
     def _take(self, side: str) -> Take | None:
-        """The finished take of ``side``, if that is what is shown of it."""
+        """The finished take of ``side``; ``None`` while a new one is shown."""
         return None if self.is_coming(side) else self._takes[side]
 
     def _trace_of(self, side: str) -> Trace | None:
-        """The trace of ``side``, if the panel has something to show of it."""
+        """The trace of ``side``, if the panel can show it."""
         take = self._takes[side]
         trace = self._coming[1] if self._coming is not None and self.is_coming(side) else take.trace if take else None
         return trace if trace is not None and self.in_trace(trace) is not None else None
 
     def show_coming(self, side: str, trace: Trace) -> None:
-        """A take for ``side`` is being made, of which this much was seen; ``""``: there is none any more. A take that
-        the panel has nothing to show of leaves what is there."""
+        """Show the trace so far of a take being made for ``side``; ``""`` ends this. A take without content for the
+        panel changes nothing."""
         before = self._coming
         self._coming = (side, trace) if side and self.in_trace(trace) is not None else None
         if self._coming is not None and (before is None or before[0] != side):
@@ -178,7 +179,7 @@ class TakePanel(SidePanel):
             self._show()
 
     def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Show what is compared: a side that changed comes in front if there is something to show of it."""
+        """Set the compared takes; a changed side with content comes to the front."""
         takes = self._takes | {"A": take_a, "B": take_b}
         changed = [side for side in SIDES if takes[side] is not self._takes[side]]
         if not changed:
@@ -189,7 +190,7 @@ class TakePanel(SidePanel):
         self._show()
 
     def set_chosen(self, take: Take | None) -> None:
-        """Show the take of a point that was chosen elsewhere, until there is none or the user wants A or B."""
+        """Show the take of a point chosen elsewhere, until it is ``None`` or the user chooses A or B."""
         self._takes = self._takes | {CHOSEN: take}
         if self._side != CHOSEN:
             self._before = self._side

@@ -1,7 +1,6 @@
-"""Faint sketches of what a view will show once it is filled, in the colours of the palette.
+"""Faint sketches of future content for empty views, in the colours of the palette.
 
-Each function gives a :data:`Sketch`, which a feature hands to :class:`paretone_app.widgets.invitation.Invited`.
-"""
+Each function returns a :data:`Sketch` for :class:`paretone_app.widgets.invitation.Invited`."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPalette, QPen, QPolyg
 
 @dataclass(frozen=True)
 class Ink:
-    """Colours of a sketch, all of them faint."""
+    """Faint colours of a sketch."""
 
     line: QColor
     fill: QColor
@@ -27,7 +26,7 @@ Sketch = Callable[[QPainter, QRectF, Ink], None]
 
 
 def ink(palette: QPalette) -> Ink:
-    """The colours for widgets with ``palette``."""
+    """Colours for widgets with ``palette``."""
 
     def faint(role: QPalette.ColorRole, alpha: int) -> QColor:
         colour = QColor(palette.color(QPalette.ColorGroup.Active, role))
@@ -39,7 +38,7 @@ def ink(palette: QPalette) -> Ink:
 
 
 def cells(rows: int, columns: int) -> Sketch:
-    """A table of layers and steps, some cells of which are skipped."""
+    """A table of layers and steps with some skipped cells."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         width, height = area.width() / columns, area.height() / rows
@@ -53,7 +52,7 @@ def cells(rows: int, columns: int) -> Sketch:
 
 
 def histogram() -> Sketch:
-    """Measured errors, with the line that is dragged through them."""
+    """Histogram of measured errors, with the draggable threshold."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         inside = _axes(painter, area, inks)
@@ -71,7 +70,7 @@ def histogram() -> Sketch:
 
 
 def curves(*rates: float) -> Sketch:
-    """A curve that falls at each of these rates; one with a negative rate rises."""
+    """One exponential curve per rate: falling, or rising for a negative rate."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         inside = _axes(painter, area, inks)
@@ -84,7 +83,7 @@ def curves(*rates: float) -> Sketch:
 
 
 def front() -> Sketch:
-    """Points, and the front of those that no other beats."""
+    """Points, and the Pareto front."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         inside = _axes(painter, area, inks)
@@ -102,7 +101,7 @@ def front() -> Sketch:
 
 
 def waves(count: int) -> Sketch:
-    """Sounds, one below the other."""
+    """Waveforms, one below the other."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         height = area.height() / count
@@ -119,7 +118,7 @@ def waves(count: int) -> Sketch:
 
 
 def rows(columns: Sequence[float]) -> Sketch:
-    """A table with columns of these widths, as shares of the whole."""
+    """A table with columns of these widths, as shares of the total."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         height = 26.0
@@ -151,7 +150,7 @@ def tokens() -> Sketch:
 
 
 def bars(count: int) -> Sketch:
-    """Bars side by side, each with the part that counts."""
+    """Bars side by side, each with a highlighted part."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         inside = _axes(painter, area, inks)
@@ -167,7 +166,7 @@ def bars(count: int) -> Sketch:
 
 
 def diagonal() -> Sketch:
-    """A map of what attends to what."""
+    """An attention map."""
 
     def draw(painter: QPainter, area: QRectF, inks: Ink) -> None:
         count = 24
@@ -184,7 +183,7 @@ def diagonal() -> Sketch:
 
 
 def _axes(painter: QPainter, area: QRectF, inks: Ink) -> QRectF:
-    """Two axes; the area between them."""
+    """Draw two axes; returns the area between them."""
     inside = area.adjusted(28, 4, -4, -24)
     path = QPainterPath(inside.topLeft())
     path.lineTo(inside.bottomLeft())

@@ -1,2 +1,2 @@
-"""Studies: many settings on many sentences, with a queue that survives crashes, a search, a report. Torch-free, but for
+"""Studies: many settings on many sentences, with a crash-safe queue, a search, a report. Torch-free, except
 :mod:`paretone.studies.execution`, which runs the models."""

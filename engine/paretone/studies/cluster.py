@@ -1,8 +1,8 @@
-"""Workers on a Ray cluster: one for each GPU or, without any, for each core. Extra ``[cluster]``. Torch-free.
+"""Workers on a Ray cluster: one per GPU or, without GPUs, per core. Extra ``[cluster]``. Torch-free.
 
-Every worker holds its own model and judges. This process hands out tasks, keeps what comes back in the study's file and
-gives the task of a worker that died to another; so nothing is lost, and nothing counts twice. Paretone has to be
-installed on all machines, in the same version, with the model's files in the same place.
+Every worker holds its own model and judges. This process hands out tasks, stores results in the study's file and gives
+the task of a dead worker to another; so nothing is lost, and nothing counts twice. All machines need the same version
+of Paretone, and the model's files in the same place.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ if TYPE_CHECKING:
 
 
 _CONNECT_SECONDS, _ANSWER_SECONDS, _LOOKUP_SECONDS = 3.0, 1.0, 4.5
-"""Patience for a connection, for the answer to a greeting, and for all together, the look-up of the name included."""
+"""Timeouts in seconds: of a connection, of the answer to a greeting, and of everything, name look-up included."""
 _SCHEME = "ray://"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client of HTTP/2 begins, which Ray speaks: the preface and empty settings (RFC 9113, sections 3.4 and 6.5)."""
+"""Opening bytes of an HTTP/2 client, Ray's protocol: the preface and empty settings (RFC 9113, sections 3.4 and
+6.5)."""
 _SETTINGS = 4
-"""Type of the frame that a server answers with first."""
+"""Type of a server's first frame."""
 
 
 def require_cluster(address: str) -> None:
-    """Raise :class:`StudyError` if ``address``, ``HOST:PORT``, is none or nothing that can be Ray listens there.
+    """Raise :class:`StudyError` if ``address`` is not ``HOST:PORT``, or no possible Ray cluster listens there.
 
-    A listener that is silent may be a busy cluster, and passes.
+    A silent listener may be a busy cluster, and passes.
     """
     host, _, port = address.removeprefix(_SCHEME).rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
         raise StudyError(f"{address!r} is no address of a Ray cluster; give HOST:PORT, 'auto' or 'local'.")
     found: list[str] = []
-    # A thread, because looking up a name has no time limit: after ours, it is left to end by itself.
+    # A thread, because a name look-up has no timeout: after ours, the thread is left to end by itself.
     asking = threading.Thread(target=lambda: found.append(_why_not(host.strip("[]"), int(port))), daemon=True)
     asking.start()
     asking.join(_LOOKUP_SECONDS)
@@ -82,17 +83,17 @@ def _why_not(host: str, port: int) -> str:
 
 # --- Workers ----------------------------------------------------------------------------------------------------------
 AUTO = "auto"
-"""The address of the cluster that this machine belongs to."""
+"""Address of the cluster that this machine belongs to."""
 LOCAL = "local"
-"""The address of a cluster of this machine alone, made for the study."""
+"""Address of a cluster on this machine alone, started for the study."""
 _ATTEMPTS = 2
-"""Attempts to start a cluster: Ray allows half a minute, which a busy machine may exceed."""
+"""Attempts to start a cluster: a busy machine may exceed Ray's limit of half a minute."""
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
 _FILL_SECONDS = 5.0
-"""Interval of looking for nodes that have joined."""
+"""Interval of checking for new nodes."""
 PATIENCE_SECONDS = 120.0
-"""Longest wait for a worker while there is none."""
+"""Longest wait without any worker."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,14 @@ class _Ready:
 
 
 class Worker:
-    """Runs on another machine, or in another process of this one."""
+    """A worker in another process, on this or another machine."""
 
     def __init__(self, equipment: Equipment, load: Callable[..., SpeechModel] | None) -> None:
         self._equipment, self._load = equipment, load
         self._runner: TaskRunner | None = None
 
     def ready(self) -> _Ready | str:
-        """Load everything; what went wrong, as a sentence, where it could not be."""
+        """Load everything; returns a sentence on failure."""
         import ray
 
         from paretone.models import load_model
@@ -125,7 +126,7 @@ class Worker:
         return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:
-        """Do a task, once :meth:`ready`."""
+        """Do a task; requires :meth:`ready`."""
         if self._runner is None:
             raise StudyError("The worker has loaded nothing yet.")
         return self._runner.carry_out(task, Observer())
@@ -134,8 +135,8 @@ class Worker:
 class Cluster:
     """Workers on the Ray cluster at ``address``; see :class:`paretone.studies.running.TaskExecutor`.
 
-    ``workers`` is how many there are to be; by default as many as there are GPUs, or else cores. ``load``
-    replaces :func:`paretone.models.load_model`.
+    ``workers``: number of workers, by default the number of GPUs, or of cores without GPUs. ``load`` replaces
+    :func:`paretone.models.load_model`.
     """
 
     def __init__(
@@ -144,13 +145,13 @@ class Cluster:
         self._address, self._wanted, self._load = address, workers, load
         self._module: ModuleType | None = None
         self._ours = False
-        """Whether the connection to Ray is ours to close."""
+        """Whether this object must close the connection to Ray."""
         self._equipment = Equipment("")
         self._pending: dict[object, Any] = {}
-        """Workers that are getting ready, by what will say so."""
+        """Starting workers, by the reference of their readiness."""
         self._alive: dict[Any, _Ready] = {}
         self._tasks: dict[object, Any] = {}
-        """Busy workers by what will hold the outcome."""
+        """Busy workers, by the reference of their outcome."""
         self._log: list[str] = []
         self._has_graphics = False
         self._filled = 0.0
@@ -175,7 +176,7 @@ class Cluster:
 
     @property
     def _ray(self) -> ModuleType:
-        """Ray, once :meth:`begin` has connected to it."""
+        """The ``ray`` module; requires :meth:`begin`."""
         if self._module is None:
             raise StudyError("The cluster was not begun.")
         return self._module
@@ -206,8 +207,8 @@ class Cluster:
         return ray
 
     def _fill(self) -> None:
-        """Ask for as many workers as are missing: for all that were wanted, or for one for each GPU or core that the
-        cluster has by now, since nodes may join it at any time."""
+        """Request the missing workers: up to the wanted number, or one per GPU or core of the cluster, which nodes may
+        join at any time."""
         self._filled = time.monotonic()
         resource = "GPU" if self._has_graphics else "CPU"
         count = self._wanted or max(1, int(self._ray.cluster_resources().get(resource, 1)))
@@ -215,9 +216,9 @@ class Cluster:
             self._request_worker()
 
     def _request_worker(self) -> None:
-        """Ask for one more worker; it starts when some machine has room."""
+        """Request one more worker; it starts when a machine has room."""
         needs = {"num_gpus": 1} if self._has_graphics else {"num_cpus": 1}
-        # Nobody but this process restarts a worker: only it knows what that was doing.
+        # Only this process restarts a worker: it alone knows the worker's task.
         kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
         paths = os.pathsep.join(path for path in sys.path if path)
         actor = kind.options(runtime_env={"env_vars": {"PYTHONPATH": paths}}).remote(self._equipment, self._load)
@@ -246,7 +247,7 @@ class Cluster:
         self._tasks[worker.carry_out.remote(task)] = worker
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
-        """Finished tasks. Empty if a further worker became ready."""
+        """Finished tasks; empty if a further worker became ready."""
         lonely_since = time.monotonic()
         while True:
             observer.check()
@@ -277,7 +278,7 @@ class Cluster:
 
     def _replace_worker(self, worker: object, why: str) -> WorkerLost:
         node = self._alive.pop(worker).node
-        # One that merely cannot be reached would keep its machine's room.
+        # An unreachable but living worker would keep its machine's room.
         self._ray.kill(worker)
         self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
         self._request_worker()
@@ -305,19 +306,19 @@ class Cluster:
         return came
 
     def log(self) -> list[str]:
-        """Tasks per worker, and events, in sentences."""
+        """Tasks per node, and events, in sentences."""
         done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
         return [*([f"Tasks done: {done}."] if done else []), *self._log]
 
 
 def _begin_here(ray: ModuleType) -> None:
-    """Make a cluster of this machine alone. Raises :class:`StudyError`."""
+    """Start a cluster on this machine alone. Raises :class:`StudyError`."""
     for left in reversed(range(_ATTEMPTS)):
         try:
-            # Without an address Ray would join a cluster that runs on this machine already, whosever it is.
+            # Without an address Ray would join any cluster already running on this machine.
             ray.init(address="local", include_dashboard=False, **_QUIET)
             return
-        except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
+        except Exception as error:  # Ray raises plain exceptions if a node starts too slowly.
             ray.shutdown()
             if not left:
                 raise StudyError(

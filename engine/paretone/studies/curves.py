@@ -1,8 +1,7 @@
-"""Curves in a study's results: settings that differ in one knob only, in the order of its values. Torch-free.
+"""Curves in a study's results: settings that differ in one knob, ordered by its value. Torch-free.
 
-They show what a knob does to every figure, from where it changes nothing to where speech breaks. A curve is found
-wherever a study happens to have one: in a grid of one knob, in each line of a grid of several, and among listed
-settings.
+They show a knob's effect on every figure, from no effect to broken speech. Sources of curves: a grid of one knob, each
+line of a grid of several, and listed settings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from paretone.studies.wording import REFERENCE, described, option_words, setting
 from paretone.techniques import find
 
 SHORTEST = 3
-"""Points of a curve, the setting without the technique counted."""
+"""Minimum points of a curve, including the setting without the technique."""
 _Value = bool | int | float | str
 
 
@@ -36,9 +35,9 @@ class KnobCurve:
     """Settings that differ in one knob only."""
 
     title: str
-    """How they are set otherwise, as far as other curves of the same knob differ from them."""
+    """Their other settings, as far as curves of the same knob differ in them."""
     points: tuple[tuple[_Value, SettingResult], ...]
-    """The knob's values, in order, and the settings that have them."""
+    """Values of the knob, in order, with their settings."""
     without: SettingResult | None = None
     """The same setting without the technique."""
 
@@ -48,31 +47,31 @@ class KnobCurves:
     """All curves over one knob."""
 
     technique: str
-    """The name of the technique, or ``""`` for an option of the model."""
+    """Name of the technique, or ``""`` for an option of the model."""
     knob: Knob
     curves: tuple[KnobCurve, ...]
-    """The longest first."""
+    """Longest first."""
 
     @property
     def title(self) -> str:
-        """For example ``Step pruning: steps``."""
+        """Title such as ``Step pruning: steps``."""
         return f"{short_title(self.technique)}: {self.knob.title.lower()}" if self.technique else self.knob.title
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The knob's values as words, in order; none for numbers."""
+        """The knob's values as words, in order; empty for numbers."""
         found = {value for one in self.curves for value, _ in one.points}
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
             return ()
         return tuple(_name(value) for value in sorted(found, key=lambda value: _rank(self.knob, value)))
 
     def place(self, value: _Value) -> float:
-        """Where a value is along the axis: itself if it is a number, else its number among :attr:`names`."""
+        """Position of a value on the axis: itself if numeric, otherwise its index in :attr:`names`."""
         return float(self.names.index(_name(value))) if self.names else float(value)
 
 
 def curves(results: Results) -> tuple[KnobCurves, ...]:
-    """All curves in ``results``: the model's options first, then techniques as they occur."""
+    """All curves in ``results``: the model's options first, then techniques in order of occurrence."""
     there = {one.setting.bare: one for one in results.settings if one.finished}
     groups: dict[tuple[str, str], dict[Setting, list[tuple[_Value, SettingResult]]]] = defaultdict(dict)
     for setting, one in there.items():
@@ -100,8 +99,8 @@ def curves(results: Results) -> tuple[KnobCurves, ...]:
 
 
 def without_knob(setting: Setting, owner: str, name: str) -> Setting:
-    """``setting`` without a value for a knob of the technique ``owner``, or for an option of the model: equal for
-    settings that differ in nothing else."""
+    """``setting`` without a value for one knob of the technique ``owner``, or for an option of the model: equal for
+    settings that differ only there."""
     if not owner:
         return replace(setting, options=_without(setting.options, name))
     used = setting.technique(owner)
@@ -109,7 +108,7 @@ def without_knob(setting: Setting, owner: str, name: str) -> Setting:
 
 
 def _varied(setting: Setting) -> Iterator[tuple[str, str, _Value, Setting]]:
-    """Each option and knob of ``setting``: its technique, name and value, and the setting without it."""
+    """Each option and knob of ``setting``: technique, name, value, and the setting without it."""
     owners = [("", setting.options), *((one.technique, one.knobs) for one in setting.techniques)]
     for owner, values in owners:
         for name, value in values.items():
@@ -121,7 +120,7 @@ def _without(values: Values, name: str) -> Values:
 
 
 def _knob(model: str, owner: str, name: str) -> Knob | None:
-    """The declaration of a knob; ``None`` for one of another version."""
+    """Declaration of a knob; ``None`` if this version has no such knob."""
     declared = find(owner) if owner else None
     knobs = declared.knobs if declared is not None else () if owner else catalogue.entry(model).options
     return next((one for one in knobs if one.name == name), None)
@@ -138,7 +137,7 @@ def _name(value: _Value) -> str:
 
 
 def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
-    """Other techniques of each of ``rests``, and what they differ in; ``""`` for one alone without any."""
+    """Titles of ``rests``: their other techniques and their differences; ``""`` for a single one without techniques."""
     names = {name for one in rests for name in one.options}
     differing = {name for name in names if len({one.options.get(name) for one in rests}) > 1}
     titles = []
@@ -160,17 +159,17 @@ def _of(setting: Setting, owner: str, name: str) -> _Value | None:
 
 
 # --- In a report ------------------------------------------------------------------------------------------------------
-# Every figure over each knob: what speed costs, and what it does not.
+# Every figure over each knob.
 FIGURES = ("real_time_factor", "speed_up", "first_audio_seconds", *(one.name for one in JUDGED), "log_mel_distance")
-"""Those that are drawn over each knob, as far as they were measured."""
+"""Measured figures drawn over each knob."""
 IN_SHEET = tuple(one.name for one in JUDGED)
-"""Those of the picture of all knobs: speed is left out, because it is that of one machine."""
+"""Figures in the picture of all knobs: without speed, which depends on the machine."""
 MOST = 6
-"""Most curves in one plot."""
+"""Maximum number of curves per plot."""
 
 
 def curves_page(results: Results) -> list[str]:
-    """The section of a report, as HTML; nothing if no settings differ in one knob only."""
+    """Section of a report as HTML; empty if no settings differ in one knob only."""
     found = curves(results)
     if not found:
         return []
@@ -185,7 +184,7 @@ def curves_page(results: Results) -> list[str]:
 
 
 def curves_sheet(results: Results) -> str:
-    """All of them in one SVG picture, a row for each knob and a column for each figure; ``""`` if there are none."""
+    """All curves in one SVG picture, a row per knob and a column per figure; ``""`` if there are none."""
     rows = []
     for of in curves(results):
         glyphs = _glyphs(of)
@@ -225,7 +224,7 @@ def _colour(glyphs: Glyphs, number: int) -> str:
 
 
 def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curves:
-    """The curves of one figure that have at least two points, and their levels."""
+    """Curves of one figure with at least two points, and their levels."""
     drawn, levels = [], []
     for number, curve in enumerate(of.curves[:MOST]):
         points = [(value, setting) for value, setting in curve.points if one.name in setting.figures]
@@ -239,7 +238,7 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
     floor = results.references.get(one.name)
     if floor is not None:
         levels.append(Level(floor.value, REFERENCE))
-    # That a judge finds no difference is a finding; of all else that is the same everywhere, nothing is said.
+    # No difference found by a judge is a result; other constant figures are left out.
     if not one.judge and len({value for curve in drawn for value in curve.values[:, 0]}) < 2:
         return Curves(Dimension(of.knob.label), Dimension(one.label))
     return Curves(

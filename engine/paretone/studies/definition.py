@@ -1,6 +1,6 @@
-"""Reading what a study is from its TOML or JSON file, and checking it. Torch-free.
+"""Reading and checking a study's TOML or JSON file. Torch-free.
 
-The format is described in ``resources/docs/studies.md``.
+Format: ``resources/docs/studies.md``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from paretone.techniques import conflict, require_family, technique
 from paretone.wording import grouped
 
 LIMIT = 20_000
-"""Takes above which a study is refused unless it says ``limit`` itself."""
+"""Default limit of a study's takes, unless the study sets ``limit``."""
 PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
-"""Five seeds that published evaluations use, ``seeds = "paper"``."""
+"""Five seeds used in published evaluations, ``seeds = "paper"``."""
 _LARGEST_BYTES = 4 * 2**20
 _ONE_NAME = (
     "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
@@ -40,14 +40,14 @@ _ONE_NAME = (
 
 
 def read(path: str | Path) -> Study:
-    """The study that ``path`` describes: TOML, or JSON where the name ends so. Raises :class:`StudyError` that names
-    the file and what is wrong in it."""
+    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Raises :class:`StudyError` with
+    the file and the mistake."""
     path = Path(path)
     return parse(values(path), str(path), path.parent)
 
 
 def values(path: Path) -> object:
-    """The values of a study's file, unchecked. Raises :class:`StudyError` if it cannot be read."""
+    """Unchecked values of a study's file. Raises :class:`StudyError` if it cannot be read."""
     try:
         content = read_bytes(path)
     except FileNotFoundError:
@@ -63,13 +63,13 @@ def values(path: Path) -> object:
         return parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        # What tomllib says of a name that is there twice, in its several words.
+        # tomllib's several wordings for duplicate names.
         hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
         raise StudyError(f"{path} is not a study: it is not valid {kind} ({error}).{hint}") from error
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """One table of a JSON file; raises :class:`ValueError` for a name that is there twice, as TOML does."""
+    """One table of a JSON file; raises :class:`ValueError` for a duplicate name, as TOML does."""
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
@@ -78,8 +78,8 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
-    """A study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins
-    with ``where``."""
+    """Study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins with
+    ``where``."""
     try:
         require_usual_numbers(data, StudyError)
         return _Reader(study_fields(data), root).study()
@@ -107,7 +107,7 @@ class _Reader:
         listed = self._listed()
         if not (listed or grids or search):
             raise StudyError("there is nothing to compare: give [[setting]], [grid] or [search].")
-        # Counted before anything is made: a product of ten axes would not fit into memory.
+        # Counted before building: a product of ten axes would exceed memory.
         combinations = sum(math.prod(len(axis.values) for axis in axes) for axes in grids)
         counts = (len(listed) + combinations + (search.trials if search else 0), len(utterances), len(seeds), rounds)
         _require_possible(counts, limit)
@@ -133,7 +133,7 @@ class _Reader:
         return study
 
     def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
-        """Those that the study names."""
+        """Judges named by the study."""
         for one in map(metric, search.metrics if search else ()):
             if one.across_seeds is not None and len(seeds) < 2:
                 raise StudyError(
@@ -151,7 +151,7 @@ class _Reader:
         return seeds
 
     def _utterances(self) -> tuple[StudySentence, ...]:
-        """Sentences by all voices, or the pairs of a published list."""
+        """Sentences × voices, or the pairs of a published list."""
         fields = self._fields
         if "manifest" in fields:
             if "sentences" in fields or "voices" in fields:
@@ -216,7 +216,7 @@ class _Reader:
         return own_voice(audio, transcript)
 
     def _calibration(self, utterances: Sequence[StudySentence]) -> tuple[Utterance, ...]:
-        """Utterances to calibrate on: not those of the evaluation, unless the study says so."""
+        """Utterances for calibration: by default not those of the evaluation."""
         texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
         return tuple(Utterance(text, utterances[0].voice) for text in texts)
 
@@ -251,7 +251,7 @@ class _Reader:
         return found
 
     def _grids(self) -> list[tuple[VariedKnob, ...]]:
-        """The axes of one ``[grid]``, or of several ``[[grid]]``, all of whose settings are run."""
+        """Axes of one ``[grid]``, or of several ``[[grid]]``, which are all run."""
         given = self._fields.get("grid", [])
         tables = given if isinstance(given, list) else [given]
         return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
@@ -265,14 +265,14 @@ class _Reader:
             if reason:
                 self._ruled_out.append((setting.fingerprint, reason))
             else:
-                # With a technique off, its other axes make no difference.
+                # With a technique off, its other axes have no effect.
                 found.setdefault(setting.fingerprint, Candidate(setting, GRID))
         if not found:
             raise StudyError(f"no combination of the grid can be used; the first because: {self._ruled_out[0][1]}")
         return list(found.values())
 
     def _with_baselines(self, candidates: Sequence[Candidate], search: Search | None) -> tuple[Candidate, ...]:
-        """``candidates`` once each, after the baselines of all of them."""
+        """``candidates`` without duplicates, after all their baselines."""
         settings = [one.setting.baseline for one in candidates]
         if search is not None:
             settings.append(Setting(self._model, self._options))
@@ -291,7 +291,7 @@ def _technique(name: str, knobs: Fields) -> UsedTechnique:
 
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
-    """Raise :class:`StudyError` for more takes than anyone means."""
+    """Raise :class:`StudyError` for more takes than ``limit``."""
     takes = math.prod(counts)
     if takes <= limit:
         return
@@ -307,23 +307,23 @@ def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
-# Writing a study's definition as TOML, as a person would write it, or as JSON.
+# Writing a study's definition as readable TOML, or as JSON.
 #
 # Source: TOML v1.0.0, https://toml.io/en/v1.0.0: basic strings escape as JSON's do, and so does DEL; keys of letters,
-# digits, ``-`` and ``_`` are bare; a table's own values come before its tables.
+# digits, ``-`` and ``_`` are bare; a table's own values precede its tables.
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _FOLDER = re.compile(r"""^([ \t]*folder[ \t]*=[ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE)
 
 
 def written(definition: Mapping[str, object], file: str) -> str:
-    """A study's definition as its file has it: JSON where the name ends so, else TOML."""
+    """Text of a study's file: JSON if the name ends in ``.json``, otherwise TOML."""
     if file.endswith(".json"):
         return json.dumps(dict(definition), indent=1, ensure_ascii=False)
     return to_toml(definition)
 
 
 def with_folder(text: str, file: str, folder: str) -> str:
-    """The study's file ``text`` with the model's checkpoint in another ``folder``; comments stay."""
+    """The file's ``text`` with another checkpoint ``folder``; comments stay in TOML."""
     if file.endswith(".json"):
         return written({**parsed_json(text), "folder": folder}, file)
     wanted = {**parsed_toml(text), "folder": folder}
@@ -337,12 +337,12 @@ def with_folder(text: str, file: str, folder: str) -> str:
 
 
 def to_toml(definition: Mapping[str, object]) -> str:
-    """``definition`` as TOML that reads back equal. Raises :class:`TypeError` for a value that TOML has no form of."""
+    """``definition`` as TOML that reads back equal. Raises :class:`TypeError` for values without a TOML form."""
     return "\n".join(_table(definition, "")) + "\n"
 
 
 def _table(values: Mapping[str, object], path: str) -> Iterator[str]:
-    """Lines of one table: its own values first, tables within after them, each under its heading."""
+    """Lines of one table: its own values, then its tables with headings."""
     headed, listed = {}, {}
     for name, value in values.items():
         if isinstance(value, Mapping) and _has_heading(value, path):
@@ -361,13 +361,13 @@ def _table(values: Mapping[str, object], path: str) -> Iterator[str]:
 
 
 def _has_heading(value: Mapping[str, object], path: str) -> bool:
-    """Whether a table gets a heading: at the top, and where it holds tables itself. Others take a line a value."""
+    """Whether a table gets a heading: at the top level, or if it contains tables. Others become dotted lines."""
     holds_tables = any(isinstance(one, Mapping) and not _is_range(one) for one in value.values())
     return not _is_range(value) and (not path or holds_tables)
 
 
 def _is_range(value: Mapping[str, object]) -> bool:
-    """Whether a table is one value: a range of a search."""
+    """Whether a table is a single value: the range of a search."""
     return bool({"low", "high"} & set(value))
 
 
@@ -405,15 +405,15 @@ def _text(text: str) -> str:
 
 # --- Lists of sentences that papers evaluate on, as they are published ------------------------------------------------
 # LibriSpeech-PC test-clean, cross-sentence: librispeech_pc_test_clean_cross_sentence.lst of the F5-TTS repository, 1127
-# lines of six fields between tabs: id, seconds and text of the prompt; id, seconds and text of what is to be said. The
+# lines of six tab-separated fields: id, seconds and text of the prompt; id, seconds and text to be spoken. The
 # recordings are LibriSpeech's, speaker/chapter/id.flac in a separate folder.
 #
-# Seed-TTS test-en: meta.lst of four or five fields between bars: id, text and recording of the prompt, what is to be
-# said, and maybe a recording of that, which else is wavs/id.wav next to the list.
+# Seed-TTS test-en: meta.lst of four or five fields separated by bars: id, text and recording of the prompt, text to be
+# spoken, and optionally its recording, by default wavs/id.wav next to the list.
 def read_evaluation(path: Path, audio: Path | None = None) -> tuple[StudySentence, ...]:
-    """The rows of the list at ``path``; ``audio`` is the folder of LibriSpeech's recordings.
+    """Rows of the list at ``path``; ``audio``: folder of LibriSpeech's recordings.
 
-    Raises :class:`StudyError` that names the line at fault, or the first recording that is not there.
+    Raises :class:`StudyError` with the line at fault, or the first missing recording.
     """
     try:
         lines = read_text(path).splitlines()

@@ -1,8 +1,7 @@
-"""The example study: its file ships, and so do its finished results if they were made for the present models.
+"""The example study, bundled with its finished results if they were made for the present models.
 
 ``paretone study example resources/studies/example.toml`` makes the results anew. The window opens a copy in the user's
-folder, which can be run, added to and reported like any study; before there are results, the copy is of the file alone.
-Torch-free.
+folder, which can be run, extended and reported like any study; without results, only the file is copied. Torch-free.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from paretone.studies.study import results_folder
 
 FILE = resource("studies", "example.toml")
 MOST_AUDIO_BYTES = 4_000_000
-"""Audio of the example: every installation carries it."""
+"""Maximum audio size of the example, which is part of every installation."""
 
 
 def shipped() -> Path | None:
-    """Folder of the finished results that come with Paretone, if there are any."""
+    """Folder of the bundled results, if any."""
     folder = results_folder(FILE)
     return folder if (folder / DATABASE).is_file() else None
 
 
 def copy_for_user(studies: Path) -> Path:
-    """The user's copy of the example in the folder ``studies``, made if it is not there yet: its results, or its file
-    if none come with Paretone. Another edition of the example gets another copy. Raises :class:`StudyError`."""
+    """The user's copy of the example in the folder ``studies``, made if missing: the bundled results, or only the file.
+    Another edition of the example gets another copy. Raises :class:`StudyError`."""
     finished = shipped()
     content = FILE.read_bytes() + ((finished / DATABASE).read_bytes() if finished is not None else b"")
     file = studies / f"example-{hashlib.sha256(content).hexdigest()[:8]}.toml"
@@ -55,8 +54,8 @@ def copy_for_user(studies: Path) -> Path:
 
 
 def pack(results: Path, target: Path, file: Path) -> Results:
-    """Put the finished results of the study that ``file`` describes into ``target``, in place of earlier ones, without
-    anything of the machine's folders. Raises :class:`StudyError` if they are not finished, or too large to ship."""
+    """Replace ``target`` by the finished results of the study in ``file``, without local folder names. Raises
+    :class:`StudyError` if they are unfinished, or too large to bundle."""
     found = _finished(read(results), file)
     if target.is_symlink():
         raise StudyError(f"{target} is a symbolic link; delete the link, or choose another folder with --out.")
@@ -85,7 +84,7 @@ def pack(results: Path, target: Path, file: Path) -> Results:
 
 
 def _finished(found: Results, file: Path) -> Results:
-    """``found``, if every take of the study was made."""
+    """``found``, if every take of the study was made. Raises :class:`StudyError`."""
     study = definition.read(file)
     made = sum(one.finished for one in found.settings)
     problems = [*found.failures, *(one.problem for one in found.settings if one.problem), found.damage]

@@ -44,8 +44,8 @@ from paretone.techniques import resolve
 class TaskRunner:
     """A model and judges that do tasks, one at a time.
 
-    ``load`` is how models are loaded; ``model`` is one that is loaded already and may serve. Warm-up, calibration and
-    judging are never part of a take's own time.
+    ``load`` loads models; ``model`` is an already loaded one that may be used. Warm-up, calibration and judging never
+    count in a take's own time.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TaskRunner:
         self._machine = describe().line
 
     def equip(self, observer: Observer) -> SpeechModel:
-        """Load the model and the judges, if that has not been done. Raises :class:`PlainError`."""
+        """Load the model and the judges if necessary. Raises :class:`PlainError`."""
         wanted = self._equipment
         if self._model is None:
             observer.status(f"Loading {wanted.model}")
@@ -82,9 +82,8 @@ class TaskRunner:
         return self._model
 
     def carry_out(self, task: Task, observer: Observer) -> Outcome:
-        """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
-        :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
-        model or judges cannot be loaded."""
+        """Do ``task`` and report calibration progress to ``observer``; a failure of the task is returned as
+        :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` if model or judges cannot be loaded."""
         model = self.equip(observer)
         started = time.perf_counter()
         try:
@@ -128,7 +127,7 @@ class TaskRunner:
         def said() -> Synthesis:
             return model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet)
 
-        # Some of what is prepared depends on the voice.
+        # Some artefacts depend on the voice.
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
             model.make_ready(plan, quiet, spoken.voice)
@@ -161,7 +160,7 @@ class TaskRunner:
         else:
             take = replace(take, samples=take.samples[:0], trace=Trace())
         seconds = time.perf_counter() - started
-        # Who asked for it has the baseline.
+        # The requester has the baseline.
         task = replace(task, baseline=None)
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
@@ -171,7 +170,7 @@ class TaskRunner:
 
 
 def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:
-    """``take`` with its figures against its baseline, as far as the two can be compared."""
+    """``take`` with its figures relative to its baseline, if comparable."""
     if baseline is None:
         return take
     try:

@@ -1,10 +1,9 @@
-"""What techniques have gained on a machine: in takes that differ in one technique only, and in studies; and what
-papers published. Torch-free.
+"""Measured gains of techniques on a machine, from takes that differ in one technique and from studies; and published
+gains. Torch-free.
 
-A gain is the ratio of the metric that the technique is for (``Technique.improves``), without it over with it, so 2 is
-twice as fast. Both takes of a pair speak the same text in the same voice with the same weights, options and other
-techniques, on the same device and machine. Of a study, its settings with one technique are compared with their
-baselines.
+A gain is the ratio of the technique's target metric (``Technique.improves``) without it to that with it, so 2 is twice
+as fast. Both takes of a pair have the same text, voice, weights, options, other techniques, device and machine. In a
+study, settings with one technique are compared with their baselines.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MOST_PAIRS = 9
-"""Pairs, the newest, that a gain is the median of."""
+"""A gain is the median over this many newest pairs."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,15 @@ class Place:
     checkpoint: str
     """SHA-256 of the weights, hexadecimal."""
     device: str
-    """Its title, as measurements give it."""
+    """Device title, as in measurements."""
     device_type: str
     machine: str
-    """The machine in a line."""
+    """One-line description."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a technique with certain knobs gained."""
+    """Gain of a technique with certain knobs."""
 
     entry: UsedTechnique
     """The technique with all its knobs, without artefact."""
@@ -59,18 +58,18 @@ class Gain:
     """The metric without the technique over that with it."""
     pairs: int
     created: str
-    """When the last of them was made, UTC, ISO 8601."""
+    """Time of the last take, UTC, ISO 8601."""
     others: tuple[str, ...] = ()
-    """Names of the techniques that were used in both takes of each pair."""
+    """Names of the techniques used in both takes of each pair."""
     interval: tuple[float, float] | None = None
-    """95 % interval of the ratio, where there is one."""
+    """95 % interval of the ratio, if known."""
     study: str = ""
-    """Title of the study that measured it; ``""`` for takes of the library."""
+    """Title of the measuring study; ``""`` for takes of the library."""
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What the two takes of a pair share."""
+    """Common properties of both takes of a pair."""
 
     text: str
     voice: str
@@ -80,15 +79,15 @@ class _Key:
 
 @dataclass
 class _Found:
-    """The pairs of a technique with certain knobs."""
+    """Pairs of a technique with certain knobs."""
 
     ratios: list[float] = field(default_factory=list)
     created: str = ""
 
 
 def completed(setting: Setting) -> Setting | None:
-    """``setting`` with all knobs of its techniques and without seed and artefacts; ``None`` where one of the techniques
-    is not installed, or has other knobs now."""
+    """``setting`` with all knobs of its techniques and without seed and artefacts; ``None`` if a technique is not
+    installed or has other knobs now."""
     try:
         techniques = tuple(UsedTechnique(one.technique, knobs_of(one)) for one in setting.techniques)
     except SettingError:
@@ -97,7 +96,7 @@ def completed(setting: Setting) -> Setting | None:
 
 
 def of_takes(takes: Iterable[TakeSummary], place: Place) -> tuple[Gain, ...]:
-    """All gains that ``takes`` show at ``place``, in any order."""
+    """All gains from ``takes`` at ``place``, in any order."""
     groups: dict[_Key, list[TakeSummary]] = defaultdict(list)
     for take in takes:
         if _made_at(take, place) and (setting := completed(take.setting)) is not None:
@@ -128,7 +127,7 @@ def _made_at(take: TakeSummary, place: Place) -> bool:
 
 
 def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
-    """Add the ratios of ``mine``, each to the one of ``others`` that was made next to it, as far as
+    """Add the ratios of ``mine``, each to the take of ``others`` closest before it in time, up to
     :data:`MOST_PAIRS`."""
     of = metric(improved(entry.technique)).of
     if of is None:
@@ -144,14 +143,14 @@ def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], othe
 
 
 def improved(technique: str) -> str:
-    """Name of the metric that the technique is for."""
+    """Target metric of a technique."""
     declared = find(technique)
     return declared.improves if declared else "real_time_factor"
 
 
 def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
-    """What is known of a technique: with the knobs of ``entry`` rather than others, alone rather than on top of other
-    techniques, over many takes of a study rather than some of the library, and the newest."""
+    """Best known gain of a technique, preferring the knobs of ``entry``, then use alone, then studies, then the
+    newest."""
     mine = [one for one in gains if one.entry.technique == entry.technique]
     return max(
         mine,
@@ -162,7 +161,7 @@ def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
 
 # --- In studies -------------------------------------------------------------------------------------------------------
 def of_study(found: Results, place: Place) -> tuple[Gain, ...]:
-    """The gains that a study shows at ``place``; none if it was run elsewhere as well, or with other weights."""
+    """Gains from a study at ``place``; empty if it ran on other machines or with other weights."""
     machines = {hardware(one) for one in found.machines}
     elsewhere = machines != {hardware(place.machine)} or set(found.clocks) != {clock_name(place.device_type)}
     if elsewhere or found.model != place.model or found.checkpoint != place.checkpoint:
@@ -198,7 +197,7 @@ _METRICS = {
     "mos": "mos",
     "utmos": "utmos",
 }
-"""The fields of a point by the names of :mod:`paretone.measure.metrics`; ``mos`` is in no study."""
+"""Fields of a point by names of :mod:`paretone.measure.metrics`; studies have no ``mos``."""
 
 
 @dataclass(frozen=True)
@@ -209,24 +208,23 @@ class PublishedPoint:
     model: str
     label: str
     technique: str
-    """The name of the technique that it is of, or ``""``."""
+    """Name of its technique, or ``""``."""
     baseline: bool
-    """Whether the others of its series are measured against it."""
+    """Whether it is its series' baseline."""
     ratios: Mapping[str, float]
-    """Each metric over the baseline's; ``speed_up`` is the baseline's RTF over its own (without RTFs: of first
-    audio)."""
+    """Each metric over the baseline's; ``speed_up`` is the baseline's RTF over its own (without RTFs: first audio)."""
     values: Mapping[str, float] = field(repr=False)
     """As published: word error rates in percent, first audio in milliseconds."""
     source: str = ""
     hardware: str = ""
     data: str = ""
     rtf: str = ""
-    """Parts counted by the paper's real-time factor."""
+    """Parts included in the paper's real-time factor."""
 
 
 @lru_cache(maxsize=1)
 def published() -> tuple[PublishedPoint, ...]:
-    """All of them, series by series, the baseline first."""
+    """All published points by series, baseline first."""
     data = tomllib.loads(resource("published.toml").read_text(encoding="utf-8"))
     found = []
     for series in data["series"]:

@@ -1,14 +1,14 @@
 """Hooks of techniques in studies: see :attr:`paretone.techniques.base.Technique.study`. Torch-free.
 
-A technique may name a module with any of these functions, which is imported once a study asks for one of them:
+A technique may name a module with any of these functions, which is imported on first use:
 
-- ``settings(fields, model, options)`` reads fields of its own from a study's file (:class:`paretone.fields.Fields`) and
-  yields the settings that they add, each with its name;
-- ``preparer()`` makes what prepares the technique's artefact on a worker: called with the loaded model, utterances, a
-  setting and an observer, it returns the artefact, and may keep what it learns for the next setting;
-- ``files(store)`` gives what a report writes as well, texts by file name;
-- ``finished(study, store)`` is called at the end of a study and says what it has found of the model: a :class:`Finding`
-  or ``None``.
+- ``settings(fields, model, options)`` reads its own fields from a study's file (:class:`paretone.fields.Fields`) and
+  yields additional settings with their names;
+- ``preparer()`` makes the function that prepares the technique's artefact on a worker: called with the loaded model,
+  utterances, a setting and an observer, it returns the artefact, and may cache for the next setting;
+- ``files(store)`` gives additional files of a report, texts by file name;
+- ``finished(study, store)`` is called at the end of a study and returns a :class:`Finding` about the model, or
+  ``None``.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from paretone.techniques.registry import brought, plug_in, registry
 
 @dataclass(frozen=True)
 class Finding:
-    """Findings of one technique in a finished study."""
+    """Finding of one technique in a finished study."""
 
     sentence: str
-    """To be said to the user."""
+    """Message to the user."""
     fields: tuple[tuple[str, str], ...] = ()
     """Fields for the command line's JSON, by name."""
     result: Any = None
-    """The result as the technique's own job would give it; ``None`` if nothing was found."""
+    """Result as the technique's own job would return it; ``None`` without one."""
     checkpoint: str = ""
-    """SHA-256 of the checkpoint that it is about."""
+    """SHA-256 of its checkpoint."""
 
 
 def hooks(name: str) -> Iterator[tuple[Technique, Callable[..., Any]]]:
-    """The techniques that have a function called ``name`` for studies, and these."""
+    """Techniques with a study function ``name``, and these functions."""
     for one, module in brought("study"):
         found = getattr(module, name, None)
         if found is not None:
@@ -62,11 +62,11 @@ _NOTHING: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     ),
     "finished": (None, lambda found: found is None or isinstance(found, Finding)),
 }
-"""Of the functions that every study calls: what stands for a plug-in's that failed, and whether a result is one."""
+"""For functions called in every study: substitute result of a failed plug-in, and validity check of a result."""
 
 
 def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A plug-in's ``function``, without which a study goes on if it fails."""
+    """A plug-in's ``function``, wrapped so that a failure does not stop the study."""
     nothing, fits = _NOTHING[name]
 
     def held(*given: Any) -> Any:
@@ -87,7 +87,7 @@ def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[.
 
 
 def preparer(name: str) -> Callable[..., Any]:
-    """Function that prepares artefacts for the technique called ``name``. Raises :class:`SettingError`."""
+    """Function that prepares artefacts for the technique ``name``. Raises :class:`SettingError`."""
     one = technique(name)
     module = next((module for owner, module in brought("study") if owner is one), None)
     if module is None or not hasattr(module, "preparer"):
@@ -103,8 +103,8 @@ def calibrated(
     observer: Observer,
     preparers: dict[str, Callable[..., Any]] | None = None,
 ) -> Artefact:
-    """The artefact of the technique called ``name`` on ``utterances``. With ``preparers``, what the technique learns is
-    kept there for the next setting. Raises :class:`PlainError`."""
+    """Artefact of the technique ``name`` from ``utterances``. ``preparers`` caches preparers for the next setting.
+    Raises :class:`PlainError`."""
     observer.status(f"Calibrating {technique(name).title} …")
     kept = {} if preparers is None else preparers
     if name not in kept:

@@ -1,7 +1,7 @@
-"""A study's report: an HTML page that needs nothing else, and its tables as CSV and LaTeX. Torch-free.
+"""A study's report: a self-contained HTML page, and its tables as CSV and LaTeX. Torch-free.
 
-Audio is put into the page as 16-bit FLAC, which loses nothing that can be heard and which browsers play; where a study
-has more takes than a page should hold, the page has those of the first sentences and says where the others are.
+Audio is embedded as 16-bit FLAC, inaudibly different and playable in browsers; if a study has too many takes for a
+page, the page has those of the first sentences and says where the others are.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from paretone.techniques.registry import in_order, technique_mark
 from paretone.wording import comma_separated
 
 AUDIO_BYTES = 30 * 2**20
-"""Most FLAC in a page."""
+"""Maximum FLAC size in a page."""
 SPEEDS = ("speed_up", "real_time_factor")
-"""Metrics for x, the first one that was measured."""
+"""Metrics for the x axis; the first measured one is used."""
 QUALITIES = (*(one.name for one in JUDGED), "log_mel_distance")
-"""Metrics for y: one figure for each that was measured."""
+"""Metrics for the y axis, one plot per measured metric."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light
 dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: .25rem .6rem; border-bottom: 1px solid
@@ -69,7 +69,7 @@ auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 
 
 def to_html(results: Results, listened: Sequence[Listened] = ()) -> str:
-    """The whole page; ``listened`` is what listening tests found of settings."""
+    """The whole page; ``listened``: results of listening tests by setting."""
     search = search_in(results)
     parts = [
         "<!doctype html>",
@@ -128,7 +128,7 @@ def _figures(results: Results) -> list[str]:
 
 
 def _scatter(results: Results, x: str, y: str) -> Scatter:
-    """Every setting that has both figures; those of the front with their numbers."""
+    """Every setting with both figures; those on the front are numbered."""
     best, across, up = results.front((x, y)), metric(x), metric(y)
     shown = [
         (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
@@ -184,7 +184,7 @@ def _table(results: Results) -> str:
 
 
 def _files(results: Results) -> str:
-    """The table for other programs, within the page."""
+    """Embedded tables for other programs."""
     links = " and ".join(
         f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
         for name, kind, title, text in (
@@ -210,7 +210,7 @@ def _floor(results: Results) -> list[str]:
 
 
 def _players(results: Results) -> list[str]:
-    """Players by sentence, as many sentences as the page has room for."""
+    """Players by sentence, for as many sentences as the page can hold."""
     sentences: dict[tuple[str, str, int], list[tuple[int, str, PlayableTake]]] = {}
     for number, one in enumerate(results.settings, start=1):
         for heard in results.heard.get(one.key, ()):
@@ -242,7 +242,7 @@ def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
 
 
 def _flac(path: Path) -> str:
-    """A recording as base64 of 16-bit FLAC; one beyond full scale is turned down as a whole."""
+    """A recording as base64 of 16-bit FLAC, scaled down as a whole if it exceeds full scale."""
     import soundfile
 
     samples, rate = read_audio(path)
@@ -283,7 +283,7 @@ def _quoted(name: str) -> str:
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # CSV for programs, LaTeX for papers.
 def to_csv(results: Results) -> str:
-    """One row a setting: each metric with its interval and number of takes."""
+    """One row per setting: each metric with its interval and number of takes."""
     rows = rows_of_settings(results)
     for row, one in zip(rows, results.settings, strict=True):
         row["definition"] = json.dumps(one.setting.to_json(), sort_keys=True)
@@ -298,7 +298,7 @@ def takes_csv(results: Results) -> str:
 
 
 def rows_of_settings(results: Results) -> list[dict[str, object]]:
-    """One row per setting: each metric with its interval and number of takes; ``None`` where it was not measured."""
+    """One row per setting: each metric with its interval and number of takes; ``None`` if not measured."""
     return [
         {
             "setting": setting_title(one),
@@ -351,7 +351,7 @@ def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def to_latex(results: Results) -> str:
-    """A table for papers, with the package booktabs."""
+    """Table for papers, with the package booktabs."""
     shown = [one for one in results.metrics if one.better != "neither" and _varies(results, one)]
     lines = [
         "% Needs \\usepackage{booktabs}. Values with 95 \\% bootstrap intervals over the sentences.",
@@ -371,7 +371,7 @@ def to_latex(results: Results) -> str:
 
 
 def _varies(results: Results, one: Metric) -> bool:
-    """Whether the settings differ in it at all: a column of zeros says nothing in a paper, unless a judge said so."""
+    """Whether settings differ in a metric; a judge's constant is also a result, other constant columns are not."""
     return bool(one.judge) or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
 
 
@@ -400,7 +400,7 @@ _GREEK = {
 
 
 def _tex(text: str) -> str:
-    """``text`` with all that means something to LaTeX escaped."""
+    """``text`` with LaTeX's special characters escaped."""
     found = []
     for letter in text:
         if letter in _GREEK:
@@ -411,13 +411,13 @@ def _tex(text: str) -> str:
 
 
 # --- Shared -----------------------------------------------------------------------------------------------------------
-# Results as a report has them: with the names of files, without the folders of the machine.
+# Results as a report shows them: file names without this machine's folders.
 _FILES = ("folder", "manifest", "manifest_audio", "sentences", "audio")
 """Fields of a study's file that may name files or folders."""
 
 
 def shared(results: Results) -> Results:
-    """``results`` for others to read. Relative paths stay: who repeats the study has them next to its file."""
+    """``results`` for other readers. Relative paths stay: they are valid next to the study's file."""
     folders = _folders(results)
     return replace(
         results,
@@ -445,7 +445,7 @@ def _name(path: str) -> str:
 
 
 def _folders(results: Results) -> list[str]:
-    """Folders of this machine that sentences may name, the longest first."""
+    """Folders of this machine that may occur in sentences, longest first."""
     found = {results.folder.absolute(), Path.home(), Path.cwd()}
     if results.file:
         found.add(Path(results.file).absolute().parent)
@@ -470,12 +470,11 @@ def _cut(sentence: str, folders: list[str]) -> str:
 
 # --- Everything -------------------------------------------------------------------------------------------------------
 def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
-    """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
-    ``curves.svg`` comes with them if settings differ in one knob only.
-    Techniques may add files of their own, such as the importance of layers of a study that leaves them out.
-    ``listened`` is what listening tests found of settings.
+    """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; returns
+    their paths. ``curves.svg`` is added if settings differ in one knob only. Techniques may add files, such as the
+    importance of layers from a study that skips them. ``listened``: results of listening tests by setting.
 
-    Raises :class:`StudyError` if nothing has been made yet, or they cannot be written.
+    Raises :class:`StudyError` if no take is finished, or writing fails.
     """
     if not any(one.finished for one in results.settings):
         raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
@@ -492,7 +491,7 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
         for _, more in hooks("files"):
             made |= more(store)
     require_no_links(results.folder, place)
-    # Within a study nothing is written through links; elsewhere the folder is the user's.
+    # Within a study nothing is written through links; other folders are the user's responsibility.
     ours = results.folder in (place, *place.parents)
     write = files.write_atomically if ours else files.write_through
     for name, text in made.items():
@@ -504,7 +503,7 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
 
 
 def require_no_links(study: Path, place: Path) -> None:
-    """Raise :class:`StudyError` if a report at ``place`` would be written through a symbolic link within the folder
+    """Raise :class:`StudyError` if a report at ``place`` would be written through a symbolic link inside the folder
     ``study``."""
     for one in (place, *place.parents):
         if study in one.parents and one.is_symlink():

@@ -1,8 +1,8 @@
-"""Results of a study so far: every metric per setting, with its interval. Torch-free; what views and reports read.
+"""Results of a study so far, for views and reports: every metric per setting, with its interval. Torch-free.
 
-A figure of a setting is from its finished takes. Takes of one sentence (its voices, seeds and rounds) are brought
-together first, by their mean or median; the figure is the mean or median over the sentences, and its interval a
-bootstrap over them. With a single sentence the interval is over its voices and seeds.
+A setting's figure is computed from its finished takes. Takes of one sentence (its voices, seeds and rounds) are first
+combined by mean or median; the figure is the mean or median over the sentences, and its interval a bootstrap over them.
+With a single sentence the interval is over its voices and seeds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from paretone.studies.study import BASELINE, Cell, Study
 
 
 def front(costs: np.ndarray) -> np.ndarray:
-    """Which of the points (n, objectives) are on the front, as booleans (n,); all objectives are costs.
+    """Membership of points (n, objectives) in the Pareto front, as booleans (n,); all objectives are costs.
 
-    A point is dominated by another that is at most as costly in everything and less so in something; equal points do
-    not dominate each other. A point with a value that is not a number is on no front and dominates nothing.
+    A point is dominated by another with no higher cost anywhere and a lower one somewhere; equal points do not dominate
+    each other. A point with a value that is not finite is on no front and dominates nothing.
     """
     costs = np.asarray(costs, np.float64)
     if costs.ndim != 2:
@@ -41,8 +41,8 @@ def front(costs: np.ndarray) -> np.ndarray:
     if costs.shape[1] == 2:
         return _front_of_two(costs, usable)
     best = usable.copy()
-    # By the first objective, then the others: whatever dominates a point comes before it, and by transitivity it is
-    # enough to ask those that are on the front themselves.
+    # Sorted by the first objective, then the others: dominating points come first, and by transitivity only points on
+    # the front need comparing.
     found = np.empty((0, costs.shape[1]))
     for index in np.lexsort(costs.T[::-1]):
         if not usable[index]:
@@ -56,7 +56,7 @@ def front(costs: np.ndarray) -> np.ndarray:
 
 
 def _front_of_two(costs: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """The same for two objectives at once, without a loop: a view follows thousands of points while it is used."""
+    """Likewise for two objectives without a loop: views follow thousands of points interactively."""
     best = np.zeros(len(costs), bool)
     if not usable.any():
         return best
@@ -64,26 +64,24 @@ def _front_of_two(costs: np.ndarray, usable: np.ndarray) -> np.ndarray:
     second = costs[usable, 1]
     least = np.full(len(first), np.inf)
     np.minimum.at(least, group, second)
-    # What those that cost less in the first objective cost in the second, at least.
+    # Minimum second cost among points with a lower first cost.
     before = np.r_[np.inf, np.minimum.accumulate(least)[:-1]]
     best[usable] = (second == least[group]) & (second < before[group])
     return best
 
 
 def costs_of(values: np.ndarray, better: tuple[str, ...]) -> np.ndarray:
-    """``values`` (n, objectives) as costs: those of which ``better`` says ``higher`` are negated."""
+    """``values`` (n, objectives) as costs: negated where ``better`` is ``higher``."""
     signs = np.array([-1.0 if one == "higher" else 1.0 for one in better])
     return np.asarray(values, np.float64) * signs
 
 
 _OF_A_BASELINE = {"speed_up": 1.0}
-"""Values of relative metrics for the baseline itself, by definition; 0 for all others."""
+"""Values of relative metrics of the baseline itself, by definition; 0 for all others."""
 
 
 @dataclass(frozen=True)
 class SettingResult:
-    """Results of one setting."""
-
     key: str
     name: str
     origin: str
@@ -92,17 +90,17 @@ class SettingResult:
     baseline: str
     """Key of its baseline; its own for a baseline."""
     figures: Mapping[str, Estimate]
-    """By the metric's name; those that could be measured."""
+    """Measured figures by metric."""
     takes: tuple[str, ...] = ()
-    """Ids of its takes that can be heard."""
+    """Ids of its playable takes."""
     finished: int = 0
-    """Finished takes, all rounds; those whose audio was lost are to be made again."""
+    """Finished takes in all rounds, including those whose audio was lost."""
     problem: str = ""
-    """Why it cannot be run, or ``""``."""
+    """Reason why it cannot be run, or ``""``."""
     busy: int = 0
-    """Takes of it during which other processes took so much of the machine that their times are doubtful."""
+    """Takes with doubtful times because of other processes' load."""
     idle: tuple[str, ...] = ()
-    """Notes of its takes on techniques that skipped nothing, each once."""
+    """Notes of its takes on techniques that skipped nothing, without duplicates."""
 
     def value(self, name: str) -> float | None:
         found = self.figures.get(name)
@@ -127,13 +125,13 @@ class PlayableTake:
 
 @dataclass(frozen=True)
 class Failure:
-    """One take that could not be made."""
+    """A failed take."""
 
     cell: Cell
     sentence: str
-    """Why."""
+    """Reason."""
     text: str = ""
-    """The text; empty if no take of that utterance exists."""
+    """The text; empty if no take of the utterance exists."""
     voice: str = ""
 
 
@@ -145,31 +143,31 @@ class Results:
     checkpoint: str
     created: str
     file: str
-    """The file that the study was read from."""
+    """File of the study's definition."""
     definition: Mapping[str, Any] = field(repr=False)
     settings: tuple[SettingResult, ...] = ()
     references: Mapping[str, Estimate] = field(default_factory=dict)
-    """By the metric's name: what its judge says of the reference speech, its floor."""
+    """Judges' scores of the reference speech by metric: their floors."""
     no_reference: str = ""
-    """Why there is no reference speech, if there is none."""
+    """Reason why there is no reference speech, or ``""``."""
     heard: Mapping[str, tuple[PlayableTake, ...]] = field(default_factory=dict, repr=False)
-    """By the setting's key."""
+    """Playable takes by setting key."""
     machines: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
     """Clocks of the speed-ups."""
     trials: tuple[StoredTrial, ...] = ()
     failed: tuple[Failure, ...] = ()
-    """Takes that could not be made."""
+    """Failed takes."""
     busy_seconds: float = 0.0
-    """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
+    """Wall seconds of the workers' takes and calibrations, warm-up and judging included."""
     damage: str = ""
     """Damage of the study's file, or ``""``."""
     lost: tuple[str, ...] = ()
-    """Ids of takes whose audio was lost or damaged: their figures are known, but they are heard nowhere."""
+    """Ids of takes with lost or damaged audio: their figures are known, but they cannot be played."""
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Sentences that say why takes could not be made, each once."""
+        """Reasons of failed takes, without duplicates."""
         return tuple(dict.fromkeys(one.sentence for one in self.failed))
 
     def setting(self, key: str) -> SettingResult | None:
@@ -177,11 +175,11 @@ class Results:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those that any setting has."""
+        """Metrics that any setting has."""
         return tuple(one for one in METRICS if any(one.name in found.figures for found in self.settings))
 
     def front(self, names: Sequence[str]) -> frozenset[str]:
-        """Keys of the settings that no other one beats in all the metrics ``names``."""
+        """Keys of the settings on the Pareto front of the metrics ``names``."""
         values = np.array([[_number(one.value(name)) for name in names] for one in self.settings])
         if not len(values):
             return frozenset()
@@ -190,13 +188,13 @@ class Results:
 
 
 def read(folder: str | Path) -> Results:
-    """The results of the study in ``folder``. Raises :class:`paretone.errors.StudyError`."""
+    """Results of the study in ``folder``. Raises :class:`paretone.errors.StudyError`."""
     with Store(folder, read_only=True) as store:
         return results(store)
 
 
 def results(store: Store) -> Results:
-    """The results of an opened study."""
+    """Results of an opened study."""
     about, settings, takes = store.about(), store.settings(), store.takes()
     by_setting: dict[str, list[StoredTake]] = defaultdict(list)
     for take in takes:
@@ -255,14 +253,14 @@ def _failed(store: Store, takes: Iterable[StoredTake]) -> tuple[Failure, ...]:
 
 
 def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimate]]:
-    """The figures of some settings only, and of their baselines: what a search asks for after every trial."""
+    """Figures of some settings and of their baselines, for a search after every trial."""
     settings = {one.key: one for one in store.settings()}
     wanted = set(keys) | {settings[key].baseline for key in keys}
     return _figures([settings[key] for key in wanted], _takes_of(store, wanted))
 
 
 def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredTake]]:
-    """The takes of some settings, by the setting's key."""
+    """Takes of some settings, by setting key."""
     found: dict[str, list[StoredTake]] = defaultdict(list)
     for take in store.takes():
         if take.cell.setting in settings:
@@ -271,8 +269,8 @@ def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredT
 
 
 def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
-    """How far a setting keeps each of ``constraints``, with intervals over its sentences, which are paired with those
-    of its baseline."""
+    """Margins of a setting for each of ``constraints``, with intervals over its sentences, paired with those of its
+    baseline."""
     setting = next(one for one in store.settings() if one.key == key)
     if not constraints:
         return []
@@ -299,8 +297,8 @@ def _heard(store: Store, take: StoredTake) -> PlayableTake:
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
 class _Clusters:
-    """Takes by setting and cluster: by sentence or, where a setting has one only, by voice and seed. All settings are
-    worked on at once, so that thousands take no longer than a few."""
+    """Takes by setting and cluster: by sentence or, for a setting with only one, by voice and seed. All settings are
+    processed at once: thousands take no longer than a few."""
 
     def __init__(self, keys: Sequence[str], by_setting: Mapping[str, Sequence[StoredTake]]) -> None:
         self.takes: list[StoredTake] = []
@@ -320,7 +318,7 @@ class _Clusters:
         self._place, self._owner = np.array(place, int), np.array(owner, object)
 
     def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
-        """By setting, from the values of all takes (n,), NaN for those that have none."""
+        """Estimates by setting from the values of all takes (n,), NaN for missing ones."""
         takes, together = self._combined(values, one)
         found: dict[str, Estimate] = {}
         present = np.flatnonzero(takes)
@@ -336,7 +334,7 @@ class _Clusters:
         return found
 
     def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
-        """By setting and cluster, the value of its takes, from those of all takes (n,), NaN for takes without one."""
+        """Values by setting and cluster from those of all takes (n,), NaN for missing ones."""
         takes, together = self._combined(values, one)
         found: dict[str, dict[str, complex]] = defaultdict(dict)
         for at in np.flatnonzero(takes):
@@ -344,7 +342,7 @@ class _Clusters:
         return found
 
     def _combined(self, values: np.ndarray, one: Metric) -> tuple[np.ndarray, np.ndarray]:
-        """Number of takes of each cluster that have a value, and these combined, (clusters,) each."""
+        """Number of takes with a value in each cluster, and their combined value, (clusters,) each."""
         there = ~np.isnan(values)
         place, values = self._place[there], values[there]
         takes = np.bincount(place, minlength=len(self._owner))
@@ -352,7 +350,7 @@ class _Clusters:
 
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
-        """Takes of each cluster combined."""
+        """Combine the takes of each cluster."""
         if one.statistic == "rate":
             sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
             return sums[0] + 1j * sums[1]
@@ -384,7 +382,7 @@ def _figures(
 
 
 def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, float]) -> np.ndarray:
-    """The takes' values, (takes,); NaN for those that have none. ``ratios`` are speed-ups."""
+    """The takes' values, (takes,); NaN for missing ones. ``ratios``: speed-ups."""
     values: list[complex | None]
     if one.name == "speed_up":
         values = [ratios.get(take.cell) for take in takes]
@@ -398,7 +396,7 @@ def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, floa
 
 
 def value_of(one: Metric, take: StoredTake) -> complex | None:
-    """A take's value, or ``None`` if it has none."""
+    """A take's value, or ``None``."""
     judged = _judged(one, take.verdicts)
     if judged is not None or one.of is None:
         return judged
@@ -406,7 +404,7 @@ def value_of(one: Metric, take: StoredTake) -> complex | None:
 
 
 def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
-    """Metric of a recording, from judges' verdicts; ``None`` also if they have said too little."""
+    """Metric of a recording from judges' verdicts; ``None`` also if a verdict lacks the required figures."""
     if one.verdict is None:
         return None
     said = next((said for said in verdicts if said.judge == one.judge), None)
@@ -417,7 +415,7 @@ def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
 
 
 def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]:
-    """The value of takes that differ in nothing but their seeds, for each of them."""
+    """Value over takes that differ only in their seeds, for each of them."""
     groups: dict[tuple[str, str], list[tuple[Cell, np.ndarray]]] = defaultdict(list)
     for take in takes:
         curve = next((said.curve for said in take.verdicts if said.judge == one.judge), ())
@@ -432,7 +430,7 @@ def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]
 
 
 def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]) -> dict[Cell, float]:
-    """The baseline's seconds over its own, of every take whose baseline was measured on the same machine."""
+    """Baseline's seconds over a take's own, for takes whose baseline was measured on the same machine."""
     found = {}
     baselines = {
         key: {(take.cell.utterance, take.cell.seed, take.cell.round): take for take in by_setting.get(key, ())}
@@ -449,7 +447,7 @@ def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Seque
 
 
 def _references(store: Store) -> tuple[dict[str, Estimate], str]:
-    """The judges' scores of the reference speech, and why there are none."""
+    """The judges' scores of the reference speech, and the reason if it is missing."""
     found = store.references()
     why_not = next((why for _, why in found.values() if why), "")
     figures: dict[str, Estimate] = {}
@@ -507,8 +505,8 @@ def _figure_json(one: Estimate) -> dict:
 
 # --- Estimated time of a study before it begins -----------------------------------------------------------------------
 def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> float | None:
-    """Seconds of synthesis for each character of text that ``model`` took without techniques, as the median of
-    ``takes`` (setting, text, measurements); ``None`` if it has made none."""
+    """Median synthesis seconds per character of text for ``model`` without techniques, from ``takes`` (setting, text,
+    measurements); ``None`` without any."""
     found = [
         measured.seconds / len(text)
         for setting, text, measured in takes
@@ -518,7 +516,7 @@ def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> floa
 
 
 def estimated_seconds(study: Study, pace: float | None) -> float | None:
-    """Seconds of all takes of ``study`` at ``pace``, as if without techniques, calibration and judging."""
+    """Seconds of all takes of ``study`` at ``pace``, without techniques, calibration and judging."""
     if pace is None:
         return None
     characters = sum(len(one.text) for one in study.utterances)

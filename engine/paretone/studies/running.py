@@ -1,7 +1,6 @@
-"""Running a study: tasks go out to workers, what comes back is kept, one transaction for each. Torch-free.
+"""Running a study: tasks go to workers, and each result is stored in one transaction. Torch-free.
 
-Stopping at any moment, by cancelling or by a crash, loses at most what workers were doing; running again continues
-from there. Pausing lets them finish.
+Cancelling or crashing loses at most the tasks in progress; the next run continues. Pausing lets them finish.
 """
 
 from __future__ import annotations
@@ -51,27 +50,27 @@ if TYPE_CHECKING:
 
 
 # --- The queue --------------------------------------------------------------------------------------------------------
-# The order in which a study is done: what is left, what may begin, how long it will take.
+# Order of a study's tasks: remaining ones, ready ones, time left.
 #
-# A block is one utterance with one seed in one round, under every setting: its takes run one after the other on one
-# worker, the baseline first and the others in an order that changes from block to block, so that what slows the machine
-# down meets all settings alike (see :mod:`paretone.measure.timing`).
+# A block is one utterance with one seed in one round, under every setting: its takes run in sequence on one worker, the
+# baseline first and the others in an order that changes from block to block, so that slowdowns of the machine affect
+# all settings alike (see :mod:`paretone.measure.timing`).
 ATTEMPTS = 3
-"""Maximum number of workers that a task may kill before it is given up."""
+"""Maximum number of workers killed by a task before it is given up."""
 
 
 @dataclass(eq=False)
 class _Block:
-    """Takes that one worker does in a row."""
+    """Takes for one worker in sequence."""
 
     cells: deque[Cell] = field(default_factory=deque)
     owner: object = None
     stuck: int = -1
-    """The change after which none of its cells was ready: until the next one it need not be looked through again."""
+    """Change count at which none of its cells was ready: no new scan is needed until the next change."""
 
 
 class Queue:
-    """Hands out tasks and takes note of what is done. ``finished`` are cells that need not be done again."""
+    """Hands out tasks and records finished ones. ``finished``: cells to skip."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class Queue:
         self._done = set(finished)
         self._blocks: list[_Block] = []
         self._changes = 0
-        """Number of changes after which a cell may be ready that was not."""
+        """Number of changes that may have made cells ready."""
         self._prepare: deque[Candidate] = deque()
         known = set(referred)
         self._refer = deque(one for one in study.utterances if study.judges and one.key not in known)
@@ -104,7 +103,7 @@ class Queue:
 
     # --- What is to be done -------------------------------------------------------------------------------------------
     def add(self, candidates: Iterable[Candidate]) -> None:
-        """Put all cells of further settings in."""
+        """Add all cells of further settings."""
         self._changes += 1
         new = [one for one in candidates if one.key not in self._candidates]
         self._candidates |= {one.key: one for one in new}
@@ -124,7 +123,7 @@ class Queue:
         for turn in range(study.rounds):
             for seed in study.seeds:
                 for spoken in study.utterances:
-                    # In the first round the others are measured against the baseline, so that has to be there.
+                    # First-round takes are measured against the baseline's, which must exist.
                     order = running_order(others, number) if others else ()
                     keys = (*baselines, *order) if turn == 0 else running_order((*baselines, *others), number)
                     cells = [Cell(key, spoken.key, seed, turn) for key in keys]
@@ -138,7 +137,7 @@ class Queue:
                             self._pace.expect(cell.setting)
 
     def drop(self, setting: str) -> None:
-        """Take out what is left of a setting that cannot be run. Nothing waits for it any more."""
+        """Remove the remaining cells of a setting that cannot be run, and stop waiting for it."""
         self._changes += 1
         before = sum(len(block.cells) for block in self._blocks)
         for block in self._blocks:
@@ -166,7 +165,7 @@ class Queue:
             setting = seeded(candidate, self._study.seeds[0])
             return Prepare(candidate.key, candidate.unprepared, setting, self._study.calibration)
         self._blocks = [block for block in self._blocks if block.cells]
-        # The last resort is to help with another's longest block, so that no worker is idle while one is left.
+        # As a last resort, help with another worker's longest block, so that no worker idles.
         for block in (
             *(block for block in self._blocks if block.owner == worker),
             *(block for block in self._blocks if block.owner is None),
@@ -180,7 +179,7 @@ class Queue:
         return None
 
     def _ready(self, block: _Block) -> Cell | None:
-        """The first cell of a block that may begin: its artefact is there, and the take of its baseline."""
+        """First cell of a block that may begin: its artefact and its baseline's take exist."""
         if block.stuck == self._changes:
             return None
         for cell in block.cells:
@@ -202,7 +201,7 @@ class Queue:
 
     # --- What has been done -------------------------------------------------------------------------------------------
     def done(self, worker: object, seconds: float, artefact: Artefact | None = None) -> None:
-        """``worker`` has done its task, which took so long; ``artefact`` is what a preparation gave."""
+        """Record that ``worker`` has done its task in ``seconds``; ``artefact``: result of a preparation."""
         task = self._out.pop(worker)
         self._finished += 1
         self._changes += 1
@@ -219,11 +218,11 @@ class Queue:
         self._changes += 1
         if isinstance(task, Speak):
             self._pace.give_up(task.cell.setting)
-            # What was to be measured next to it is made all the same.
+            # Takes to be measured next to it are still made.
             self._done.add(task.cell)
 
     def lost(self, worker: object) -> Task | None:
-        """``worker`` died. Its task goes to another; if several died with it, it is given up and returned."""
+        """Record that ``worker`` died. Its task is requeued; after several deaths it is given up and returned."""
         for block in self._blocks:
             if block.owner == worker:
                 block.owner = None
@@ -251,21 +250,21 @@ class Queue:
 
     @property
     def left(self) -> bool:
-        """Whether anything is left, what workers are doing included."""
+        """Whether tasks are left or in progress."""
         return bool(self._out or self._refer or self._prepare or any(block.cells for block in self._blocks))
 
     @property
     def busy(self) -> bool:
-        """Whether any worker is at work."""
+        """Whether any worker is busy."""
         return bool(self._out)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Tasks that are done, and all of them."""
+        """Finished tasks, and all tasks."""
         return self._finished, self._total + self.coming * self._cells_each
 
     def seconds_left(self, workers: int = 1) -> float | None:
-        """An estimate, once something was done."""
+        """Estimated seconds left, once tasks are finished."""
         out = Counter(type(task) for task in self._out.values())
         others = {
             Prepare: len(self._prepare) + out[Prepare],
@@ -289,20 +288,20 @@ def _name(task: Task) -> object:
 
 
 class _Pace:
-    """What is still to be done, and how long such tasks took: takes by their setting, others by their kind.
+    """Remaining tasks and durations of finished ones: takes by setting, others by kind.
 
-    Takes are counted in arrays over the settings, because the estimate after every take goes through all of them.
+    Takes are counted in arrays over the settings: every take's estimate needs all of them.
     """
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
-        """Of each setting in the rows."""
+        """Index of each setting in the arrays."""
         self._to_come, self._made, self._seconds = (np.zeros(0) for _ in range(3))
-        """By setting: takes that are not done, under way or not; those that are, in this run, and their seconds."""
+        """By setting: unfinished takes, in progress or not; finished ones of this run, and their seconds."""
         self._others: dict[type, list[float]] = defaultdict(list)
 
     def know(self, settings: Sequence[str]) -> None:
-        """Make room for further settings."""
+        """Add further settings."""
         self._places |= {one: len(self._places) + number for number, one in enumerate(settings)}
         more = 0, len(settings)
         self._to_come, self._made, self._seconds = (
@@ -310,19 +309,19 @@ class _Pace:
         )
 
     def expect(self, setting: str) -> None:
-        """One more take is to come."""
+        """Add one expected take."""
         self._to_come[self._places[setting]] += 1
 
     def expect_only(self, setting: str, takes: int) -> None:
-        """Set how many takes of a setting are to come."""
+        """Set the number of expected takes of a setting."""
         self._to_come[self._places[setting]] = takes
 
     def give_up(self, setting: str) -> None:
-        """One take will not come."""
+        """Remove one expected take."""
         self._to_come[self._places[setting]] -= 1
 
     def note(self, task: Task, seconds: float) -> None:
-        """A task is done, and took so long."""
+        """Record a finished task and its duration."""
         if isinstance(task, Speak):
             place = self._places[task.cell.setting]
             self._to_come[place] -= 1
@@ -332,8 +331,8 @@ class _Pace:
             self._others[type(task)].append(seconds)
 
     def estimate(self, coming: int, others: Mapping[type, int], workers: int) -> float | None:
-        """Seconds for what is to be done: the takes, as many ``coming`` of settings that are not known yet, and so
-        many ``others`` of each kind. ``None`` if nothing like it was done yet."""
+        """Seconds for the remaining takes, ``coming`` takes of settings yet unknown, and ``others`` tasks by kind.
+        ``None`` before a similar task is finished."""
         heard = self._made > 0
         if self._to_come.any() and not heard.any():
             return None
@@ -349,7 +348,7 @@ class _Pace:
 
 # --- Running ----------------------------------------------------------------------------------------------------------
 LOCK = "running.sqlite"
-"""What the process that runs a study holds."""
+"""Lock file of the process that runs a study."""
 FINISHED, PAUSED = "finished", "paused"
 
 
@@ -357,16 +356,16 @@ class StudyFollower(Observer):
     """Follower of a study. This one lets it run to its end."""
 
     def begun(self, title: str, done: int, total: int) -> None:
-        """Called when a task begins: what it is, and how many are done."""
+        """Called when a task begins, with its title and the number of finished tasks."""
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         """Called after every task."""
 
     def take(self, take: StoredTake) -> None:
-        """Called for every finished take, which is kept by then."""
+        """Called for every finished take after it is stored."""
 
     def pausing(self) -> bool:
-        """Whether no further tasks are to begin."""
+        """Whether to start no further tasks."""
         return False
 
 
@@ -381,10 +380,10 @@ class TaskExecutor(Protocol):
     """Workers, and their tasks."""
 
     def begin(self, equipment: Equipment, observer: Observer) -> str:
-        """Make workers ready; the fingerprint of the weights that they have."""
+        """Make workers ready; returns the fingerprint of their weights."""
 
     def idle(self) -> list[object]:
-        """Workers that wait for a task."""
+        """Workers without a task."""
 
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
@@ -404,7 +403,7 @@ class TaskExecutor(Protocol):
 
 
 class LocalExecutor:
-    """The one worker that is this process."""
+    """This process as the only worker."""
 
     def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
         self._load, self._model = load, model
@@ -441,18 +440,15 @@ class LocalExecutor:
 
 
 def run(study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> str:
-    """Do what is left of ``study``; ``FINISHED`` or ``PAUSED``.
+    """Run the remaining tasks of ``study``; returns ``FINISHED`` or ``PAUSED``.
 
-    Raises :class:`StudyError` if it cannot be run at all or is being run by another process, and
-    :class:`paretone.errors.Cancelled`.
+    Raises :class:`StudyError` if it cannot be run or another process runs it, and :class:`paretone.errors.Cancelled`.
     """
     with alone_with(store.folder):
         return _Run(study, store, executor, follower).run()
 
 
 class _Run:
-    """One run of a study."""
-
     def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> None:
         self._study, self._store, self._executor, self._follower = study, store, executor, follower
         self._searcher = Searcher(study, store) if study.search else None
@@ -469,7 +465,7 @@ class _Run:
             self._candidates = {one.key: one for one in study.candidates}
             finished = store.cells()
             for candidate, lost in self._lost_by_search():
-                # A search does not come back to a trial that it has ended: only what was lost is made again.
+                # A search does not return to finished trials: only lost audio is made again.
                 self._candidates[candidate.key] = candidate
                 finished |= set(study.cells(candidate)) - lost
             self._queue = Queue(study, self._candidates.values(), finished, store.artefacts(), referred)
@@ -480,7 +476,7 @@ class _Run:
             self._executor.end()
 
     def _lost_by_search(self) -> Iterator[tuple[Candidate, set[Cell]]]:
-        """Settings that an earlier run's search asked for and whose audio was lost since, each with those cells."""
+        """Settings from an earlier run's search with audio lost since, with the lost cells."""
         lost = self._store.lost() if self._study.search else set()
         asked_again = {one.setting for one in self._store.trials() if one.state == RUNNING}
         for one in self._store.settings() if lost else ():
@@ -505,7 +501,7 @@ class _Run:
                 if self._queue.left and self._executor.idle():
                     raise StudyError("The study cannot continue: the remaining tasks wait for takes that failed.")
                 if not self._queue.left and self._asked_all():
-                    # Trials whose setting was known already end without a task.
+                    # Trials of known settings end without a task.
                     self._advance()
                     return FINISHED
                 if not self._queue.left:
@@ -529,7 +525,7 @@ class _Run:
 
     # --- Searching ----------------------------------------------------------------------------------------------------
     def _ask(self) -> None:
-        """Have as many trials open as there are workers: more would be asked for without knowing of these."""
+        """Keep as many trials open as there are workers: further proposals would not know these results."""
         self._tell()
         while self._searcher is not None and self._searcher.open < self._executor.size:
             candidate = self._searcher.ask()
@@ -537,7 +533,7 @@ class _Run:
                 return
             self._candidates[candidate.key] = candidate
             self._queue.add([candidate])
-            # One whose takes are all there already is answered at once.
+            # A trial whose takes all exist is answered at once.
             self._tell()
 
     def _tell(self) -> None:
@@ -571,14 +567,14 @@ class _Run:
         candidate = self._candidates[made.task.cell.setting]
         kept = self._store.add_take(made, keep_spectrogram=candidate.key == candidate.baseline)
         if candidate.key in self._problems:
-            # It works now, whatever was wrong before.
+            # It works now; clear the old problem.
             self._store.rule_out(candidate.key, "")
             self._problems.discard(candidate.key)
         if kept is not None:
             self._follower.take(kept)
 
     def _with_baseline(self, task: Task) -> Task:
-        """``task`` with what its take is compared with: by the worker, since this process serves all of them."""
+        """``task`` with its baseline for comparison, which the worker does, since this process serves all workers."""
         if not isinstance(task, Speak) or task.cell.round != 0:
             return task
         baseline = self._candidates[task.cell.setting].baseline
@@ -608,8 +604,8 @@ class _Run:
 
 
 def set_aside(folder: Path) -> Path:
-    """Move damaged results away, audio included, and what is in the place of the lock; their new folder. Nothing of it
-    is opened. Raises :class:`StudyError`, also if another process runs the study."""
+    """Move damaged results with audio and lock file away, without opening anything; returns their new folder. Raises
+    :class:`StudyError`, also if another process runs the study."""
     lock = folder / LOCK
     if not os.path.lexists(lock) or (lock.is_file() and not lock.is_symlink()):
         with alone_with(folder):
@@ -622,9 +618,9 @@ def set_aside(folder: Path) -> Path:
 
 @contextmanager
 def alone_with(folder: Path) -> Iterator[None]:
-    """Hold the study in ``folder``, so that no other process runs it. A process that dies releases it.
+    """Hold the lock of the study in ``folder`` against other processes. A dead process releases it.
 
-    Raises :class:`StudyError` if another one holds it, or if the folder cannot be used.
+    Raises :class:`StudyError` if another process holds it, or the folder is unusable.
     """
     lock = folder / LOCK
     if lock.is_symlink():

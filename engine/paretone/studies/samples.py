@@ -1,13 +1,13 @@
-"""Listening samples: what a few settings sound like on one sentence, each with its figures. Torch-free.
+"""Listening samples: a few settings on one sentence, each with its figures. Torch-free.
 
-A file says which settings; each model's are run as a study of one sentence, so that artefacts are prepared and speeds
-measured as in any study. Judges hear the same recordings, and the original: the speech that the voice's model learnt
-from, saying the same sentence.
+A file lists the settings; each model's run as a study of one sentence, so that artefacts and speeds are as in any
+study. Judges hear the same recordings, and the original: the model's training speech synthesiser with the same
+sentence.
 
-    text = "…"                  # what all samples say
+    text = "…"                  # sentence of all samples
     voice = "…"                 # by default each model's first
     seed = 1
-    rounds = 3                  # repeats that speed-ups are the median of
+    rounds = 3                  # repeats per speed-up, a median
     title, introduction, closing: words of the page
 
     [[sample]]
@@ -46,7 +46,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class SampleChoice:
-    """One sample that a file asks for."""
+    """One requested sample."""
 
     name: str
     title: str
@@ -57,18 +57,18 @@ class SampleChoice:
 
     @property
     def listed(self) -> dict[str, Any]:
-        """As a study lists it."""
+        """Entry in a study."""
         return {"name": self.title, "options": dict(self.options), "techniques": dict(self.techniques)}
 
 
 @dataclass(frozen=True)
 class SampleChoices:
-    """What a file asks for."""
+    """Content of a samples file."""
 
     title: str
     text: str
     voice: str
-    """Name of the voice; ``""`` for each model's first."""
+    """Name of the voice; ``""``: each model's first."""
     seed: int
     rounds: int
     samples: tuple[SampleChoice, ...]
@@ -80,7 +80,7 @@ class SampleChoices:
         return tuple(dict.fromkeys(one.model for one in self.samples if one.model))
 
     def study(self, model: str) -> dict[str, Any]:
-        """The definition of the study of one model's samples."""
+        """Definition of the study of one model's samples."""
         return {
             "title": f"{self.title}: {catalogue.entry(model).title}",
             "model": model,
@@ -92,18 +92,18 @@ class SampleChoices:
         }
 
     def voice_of(self, model: str) -> Voice:
-        """Who speaks."""
+        """Voice used with ``model``."""
         return catalogue.voice(self.voice, model)
 
     @property
     def original_voice(self) -> Voice:
-        """Whose original there is: the first model's."""
+        """Voice of the original: that of the first model."""
         return self.voice_of(self.models[0])
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample that was made."""
+    """A finished sample."""
 
     choice: SampleChoice
     judgement: Judgement
@@ -112,8 +112,8 @@ class Sample:
 
 
 def read(path: Path) -> SampleChoices:
-    """What the TOML file at ``path`` asks for; every setting is checked. Raises :class:`StudyError` that names the file
-    and what is wrong in it."""
+    """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with the file and the
+    mistake."""
     try:
         data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
@@ -173,8 +173,8 @@ def _sample(given: object, index: int) -> SampleChoice:
 
 
 def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[SampleChoice, SettingResult | None]]:
-    """Each sample with its setting in the results of its model's study. Raises :class:`StudyError` for one that could
-    not be made."""
+    """Each sample with its result in its model's study. Raises :class:`StudyError` for a sample that could not be
+    made."""
     pairs: list[tuple[SampleChoice, SettingResult | None]] = []
     for one in choices.samples:
         if not one.model:
@@ -191,7 +191,7 @@ def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[
 
 
 def heard_texts(text: str) -> Sequence[str]:
-    """What the judge of words may hear: the sentence, and others, so that it can be wrong."""
+    """Sentences known to the judge of words: this one and others, so that it can be wrong."""
     return list(dict.fromkeys([text, *catalogue.judged_sentences()]))
 
 
@@ -199,11 +199,11 @@ def heard_texts(text: str) -> Sequence[str]:
 WIDTH = 120
 _AS_WRITTEN = ("* ", "- ", "```", "| ")
 FIGURES = ("naturalness", "voice_similarity", "pitch_range")
-"""Those of the judges, word errors aside."""
+"""Judges' figures except word errors."""
 
 
 def page(choices: SampleChoices, samples: Sequence[Sample], folder: str, machine: str, missing: Sequence[str]) -> str:
-    """The whole page; the files are in ``folder`` next to it. ``missing`` says which judges could not be asked."""
+    """The whole page; the audio files are in ``folder`` next to it. ``missing``: sentences on unavailable judges."""
     voices = dict.fromkeys(choices.voice_of(model).title for model in choices.models)
     said = f"All say “{choices.text}” in the voice {' or '.join(voices)}; seed {choices.seed}."
     measured = (
@@ -246,7 +246,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """The paragraphs of ``text``, filled; lists and blocks of code stay as they are."""
+    """The filled paragraphs of ``text``; lists and code blocks stay unchanged."""
     return [one if one.startswith(_AS_WRITTEN) else _filled(one) for one in text.split("\n\n") if one]
 
 

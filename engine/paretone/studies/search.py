@@ -1,8 +1,8 @@
-"""Looking for the best setting: Optuna asks for settings, the study's queue answers. Extra ``[search]``.
+"""Search for the best setting: Optuna proposes settings, the study's queue evaluates them. Extra ``[search]``.
 
-Everything that Optuna knows is in the study's file: after a crash its memory is made new from the finished trials
-there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
-them with their whole 95 % intervals (:mod:`paretone.measure.estimates`) or, without any, among the undecided ones.
+The study's file holds all of Optuna's knowledge: after a crash its memory is rebuilt from the finished trials. Its
+samplers treat constraints as soft; the answer is chosen here, among the trials that keep all of them with their whole
+95 % intervals (:mod:`paretone.measure.estimates`) or, without any, among the undecided ones.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     import optuna
 
 RULED_OUT_AT_MOST = 3
-"""Times as many settings as there are trials may be ruled out by techniques before the search ends."""
+"""The search ends when techniques have ruled out this many settings per trial."""
 
 
 @dataclass(frozen=True)
 class Answer:
     trials: tuple[StoredTrial, ...]
-    """The best one; the whole front if there are several objectives."""
+    """The best one; for several objectives the whole front."""
     kept: int
     """Number of trials that meet all constraints with their whole intervals."""
     undecided: int
-    """Number of those that may meet them."""
+    """Number of trials that may meet them."""
     more: int | None
-    """Further sentences that would decide the trials of the answer, if these are undecided."""
+    """Further sentences needed to decide the answer's trials, if undecided."""
     complete: int
     """Number of evaluated trials."""
     failed: int
     ruled_out: int
-    """Number of proposed settings that techniques rule out."""
+    """Number of proposed settings ruled out by techniques."""
 
     @property
     def words(self) -> str:
-        """Counts of trials, as a sentence."""
+        """Trial counts as a sentence."""
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
         more = "".join(f"; {count} more {what}" for count, what in others if count)
         doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
@@ -65,7 +65,7 @@ class Answer:
 
     @property
     def doubt(self) -> str:
-        """That its trials are undecided, and what would decide, as a sentence, or ``""``."""
+        """Sentence that its trials are undecided, with the sentences needed, or ``""``."""
         if self.sure or not self.undecided:
             return ""
         return f"None is certain to meet them; the best of those that may are shown: {advice(self.more)}."
@@ -97,7 +97,7 @@ class Searcher:
         self._ruled_out = sum(one.state == RULED_OUT for one in earlier)
 
     def ask(self) -> Candidate | None:
-        """The next setting to try, or ``None`` if there are no more trials to be made."""
+        """Next setting to try, or ``None`` if no trials are left."""
         if self._waiting:
             again = self._waiting.pop(0)
             setting = next(one for one in self._store.settings() if one.key == again.setting)
@@ -112,7 +112,7 @@ class Searcher:
                 self._rule_out(trial, params, "", str(error))
                 continue
             if candidate.key in self._running:
-                # Asked for twice at once: another worker's trial answers this one, too.
+                # Proposed twice at once: another worker's trial answers this one, too.
                 self._rule_out(trial, params, candidate.key, "the same setting is being tried already")
                 continue
             stored = StoredTrial(self._take_number(), params, candidate.key, RUNNING)
@@ -123,7 +123,7 @@ class Searcher:
         return None
 
     def report(self, complete: Callable[[str], bool]) -> int:
-        """Report every trial to Optuna whose takes are all made (``complete``, by a setting's key). Returns their
+        """Report all finished trials to Optuna (``complete``: whether a setting's takes are all made). Returns their
         number."""
         ready = [key for key in self._running if complete(key)]
         for key in ready:
@@ -134,19 +134,19 @@ class Searcher:
 
     @property
     def open(self) -> int:
-        """Trials that wait for their takes."""
+        """Trials waiting for their takes."""
         return len(self._running)
 
     @property
     def left(self) -> int:
-        """Trials that are still to be begun."""
+        """Trials not yet begun."""
         if self.exhausted:
             return 0
         return max(len(self._waiting), self._search.trials - self._spent - len(self._running))
 
     @property
     def exhausted(self) -> bool:
-        """Whether no more trials are to be made."""
+        """Whether no trials are left."""
         enough = self._spent + len(self._running) >= self._search.trials
         return not self._waiting and (enough or self._ruled_out >= RULED_OUT_AT_MOST * self._search.trials)
 
@@ -172,7 +172,7 @@ class Searcher:
             return optuna.create_study(directions=directions, sampler=sampler)
 
     def _axes_for(self, trial: optuna.trial.Trial) -> list[VariedKnob | Range]:
-        """The axes that matter: those of techniques that are off do not. Axes that say so come first."""
+        """Relevant axes: without those of techniques that are off. Axes with an "off" value come first."""
         switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and "off" in axis.values]
         others = [axis for axis in self._search.axes if axis not in switches]
         off = {axis.technique for axis in switches if axis.is_off(self._suggest(trial, axis))}
@@ -181,14 +181,14 @@ class Searcher:
     @staticmethod
     def _suggest(trial: optuna.trial.Trial, axis: VariedKnob | Range) -> bool | int | float | str:
         if isinstance(axis, VariedKnob):
-            # Of what was handed over; Optuna's own type would also allow None.
+            # One of the given values; Optuna's own type also allows None.
             return cast("bool | int | float | str", trial.suggest_categorical(axis.name, list(axis.values)))
         if axis.whole:
             return trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
         return trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
 
     def _asked_again(self, trial: StoredTrial) -> optuna.trial.Trial:
-        """A trial that a crash interrupted, with the parameters that it had."""
+        """Repeat a trial interrupted by a crash, with the same parameters."""
         self._memory.enqueue_trial(dict(trial.params))
         asked = self._memory.ask()
         self._axes_for(asked)
@@ -198,10 +198,10 @@ class Searcher:
         return asked
 
     def _remember(self, stored: StoredTrial) -> None:
-        """Make a finished trial known again."""
+        """Restore a finished trial in Optuna's memory."""
         axes = {axis.name: axis for axis in self._search.axes}
         if not set(stored.params) <= set(axes):
-            return  # The study's space was changed since.
+            return  # The study's space has changed.
         distributions = {name: self._distribution(axes[name]) for name in stored.params}
         result: dict[str, Any] = {"state": self._kept_away}
         if stored.state == COMPLETE:
@@ -246,15 +246,15 @@ class Searcher:
         self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
 
     def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
-        """A setting that is not run: no trial, but Optuna learns to keep away."""
+        """Record a setting that is not run; no trial counts, but Optuna learns to avoid it."""
         self._memory.tell(trial, state=self._kept_away)
         self._store.put_trial(StoredTrial(self._take_number(), params, key, RULED_OUT, {"problem": problem}))
         self._ruled_out += 1
 
     @property
     def _kept_away(self) -> optuna.trial.TrialState:
-        """State of a ruled-out setting in Optuna: with one objective the worst value, with several a failure, since its
-        samplers have no worst value then."""
+        """Optuna's state of a ruled-out setting: with one objective the worst value, with several a failure, as its
+        samplers then have no worst value."""
         states = self._optuna.trial.TrialState
         return states.PRUNED if len(self._search.objectives) == 1 else states.FAIL
 
@@ -278,14 +278,14 @@ def _as_axis(axis: VariedKnob | Range) -> VariedKnob:
 
 
 def checked_options(study: Study) -> Values:
-    """The options that a study's search starts from."""
+    """Initial options of a study's search."""
     entry = catalogue.entry(study.model)
     given: Mapping[str, Any] = study.definition.get("options", {})
     return checked(entry.options, entry.options_with(**given), entry.title)
 
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
-    """The best of the trials that keep all constraints, else of those that may keep them; none if no trial does."""
+    """Best of the trials that keep all constraints, otherwise of those that may; empty if there are none."""
     complete = [one for one in trials if one.state == COMPLETE]
     kept, undecided = ([one for one in complete if _verdict(one) == verdict] for verdict in (PASSES, UNDECIDED))
     failed, ruled_out = (sum(one.state == state for one in trials) for state in (FAILED, RULED_OUT))
@@ -300,6 +300,6 @@ def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
 
 
 def _verdict(trial: StoredTrial) -> str:
-    """Whether a complete trial keeps all constraints. Studies of earlier versions know of no intervals."""
+    """Whether a complete trial keeps all constraints. Earlier versions stored no intervals."""
     within = all(excess <= 0 for excess in trial.outcome["constraints"].values())
     return str(trial.outcome.get("verdict", PASSES if within else FAILS))

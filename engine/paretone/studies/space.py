@@ -1,8 +1,8 @@
-"""The axes of a grid and of a search: which options and knobs vary, and over what. Torch-free.
+"""Axes of a grid or search: options and knobs with their values. Torch-free.
 
 A name is an option of the model (``guidance``) or a technique's knob (``steps.steps``, written as a nested table or in
-quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``used`` stands
-for its default settings.
+quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``used`` means its
+default settings.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from paretone.techniques import technique
 
 OFF, ON, USED = "off", "on", "used"
 _USED_AS_WRITTEN = (USED, "engaged")
-"""Studies of the first edition have the second; their trials are stored under it."""
+"""The second occurs in studies of the first edition; their trials are stored under it."""
 LARGEST_SEED = 2**32 - 1
-"""The largest one of a search: its generators take no more."""
+"""Limit of the samplers' generators."""
 SAMPLERS = ("auto", "tpe", "nsga2", "random")
 
 
 @dataclass(frozen=True)
 class VariedKnob:
-    """One option or knob that varies over ``values``."""
+    """An option or knob with a list of ``values``."""
 
     technique: str
-    """Its name, or ``""`` for an option of the model."""
+    """Name of the technique, or ``""`` for an option of the model."""
     knob: str
-    """``""`` for the mere presence of the technique."""
+    """``""``: the use of the technique."""
     values: tuple[bool | int | float | str, ...]
     used: str = USED
-    """What stands for the presence of the technique in this study."""
+    """Name of the technique's use in this study."""
 
     @property
     def name(self) -> str:
@@ -49,13 +49,13 @@ class VariedKnob:
         return f"{self.technique}.{self.knob or self.used}" if self.technique else self.knob
 
     def is_off(self, value: object) -> bool:
-        """Whether ``value`` means that the technique is not used."""
+        """Whether ``value`` switches the technique off."""
         return bool(self.technique) and value == OFF
 
 
 @dataclass(frozen=True)
 class Range:
-    """A number that a search varies between ``low`` and ``high``, in steps where ``step`` is given."""
+    """A number that a search varies between ``low`` and ``high``, in steps of ``step`` if given."""
 
     technique: str
     knob: str
@@ -73,28 +73,28 @@ class Range:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Constraint on a setting: a bound for a metric, or for its difference to the baseline."""
+    """Constraint on a setting: a bound for a metric, or for its difference from the baseline."""
 
     metric: str
     bound: float
     above: bool
-    """Whether the metric may not lie above the bound; else not below."""
+    """Whether the bound is a maximum; otherwise a minimum."""
     relative: bool
-    """Whether the bound is a difference to the baseline."""
+    """Whether the bound is a difference from the baseline."""
 
     def excess(self, value: float, baseline: float) -> float:
-        """Amount by which ``value`` exceeds the limit: at most 0 if it is kept."""
+        """Excess of ``value`` over the limit: at most 0 if it is kept."""
         bound = baseline + self.bound if self.relative else self.bound
         return value - bound if self.above else bound - value
 
     def margin(self, values: np.ndarray, baseline: np.ndarray) -> Margin:
-        """The margin of a setting's ``values`` by sentence, (n,), against those of its baseline."""
+        """Margin of a setting's ``values`` by sentence, (n,), relative to those of its baseline."""
         reference = baseline if self.relative else None
         return margin(values, reference, self.bound, above=self.above, statistic=metric(self.metric).statistic)
 
     @property
     def words(self) -> str:
-        """As part of a sentence."""
+        """Phrase for sentences."""
         title = metric(self.metric).title
         side = "is at most" if self.above else "is at least"
         if not self.relative:
@@ -116,7 +116,7 @@ class Search:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of its objectives and constraints, each once."""
+        """Metrics of its objectives and constraints, without duplicates."""
         return tuple(dict.fromkeys([*self.objectives, *(one.metric for one in self.constraints)]))
 
     @property
@@ -131,7 +131,7 @@ class Search:
 
 
 def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedKnob, ...]:
-    """The axes of a grid. Raises :class:`StudyError`."""
+    """Axes of a grid. Raises :class:`StudyError`."""
     found = []
     if not given:
         raise StudyError("grid is empty; name at least one option or knob to vary.")
@@ -143,7 +143,7 @@ def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedK
 
 
 def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
-    """The search of a study. Raises :class:`StudyError`."""
+    """Search of a study. Raises :class:`StudyError`."""
     fields = study_fields(given, "search.")
     axes = tuple(_searched(*one, entry) for one in _flat(fields.table("space")))
     if not axes:
@@ -227,7 +227,7 @@ def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
 
 
 def study_fields(values: object, prefix: str = "") -> Fields:
-    """The fields of a table in a study's file; ``prefix`` is what their names begin with in sentences."""
+    """Fields of a table in a study's file; ``prefix``: beginning of their names in sentences."""
     return Fields(values, prefix, StudyError, "a study")
 
 
@@ -249,7 +249,7 @@ def _constraint(fields: Fields) -> Constraint:
 
 
 def _flat(given: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
-    """(technique or ``""``, name, values) of each axis. A table is a technique's, unless it is a range's."""
+    """(technique or ``""``, name, values) of each axis. A table belongs to a technique unless it is a range."""
     for name, values in given.items():
         if isinstance(values, Mapping) and not {"low", "high"} & set(values):
             for knob, inner in values.items():

@@ -1,9 +1,8 @@
-"""A study's file: what is finished, in SQLite, with each take's audio next to it. Torch-free.
+"""A study's file: finished work in SQLite, with each take's audio next to it. Torch-free.
 
-Only what is finished is ever written: the audio first, then its row, within one write transaction. So every row has its
-file, none is half, and what a crash leaves after is a file without a row, which the next opening removes. A cell is
-its own key: what arrives twice is kept once. Audio that was lost or damaged since is noticed; such a take is to be made
-again, and stays as it is until it was.
+Only finished work is written: the audio first, then its row, within one write transaction. So every row has its
+complete file, and a crash leaves at most a file without a row, which the next opening removes. A cell is its own key:
+duplicates are stored once. Audio lost or damaged later is detected; the take's figures stay until it is made again.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     """,
     "CREATE TABLE decodings (take TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
-    # From here on measurements say what other processes took of the machine, which earlier versions cannot read.
+    # From here on measurements include the load of other processes, which earlier versions cannot read.
     "",
 )
 
@@ -120,7 +119,7 @@ class StoredSetting:
     baseline: str
     setting: Setting
     problem: str = ""
-    """Why it cannot be run, as a sentence, or ``""``."""
+    """Reason why it cannot be run, as a sentence, or ``""``."""
 
     @property
     def candidate(self) -> Candidate:
@@ -133,7 +132,7 @@ class StoredTake:
 
     cell: Cell
     take: str
-    """Its id; later rounds have that of the first, whose audio is theirs."""
+    """Take id; later rounds share the first round's id and audio."""
     created: str
     text: str
     voice: str
@@ -158,7 +157,7 @@ class StoredTrial:
     params: Mapping[str, object]
     setting: str
     state: str
-    """``RUNNING``, ``COMPLETE``, ``FAILED``, or ``RULED_OUT`` for a setting that techniques do not allow."""
+    """``RUNNING``, ``COMPLETE``, ``FAILED``, or ``RULED_OUT`` for a setting ruled out by techniques."""
     outcome: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -168,11 +167,11 @@ RUNNING, COMPLETE, FAILED, RULED_OUT = "running", "complete", "failed", "ruled o
 # --- The store --------------------------------------------------------------------------------------------------------
 DATABASE = "study.sqlite"
 _WITH_DECODINGS = 2
-"""Schema version from which decodings are kept."""
+"""First schema version with decodings."""
 
 
 class StudyDamaged(StudyError):
-    """The study's file cannot be read at all; :meth:`Store.set_aside` makes room for a new one."""
+    """The study's file is unreadable; :meth:`Store.set_aside` makes room for a new one."""
 
 
 class Store(Database):
@@ -194,8 +193,8 @@ class Store(Database):
 
     # --- What it is of ------------------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
-        """Record the definition. A later one may add and omit anything, but raises :class:`StudyError` for another
-        model."""
+        """Record the definition. A later one may add and omit anything except the model. Raises :class:`StudyError` for
+        another model."""
         known = self.about()
         if known and known["model"] != study.model:
             raise StudyError(
@@ -212,8 +211,8 @@ class Store(Database):
             self._add_settings(study.candidates)
 
     def settle_checkpoint(self, fingerprint: str) -> None:
-        """Record the weights once they are known. Raises :class:`StudyError` if the study began with others: takes of
-        both would be mixed."""
+        """Record the weights on first use. Raises :class:`StudyError` for other weights than before: takes would be
+        mixed."""
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
             raise StudyError(
@@ -225,8 +224,7 @@ class Store(Database):
                 self._open_connection().execute("UPDATE study SET checkpoint = ?", (fingerprint,))
 
     def about(self) -> dict[str, Any]:
-        """Title, model, checkpoint, definition, the file it was read from and when it was begun; empty for a new
-        one."""
+        """Title, model, checkpoint, definition, its file and the time of creation; empty for a new study."""
         rows = self._rows("SELECT title, model, checkpoint, definition, file, created FROM study")
         if not rows:
             return {}
@@ -236,7 +234,7 @@ class Store(Database):
             return dict(zip(names, (title, model, checkpoint, table_of(definition), file, created), strict=True))
 
     def add_setting(self, candidate: Candidate) -> None:
-        """Record a setting that a search asks for."""
+        """Record a setting proposed by a search."""
         with self._problems("written"), self._writing():
             self._add_settings([candidate])
 
@@ -251,7 +249,7 @@ class Store(Database):
             )
 
     def settings(self) -> tuple[StoredSetting, ...]:
-        """All settings in the order in which they came."""
+        """All settings in order of insertion."""
         query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
         rows = self._rows(query)
         with self._problems("read"):
@@ -261,13 +259,13 @@ class Store(Database):
             )
 
     def rule_out(self, setting: str, problem: str) -> None:
-        """Note that a setting cannot be run, and why; ``""`` for one that can after all."""
+        """Record why a setting cannot be run; ``""`` clears it."""
         with self._problems("written"), self._writing():
             self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
 
     # --- What is finished ---------------------------------------------------------------------------------------------
     def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
-        """Keep a take: either all of it or, when this raises, nothing. ``None`` if it is there already."""
+        """Store a take atomically. ``None`` if it exists already."""
         cell, take = made.task.cell, made.take
         row = (
             cell.setting,
@@ -316,7 +314,7 @@ class Store(Database):
                 self._open_connection().execute(
                     "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
                 )
-                # Committed here, so that a disk that is too full for the row takes the file away too.
+                # Committed here, so that a disk too full for the row also removes the file.
                 self._open_connection().execute("COMMIT")
             except BaseException:
                 if written:
@@ -325,8 +323,8 @@ class Store(Database):
         return self.take(cell)
 
     def decoding(self, take: str) -> DecodingTrace | None:
-        """How the tokens of the take with this id came about; ``None`` for models without tokens, and for takes of
-        studies from before these were kept."""
+        """Decoding trace of a take; ``None`` for models without tokens, and for studies from before traces were
+        stored."""
         if self._version < _WITH_DECODINGS:
             return None
         rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))
@@ -334,15 +332,15 @@ class Store(Database):
             return DecodingTrace.from_json(parsed_json(rows[0][0])) if rows else None
 
     def cells(self) -> set[Cell]:
-        """The cells that are finished; those whose audio was lost are to be made again."""
+        """Finished cells, without those whose audio was lost."""
         return {one.cell for one in self.takes() if self.is_heard(one)}
 
     def lost(self) -> set[Cell]:
-        """The cells that were finished, but whose audio was lost or damaged since."""
+        """Finished cells whose audio was lost or damaged since."""
         return {one.cell for one in self.takes() if not self.is_heard(one)}
 
     def is_heard(self, take: StoredTake) -> bool:
-        """Whether the audio of a take is there and whole. Later rounds have none of their own."""
+        """Whether a take's audio is intact. Later rounds have none of their own."""
         return take.cell.round != 0 or files.is_wav(self.audio_path(take.take), take.frames, take.sample_rate)
 
     def takes(self) -> tuple[StoredTake, ...]:
@@ -351,7 +349,7 @@ class Store(Database):
             return tuple(_take(row) for row in rows)
 
     def take(self, cell: Cell) -> StoredTake | None:
-        """The take of ``cell``, or ``None`` if it is not finished."""
+        """Take of ``cell``, or ``None`` if unfinished."""
         rows = self._rows(
             f"SELECT {_TAKE} FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
             (cell.setting, cell.utterance, cell.seed, cell.round),
@@ -360,7 +358,7 @@ class Store(Database):
             return _take(rows[0]) if rows else None
 
     def spectrogram(self, take: str) -> np.ndarray | None:
-        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` if they are not kept."""
+        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` if not stored."""
         rows = self._rows("SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
         if not rows:
             return None
@@ -371,16 +369,15 @@ class Store(Database):
                 raise ValueError(f"the spectrogram of {take} is broken: {error}") from error
 
     def audio_path(self, take: str) -> Path:
-        """File of the audio of the take ``take``."""
         return audio_path(self.folder, take)
 
     def audio(self, take: str) -> np.ndarray:
-        """The samples of the take ``take``, float32, (n,)."""
+        """Samples of a take, float32, (n,)."""
         return read_audio(self.audio_path(take))[0]
 
     # --- What else comes of it ----------------------------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
-        """Keep what was prepared for a setting."""
+        """Store a setting's artefact."""
         content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
         with self._problems("written"), self._writing():
             self._open_connection().execute(
@@ -388,7 +385,7 @@ class Store(Database):
             )
 
     def artefacts(self) -> dict[str, Artefact]:
-        """Prepared artefacts, by the keys of their settings."""
+        """Prepared artefacts, by setting key."""
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
             candidates = {one.key: one.candidate for one in self.settings()}
@@ -400,7 +397,7 @@ class Store(Database):
         return seconds
 
     def add_reference(self, referred: ReferenceMeasured) -> None:
-        """Keep what the judges heard in the reference speech of an utterance."""
+        """Store the judges' verdicts on the reference speech of an utterance."""
         verdicts = json_text([one.to_json() for one in referred.verdicts])
         with self._problems("written"), self._writing():
             self._open_connection().execute(
@@ -408,13 +405,13 @@ class Store(Database):
             )
 
     def references(self) -> dict[str, tuple[tuple[Verdict, ...], str]]:
-        """By utterance: the judges' verdicts on the reference speech, and why there is none."""
+        """By utterance: the judges' verdicts on the reference speech, and the reason if it is missing."""
         rows = self._rows("SELECT utterance, verdicts, why_not FROM refs")
         with self._problems("read"):
             return {key: (_verdicts(verdicts), why_not) for key, verdicts, why_not in rows}
 
     def add_failure(self, cell: Cell, sentence: str) -> None:
-        """Note that a take could not be made, and why. The next run tries it again."""
+        """Record a failed take and its reason. The next run tries again."""
         values = cell.setting, cell.utterance, cell.seed, cell.round, sentence
         with self._problems("written"), self._writing():
             self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
@@ -424,13 +421,13 @@ class Store(Database):
         return {Cell(*row[:4]): row[4] for row in rows}
 
     def put_trial(self, trial: StoredTrial) -> None:
-        """Keep a search's trial, in place of what was known of it."""
+        """Store or replace a search's trial."""
         values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
         with self._problems("written"), self._writing():
             self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
 
     def trials(self) -> tuple[StoredTrial, ...]:
-        """The trials of the search, in order."""
+        """Trials of the search, in order."""
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
             return tuple(
@@ -440,7 +437,7 @@ class Store(Database):
 
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:
-    """The samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
+    """Samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
     import soundfile  # Imported here: it takes longer than a window may.
 
     try:
@@ -451,7 +448,7 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
 
 
 def audio_path(folder: Path, take: str) -> Path:
-    """File of the audio of the take ``take`` of the study in ``folder``."""
+    """Audio file of a take of the study in ``folder``."""
     return folder / AUDIO / f"{take}.wav"
 
 
@@ -463,7 +460,7 @@ _TAKE = (
 
 @lru_cache(maxsize=65_536)
 def _take(row: tuple) -> StoredTake:
-    """Kept, so that followers of a study read each take only once."""
+    """Cached, so that followers of a study parse each take only once."""
     cell, (take, created, text, voice, rate, frames, measured, metrics, *rest) = row[:4], row[4:]
     distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine = rest
     return StoredTake(
@@ -494,7 +491,7 @@ def _verdicts(text: str) -> tuple[Verdict, ...]:
 
 
 def _artefact(name: str, content: str) -> Artefact:
-    """The artefact of the technique called ``name`` that ``content`` holds."""
+    """Artefact of the technique ``name`` from its stored ``content``."""
     return _kind(name).read(parsed_json(content), "artefact")
 
 

@@ -1,7 +1,7 @@
 """Studies: settings × utterances × seeds. Torch-free.
 
-A cell of a study is one setting on one utterance with one seed, in one of several rounds: rounds repeat the same take
-to measure its speed again. :mod:`paretone.studies.definition` reads a study from its file.
+A cell of a study is one setting on one utterance with one seed in one round: rounds repeat a take to measure its speed
+again. :mod:`paretone.studies.definition` reads a study from its file.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 
 @dataclass(frozen=True)
 class StudySentence:
-    """A text, who speaks it, and a recording of a person saying it if there is one."""
+    """A text, its speaker, and a recording of a person saying it, if any."""
 
     text: str
     voice: Voice
     reference: str = ""
-    """Path of that recording, or ``""``."""
+    """Path of the recording, or ``""``."""
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that are equal for equal texts in equal voices; of one's own recordings, those of
-        one path are equal, so that studies of earlier versions are continued."""
+        """Sixteen hexadecimal digits, equal for equal texts in equal voices; the user's own recordings are compared by
+        path, so that studies of earlier versions continue."""
         return _digest([self.text, with_folder(self.voice)])
 
     @property
     def utterance(self) -> Utterance:
-        """The same for the engine."""
+        """The engine's utterance."""
         return Utterance(self.text, self.voice)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A setting of a study: without seed, and without the artefacts that are prepared within the study."""
+    """A setting of a study, without seed and without the artefacts prepared within the study."""
 
     setting: Setting
     origin: str
@@ -69,14 +69,14 @@ class Candidate:
 
     @cached_property
     def unprepared(self) -> str:
-        """The technique that has to be prepared for it within the study, by name, or ``""``."""
+        """Name of its technique that needs preparing within the study, or ``""``."""
         lacking = (one.technique for one in self.setting.techniques if not one.artefact)
         return next((name for name in lacking if technique(name).prepared_by == "calibration"), "")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One take of a study, by what identifies it."""
+    """Identity of one take of a study."""
 
     setting: str
     utterance: str
@@ -86,8 +86,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. ``candidates`` begin with the baselines of all others; ``ruled_out`` are combinations of a grid
-    that techniques do not allow, with the reason."""
+    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations of a grid ruled out by
+    techniques, with reasons."""
 
     title: str
     model: str
@@ -104,11 +104,11 @@ class Study:
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """The definition as it was read."""
+    """Definition as read."""
 
     @property
     def takes(self) -> int:
-        """Total number of takes, including those of the search."""
+        """Total number of takes, including the search's."""
         searched = self.search.trials if self.search else 0
         return (len(self.candidates) + searched) * self.takes_each
 
@@ -128,12 +128,12 @@ class Study:
 
 
 def results_folder(file: str | Path) -> Path:
-    """Default folder of the results of the study that ``file`` describes."""
+    """Default folder of the results of the study in ``file``."""
     return Path(file).with_suffix(".study")
 
 
 def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) -> Setting:
-    """The setting at one point of the axes; a technique any of whose axes is off is not used."""
+    """Setting at one point of the axes; a technique with any axis off is not used."""
     changed: dict[str, object] = {}
     knobs: dict[str, dict[str, object]] = {}
     off = {axis.technique for axis, value in values.items() if axis.is_off(value)}
@@ -159,7 +159,7 @@ def duration(seconds: float) -> str:
 
 
 def seeded(candidate: Candidate, seed: int, artefact: str = "") -> Setting:
-    """The setting that a cell runs: with its seed, and with the artefact that was prepared for it."""
+    """Setting of a cell: with its seed and its prepared artefact."""
     setting = replace(candidate.setting, seed=seed)
     used = setting.technique(candidate.unprepared)
     return setting.with_technique(replace(used, artefact=artefact)) if used and artefact else setting
@@ -170,10 +170,10 @@ def _digest(data: object) -> str:
 
 
 # --- Tasks of workers, and their outcomes -----------------------------------------------------------------------------
-# Picklable: both may be on other machines.
+# Picklable, for workers on other machines.
 @dataclass(frozen=True)
 class Equipment:
-    """Equipment of a worker: model, device and judges."""
+    """A worker's model, device and judges."""
 
     model: str
     folder: str = ""
@@ -181,13 +181,13 @@ class Equipment:
     device: str = "auto"
     judges: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    """All sentences of the study, over which the offline judge is closed."""
+    """All sentences of the study, the vocabulary of the offline judge."""
     vocoder: str = ""
 
 
 @dataclass(frozen=True)
 class Prepare:
-    """Prepare the artefact of ``technique`` for the setting called ``key``."""
+    """Prepare the artefact of ``technique`` for the setting ``key``."""
 
     key: str
     technique: str
@@ -197,15 +197,14 @@ class Prepare:
 
 @dataclass(frozen=True)
 class MeasureReference:
-    """Let the judges hear the reference speech of an utterance."""
+    """Judge the reference speech of an utterance."""
 
     spoken: StudySentence
 
 
 @dataclass(frozen=True)
 class Speak:
-    """Make one take, and compare it with ``baseline``, the spectrogram and the sound of its baseline, if they are
-    given."""
+    """Make one take, and compare it with the spectrogram and audio of its ``baseline``, if given."""
 
     cell: Cell
     setting: Setting
@@ -219,8 +218,6 @@ Task = Prepare | MeasureReference | Speak
 
 @dataclass(frozen=True)
 class Prepared:
-    """The artefact that was prepared."""
-
     task: Prepare
     artefact: Artefact
     seconds: float
@@ -228,7 +225,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class ReferenceMeasured:
-    """The judges' verdicts on the reference speech; ``why_not`` says why there are none."""
+    """The judges' verdicts on the reference speech; ``why_not``: reason if it is missing."""
 
     task: MeasureReference
     verdicts: tuple[Verdict, ...]
@@ -238,22 +235,22 @@ class ReferenceMeasured:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished take, with its figures against its baseline. In later rounds it has no samples: they are those of the
-    first."""
+    """A finished take, with its figures relative to its baseline. Later rounds have no samples; they use the first
+    round's."""
 
     task: Speak
     take: Take
     clock_seconds: float
-    """Seconds by ``clock``, which speed-ups are measured by."""
+    """Seconds by ``clock``, for speed-ups."""
     clock: str
     busy_seconds: float
-    """Wall seconds that the worker was busy with it, warm-up and judges included."""
+    """Wall seconds of the worker, warm-up and judges included."""
     verdicts: tuple[Verdict, ...] = field(default=())
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A task that could not be done, and why. ``whole_setting`` says that no task with this setting can."""
+    """A failed task with its reason. ``whole_setting``: no task with this setting can succeed."""
 
     task: Task
     sentence: str
@@ -265,5 +262,5 @@ Outcome = Prepared | ReferenceMeasured | Made | Failed
 
 
 def take_id(cell: Cell) -> str:
-    """The id of a cell's take: always the same, so that what is delivered twice is kept once."""
+    """Deterministic id of a cell's take, so that duplicates are stored once."""
     return hashlib.sha256("|".join(map(str, astuple(cell)[:3])).encode()).hexdigest()[:32]

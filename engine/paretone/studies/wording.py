@@ -19,19 +19,19 @@ from paretone.techniques import technique
 from paretone.wording import grouped, percent
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
-"""Metrics in short tables, in addition to those of judges."""
+"""Metrics in short tables, in addition to the judges'."""
 REFERENCE = "Reference speech"
 """Title of the row with the judges' scores of the reference speech."""
 
 
 def shown(results: Results) -> tuple[Metric, ...]:
-    """The metrics that short tables have: speed, fidelity and what judges said, as far as they were measured."""
+    """Measured metrics of short tables: speed, fidelity and judges' scores."""
     wanted = (*map(metric, _SHOWN), *JUDGED)
     return tuple(one for one in wanted if any(one.name in found.figures for found in results.settings))
 
 
 def figure_text(figure: Estimate | None) -> str:
-    """A figure with its interval in brackets, if it has one; a rate that has none, with the words it is over."""
+    """A figure with its interval in brackets, if any; a rate without an interval has its number of words."""
     if figure is None:
         return "–"
     if not figure.spreads:
@@ -40,7 +40,7 @@ def figure_text(figure: Estimate | None) -> str:
 
 
 def search_in(results: Results) -> Search | None:
-    """The search of a study, read from its own file; ``None`` if it has none."""
+    """Search of a study, read from its definition; ``None`` without one."""
     if "search" not in results.definition:
         return None
     return search_of(results.definition["search"], catalogue.entry(results.model))
@@ -57,7 +57,7 @@ def answer_lines(search: Search, results: Results) -> list[str]:
 
 
 def lost_lines(results: Results) -> list[str]:
-    """What is to be done about audio that was lost, in a sentence."""
+    """Sentence on lost audio and its repair."""
     count = len(results.lost)
     if not count:
         return []
@@ -66,7 +66,7 @@ def lost_lines(results: Results) -> list[str]:
 
 
 def busy_lines(results: Results) -> list[str]:
-    """What other processes did to the times, in a sentence."""
+    """Sentence on takes with doubtful times."""
     busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
     if not busy:
         return []
@@ -74,17 +74,17 @@ def busy_lines(results: Results) -> list[str]:
 
 
 def idle_lines(results: Results) -> list[str]:
-    """Settings in which a technique skipped nothing, a sentence each."""
+    """Sentences on settings in which a technique skipped nothing."""
     return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
 
 
 def takes_text(one: SettingResult) -> str:
-    """How many takes a setting has, and how many of them have doubtful times."""
+    """Number of takes of a setting, and of those with doubtful times."""
     return f"{grouped(one.finished)} ({grouped(one.busy)} busy)" if one.busy else grouped(one.finished)
 
 
 def reference_lines(results: Results) -> list[str]:
-    """The judges' scores of the reference speech, or why there are none, in sentences."""
+    """Sentences on the judges' scores of the reference speech, or on why it is missing."""
     lines = [
         f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; beyond that, "
         "settings cannot be told apart."
@@ -103,7 +103,7 @@ def _rate(figure: Estimate, name: str) -> str:
 
 
 def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
-    """A trial's setting with what it reached of the objectives."""
+    """A trial's setting with its values of the objectives."""
     figures = ", ".join(
         f"{metric(name).title} {value:.4g}"
         for name, value in zip(search.objectives, trial.outcome["values"], strict=True)
@@ -113,12 +113,12 @@ def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
 
 
 def setting_title(one: SettingResult) -> str:
-    """The name that a study gives it, or else what it differs in from the model's defaults and its techniques."""
+    """The setting's name in the study, otherwise its techniques and differences from the model's defaults."""
     return one.name if one.name and one.origin != "baseline" else described(one.setting)
 
 
 def described(setting: Setting) -> str:
-    """For example ``baseline, guidance 1`` or ``Step pruning 7, guidance 1``."""
+    """Description such as ``baseline, guidance 1`` or ``Step pruning 7, guidance 1``."""
     entry = catalogue.entry(setting.model)
     usual = entry.options_with()
     options = [
@@ -131,7 +131,7 @@ def described(setting: Setting) -> str:
 
 
 def option_words(setting: Setting, name: str, owner: str = "") -> str:
-    """The value of an option, or of a knob of the technique ``owner``, for example ``guidance 1``."""
+    """Value of an option, or of a knob of the technique ``owner``, such as ``guidance 1``."""
     used = setting.technique(owner) if owner else None
     values = setting.options if used is None else used.knobs
     knobs = catalogue.entry(setting.model).options if used is None else technique(owner).knobs
@@ -140,12 +140,12 @@ def option_words(setting: Setting, name: str, owner: str = "") -> str:
 
 
 def short_title(name: str) -> str:
-    """The title of the technique called ``name`` without its part in brackets."""
+    """Title of the technique ``name`` without its bracketed part."""
     return technique(name).title.partition(" (")[0]
 
 
 def _technique(one: UsedTechnique) -> str:
-    """A technique with its first knob, and all others that are not at their defaults."""
+    """A technique with its first knob, and all others that differ from their defaults."""
     declared = technique(one.technique)
     parts = [
         _knob(knob, one.knobs[knob.name], first=index == 0)

@@ -1,4 +1,4 @@
-"""Fewer demasking steps: the setting's own options stay what they are, so that its baseline keeps its steps."""
+"""Fewer demasking steps, set in the plan: the setting's own options, and so its baseline, keep their steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paretone.techniques.base import Context, Paper, Technique, no_fewer
 
 NAME = "fewer_steps"
 FEWEST_ADVISED = 16
-"""Least number of steps that OmniVoice's authors advise; at 8 the word error rate is reported to double."""
+"""Fewest steps advised by OmniVoice's authors; at 8 the word error rate is reported to double."""
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:

@@ -1,8 +1,8 @@
-"""Text and reference computed at every n-th step only: what DiTReducio calls temporal skipping, carried over to masked
-models, whose rows before the canvas change little from step to step.
+"""Text and reference computed at every n-th step only: DiTReducio's temporal skipping, applied to masked models, whose
+rows before the canvas change little from step to step.
 
-In between, only the canvas passes the network; it attends to the keys and values that the layers made of text and
-reference the last time. Nobody has published this for masked speech models: an experiment.
+In between, only the canvas passes the network; it attends to the stored keys and values of text and reference.
+Unpublished for masked speech models: an experiment.
 """
 
 from __future__ import annotations

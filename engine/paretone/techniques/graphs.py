@@ -1,7 +1,7 @@
-"""CUDA graphs: a forward's kernels are recorded once for each shape and launched all at once from then on.
+"""CUDA graphs: the kernels of a forward pass are recorded once per shape and from then on launched together.
 
-What is computed stays the same; what is saved is launching kernels one by one, which small batches on fast cards wait
-for most of the time (:mod:`paretone.measure.roofline` shows how much). See :mod:`paretone.models.kernels.graphs`.
+The computation is unchanged; graphs save launching kernels one by one, which dominates small batches on fast GPUs
+(:mod:`paretone.measure.roofline` shows by how much). See :mod:`paretone.models.kernels.graphs`.
 """
 
 from __future__ import annotations

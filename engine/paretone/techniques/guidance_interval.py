@@ -1,8 +1,8 @@
-"""Guidance on the first steps only: all branches up to step k, the fully conditioned one alone from there on.
+"""Guidance on the first steps only: all branches up to step k, afterwards only the fully conditioned one.
 
-After Selective CFG for speech (arXiv 2509.19668), which changes how the text guides in later steps, and FlashRT
-(github.com/LiangSu8899/FlashRT), which guides OmniVoice at its first step only. Here k is free, and what comes after is
-the plain conditional velocity (of masked models: the conditional scores), with nothing added to make up for it.
+After Selective CFG for speech (arXiv 2509.19668), which changes the guidance of the text in later steps, and FlashRT
+(github.com/LiangSu8899/FlashRT), which guides OmniVoice at its first step only. Here k is free, and later steps follow
+the plain conditional velocity (in masked models: the conditional scores), without compensation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """Exports (see :mod:`paretone.export.targets`) carry it to samplers that count their steps."""
+    """Carried to samplers that count their steps; see :mod:`paretone.export.targets`."""
     from paretone.export.targets import lacking
 
     if GUIDED_STEPS not in target.takes:

@@ -1,7 +1,7 @@
-"""Guidance at every n-th step of masked models: the unconditional branch runs no more often than that.
+"""Guidance at every n-th step of masked models: the unconditional branch runs at these steps only.
 
-In between, the difference that it last made is reused (what DiTReducio calls branch skipping, carried over to hidden
-states before the head), or guidance is left out. Nobody has published this for masked speech models: an experiment.
+In between, its last difference is reused (DiTReducio's branch skipping, applied to hidden states before the head), or
+guidance is omitted. Unpublished for masked speech models: an experiment.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def describe(knobs: Values) -> str:
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """Exports (see :mod:`paretone.export.targets`) carry reuse alone, and nearly: other programs reuse what the
-    unconditional branch said, where Paretone reuses how it differed."""
+    """Carried only with reuse, and approximately: other programs reuse the unconditional branch's output, Paretone the
+    difference. See :mod:`paretone.export.targets`."""
     from paretone.export.targets import lacking
 
     if GUIDANCE_EVERY not in target.takes or entry.knobs.get("between", REUSE) != REUSE:

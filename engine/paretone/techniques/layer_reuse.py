@@ -1,7 +1,7 @@
 """Reuse of the middle layers' outputs between steps: DiTReducio's temporal skipping, applied to masked models.
 
-The first and the last layers are computed at every step; what those in between added to the residual stream is kept
-from the last step that computed them all. Nobody has published this for masked speech models: an experiment.
+The first and the last layers are computed at every step; the residual of those in between is stored at the last step
+that computed all layers. Unpublished for masked speech models: an experiment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "layer_reuse"
 
 
 def reused(info: ModelInfo, knobs: Values) -> range:
-    """Which layers of the loaded model are left out in between. Raises :class:`SettingError` if none are left."""
+    """Layers of the loaded model to reuse between whole steps. Raises :class:`SettingError` if none remain."""
     ends = int(knobs["ends"])
     found = range(ends, info.layers - ends)
     if not found:

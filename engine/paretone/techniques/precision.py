@@ -1,4 +1,5 @@
-"""Precision: attention and feed-forward modules compute in fewer bits. See :mod:`paretone.models.kernels.precision`."""
+"""Precision: attention and feed-forward modules compute with fewer bits. See
+:mod:`paretone.models.kernels.precision`."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ NAME = "precision"
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
-    """The precision that is asked for or, where the device gains nothing by it, the model's own, which is noted."""
+    """The chosen precision or, if the device gains nothing from it, the model's own, with a note."""
     wanted, info = str(knobs["precision"]), context.info
     if not context.loaded or wanted in info.precisions:
         return replace(plan, precision=wanted)
@@ -31,7 +32,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def little(info: ModelInfo) -> str:
-    """That the device gains nothing from fewer bits, or ``""``."""
+    """Note that the device gains nothing from fewer bits, or ``""``."""
     if any(one != info.precision for one in info.precisions):
         return ""
     return f"{info.device} is fastest in {info.precision}, which the model runs in anyway."
@@ -48,7 +49,7 @@ def describe(knobs: Values) -> str:
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """Exports (see :mod:`paretone.export.targets`) carry one precision for the whole network."""
+    """Carried as one precision for the whole network; see :mod:`paretone.export.targets`."""
     from paretone.export.targets import lacking
 
     wanted = str(entry.knobs.get("precision", "bfloat16"))

@@ -1,9 +1,8 @@
-"""Registry of techniques: everything in the entry-point group ``paretone.techniques``. Torch-free.
+"""Registry of techniques: the entry-point group ``paretone.techniques``. Torch-free.
 
-Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
-is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found even if the installed
-metadata is older. A plug-in that cannot be imported, or has a fault (:mod:`paretone.techniques.admission`), is left out
-and named in one sentence; all others work.
+Ours are registered in ``pyproject.toml``, a researcher's likewise in its own package. In a checkout, ours are read from
+its ``pyproject.toml``, so that they are found even if the installed metadata is older. A plug-in that cannot be
+imported, or is faulty (:mod:`paretone.techniques.admission`), is left out and named in one sentence; all others work.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from paretone.techniques.base import Technique
 
 GROUP = "paretone.techniques"
 OURS = "paretone"
-"""The distribution that brings ours."""
+"""Our distribution."""
 _OWN_PACKAGES = ("paretone", "paretone_app")
 _log = logging.getLogger(__name__)
 _WHERE_ELSE = (
@@ -47,12 +46,11 @@ _WHERE_ELSE = (
 @dataclass
 class Registry:
     techniques: tuple[Technique, ...] = ()
-    """In the order in which lists show them."""
+    """In the order of lists."""
     problems: list[str] = field(default_factory=list)
-    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    """A sentence for each omitted plug-in, and for later failures of others."""
     left_out: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    """The sentence of each plug-in that was left out, and the names that it or its technique goes by, as far as they
-    are known."""
+    """The sentence of each omitted plug-in, and the known names of it and its technique."""
     plug_ins: dict[str, str] = field(default_factory=dict)
     """The plug-in of each technique that is not ours, by name, such as ``the plug-in 'a' of plugin-a 2.0``."""
 
@@ -61,30 +59,30 @@ class Registry:
         self.left_out.append((sentence, names))
 
     def report(self, sentence: str) -> None:
-        """Note what failed of a plug-in, once."""
+        """Record a failure of a plug-in, once."""
         if sentence not in self.problems:
             self.problems.append(sentence)
             _log.warning("%s", sentence)
 
 
 def techniques() -> tuple[Technique, ...]:
-    """All techniques, in the order in which lists show them."""
+    """All techniques, in the order of lists."""
     return registry().techniques
 
 
 def problems() -> tuple[str, ...]:
-    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    """A sentence for each omitted plug-in, and for later failures of others."""
     return tuple(registry().problems)
 
 
 def plug_in(name: str) -> str:
-    """The plug-in that brings the technique called ``name``, for messages; ``""`` for ours."""
+    """The plug-in with the technique called ``name``, for messages; ``""`` for ours."""
     return registry().plug_ins.get(name, "")
 
 
 def brought(what: str) -> Iterator[tuple[Technique, Any]]:
-    """What techniques name in their field ``what``: modules, or objects as ``"package.module:name"``. One that cannot
-    be imported is reported and left out."""
+    """Import the modules, or objects as ``"package.module:name"``, named in the field ``what`` of techniques. Failures
+    are reported and skipped."""
     for one in techniques():
         there = getattr(one, what)
         for name in filter(None, (there,) if isinstance(there, str) else there):
@@ -105,7 +103,7 @@ def brought(what: str) -> Iterator[tuple[Technique, Any]]:
 
 
 def named(name: str) -> Any:
-    """The module called ``name``, or the object of one that is named ``"package.module:object"``."""
+    """The module called ``name``, or an object ``"package.module:object"``."""
     module, _, within = name.partition(":")
     found = import_module(module)
     return getattr(found, within) if within else found
@@ -113,7 +111,7 @@ def named(name: str) -> Any:
 
 @cache
 def registry() -> Registry:
-    """All there is, found once; ``registry.cache_clear()`` looks again."""
+    """The registry, built once; ``registry.cache_clear()`` rebuilds it."""
     found: dict[str, Technique] = {}
     claimed: dict[tuple[str, str], str] = {}
     made = Registry()
@@ -145,13 +143,13 @@ def registry() -> Registry:
 
 
 def find(name: str) -> Technique | None:
-    """The technique called ``name``, if there is one: what was kept may name one of another version or plug-in."""
+    """The technique called ``name``, if any: stored names may belong to another version or plug-in."""
     return next((one for one in techniques() if one.name == name), None)
 
 
 def technique(name: str) -> Technique:
-    """The technique called ``name``. Raises :class:`SettingError` that says which one may be meant, and why it was left
-    out if it was."""
+    """The technique called ``name``. Raises :class:`SettingError` with a similar name, and the reason if it was left
+    out."""
     found = find(name)
     if found is None:
         raise SettingError(f"There is no technique named {shown(name)}{_instead_of(name)}")
@@ -159,7 +157,7 @@ def technique(name: str) -> Technique:
 
 
 def _instead_of(name: str) -> str:
-    """End of the sentence that refuses a technique called ``name``."""
+    """End of the sentence that refuses an unknown technique ``name``."""
     known, left_out = [one.name for one in techniques()], registry().left_out
     reasons = {one: sentence for sentence, names in left_out for one in names}
     near = name if name in reasons else nearest(name, [*known, *reasons])
@@ -172,8 +170,8 @@ def _instead_of(name: str) -> str:
 
 
 def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
-    """The techniques for a model of ``family`` that has these ``options``; ``mel_steps`` are those of the flow after a
-    language model, if there is one."""
+    """Techniques for a model of ``family`` with these ``options``; ``mel_steps`` are those of the flow after a language
+    model, if any."""
     names = {knob.name for knob in options}
     missing = family == LANGUAGE and not mel_steps
     return tuple(
@@ -184,7 +182,7 @@ def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tup
 
 
 def _claims(one: Technique) -> Iterator[tuple[str, str]]:
-    """Names that no other technique may have, each with what it is the name of."""
+    """Names that must be unique, each with its kind."""
     yield "a technique", one.name
     yield "a technique", one.title
     for name, _ in one.benches:
@@ -198,7 +196,8 @@ def _claims(one: Technique) -> Iterator[tuple[str, str]]:
 
 
 def _points(made: Registry) -> Iterator[EntryPoint]:
-    """Ours first, so that no plug-in takes their names; unreadable metadata is added to the problems of ``made``."""
+    """Entry points, ours first, so that no plug-in takes their names; unreadable metadata becomes a problem of
+    ``made``."""
     installed = sorted(_installed(made), key=lambda one: not _is_ours(one))
     project = CHECKOUT / "pyproject.toml"
     if not project.is_file():
@@ -212,7 +211,7 @@ def _points(made: Registry) -> Iterator[EntryPoint]:
 def _installed(made: Registry) -> list[EntryPoint]:
     with contextlib.suppress(Exception):
         return list(entry_points(group=GROUP))
-    # One distribution's file of entry points is damaged: which one is it?
+    # One distribution's entry points are damaged: find which.
     found: dict[str, EntryPoint] = {}
     for one in distributions():
         try:
@@ -236,12 +235,12 @@ def _distribution(one: Distribution | None) -> str:
 
 
 def _is_ours(point: EntryPoint) -> bool:
-    """Whether Paretone itself brings it: what its ``pyproject.toml`` declares has no distribution."""
+    """Whether it belongs to Paretone: entry points from our ``pyproject.toml`` have no distribution."""
     return point.dist is None or _distribution(point.dist).partition(" ")[0] == OURS
 
 
 def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
-    """The technique that ``point`` names, or ``None`` and a problem in ``made`` if something is wrong with it."""
+    """The technique of ``point``, or ``None`` and a problem in ``made`` if it is faulty."""
     left_out, found = f"The plug-in {_called(point)} was left out", None
     try:
         with _streams_lent():
@@ -262,8 +261,8 @@ def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
 
 @contextlib.contextmanager
 def _streams_lent() -> Iterator[None]:
-    """Lend standard streams to a plug-in, which may close or replace them. All that it prints goes to standard error:
-    standard output is for results, and would be no JSON any more."""
+    """Lend standard streams to a plug-in, which may close or replace them. Its output goes to standard error: standard
+    output is for results, and must remain JSON."""
     own = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         io.TextIOWrapper(cast(IO[bytes], _Lent(sys.stderr)), "utf-8", "backslashreplace", write_through=True)
@@ -276,7 +275,7 @@ def _streams_lent() -> Iterator[None]:
 
 
 class _Lent(io.RawIOBase):
-    """The bytes of a stream that writes to ``own``, and leaves it open when it is closed itself."""
+    """Byte stream that writes to ``own`` and leaves it open when closed."""
 
     def __init__(self, own: TextIO | None) -> None:
         self._own = own
@@ -299,7 +298,7 @@ class _Lent(io.RawIOBase):
 
 
 def _called(point: EntryPoint) -> str:
-    """The plug-in, with the package that brings it."""
+    """Name of the plug-in, with its package."""
     package = _distribution(point.dist)
     return f"{shown(point.name)} of {package}" if package else shown(point.name)
 
@@ -308,15 +307,15 @@ _GOES_WITH_ALL = "steps"
 
 
 def technique_mark(name: str) -> Mark:
-    """The mark of a technique, of this version or not, installed or not."""
+    """Mark of a technique, of this version or not, installed or not."""
     found = find(name)
     return found.mark if found is not None and found.mark is not None else derived_mark(name)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Ours as declared, then all others by name; step pruning last. A point of several techniques has the shape of the
-    first and the colours of all, from the left: step pruning goes with everything, so the point is drawn as the other
-    one."""
+    """Ours as declared, then all others by name; step pruning last. A point with several techniques has the first one's
+    shape and all colours, from the left: step pruning combines with all, so the point looks like the other
+    technique."""
     return tuple(sorted(names, key=_rank))
 
 

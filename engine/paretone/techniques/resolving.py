@@ -1,8 +1,9 @@
-"""From a setting to a plan: every technique in use in turn, once, before anything runs. Torch-free.
+"""Resolution of a setting to a plan, technique by technique, before anything runs. Torch-free.
 
-Techniques resolve in the order of :data:`paretone.techniques.base.SLOTS`, each on the plan of those before it; two of
-one slot exclude each other. The same code checks settings without a loaded model (studies, profiles, the window): on
-what the catalogue knows, and without minding what is merely not prepared yet."""
+Techniques resolve in the order of :data:`paretone.techniques.base.SLOTS`, each on the plan of the earlier ones; two of
+one slot exclude each other. The same code checks settings without a loaded model (studies, profiles, the window), on
+the catalogue's information and ignoring missing preparations.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ NO_GUIDANCE = {
 
 
 class Refused(SettingError):
-    """A technique that cannot be part of a setting; ``techniques`` names those that it is about."""
+    """Refusal of a setting because of its ``techniques``."""
 
     def __init__(self, sentence: str, techniques: tuple[str, ...]) -> None:
         super().__init__(sentence)
@@ -41,11 +42,11 @@ class Refused(SettingError):
 
 
 def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (), *, prepared: bool = True) -> Any:
-    """The plan of ``setting`` on the loaded model that ``info`` describes: a :class:`FlowPlan`, :class:`LanguagePlan`
-    or :class:`MaskedPlan`. ``artefacts`` hold what the setting names by fingerprint. Not ``prepared``: techniques that
-    still lack their preparation do nothing, which is what a preparation runs.
+    """Resolve ``setting`` on the loaded model of ``info`` to a :class:`FlowPlan`, :class:`LanguagePlan` or
+    :class:`MaskedPlan`. ``artefacts`` hold those that the setting names by fingerprint. Not ``prepared``: techniques
+    without their preparation have no effect, as needed to prepare them.
 
-    Raises :class:`SettingError` and :class:`ProfileError` that say why the setting cannot be used.
+    Raises :class:`SettingError` and :class:`ProfileError` with the reason why the setting cannot be used.
     """
     plan = _begin(info, setting)
     for _, found in _steps(info, setting, artefacts, plan, loaded=True, prepared=prepared):
@@ -54,12 +55,12 @@ def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 
 
 def compatibility_of(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> Compatibility:
-    """Compatibility of what is prepared under ``setting`` on the loaded model that ``info`` describes."""
+    """Compatibility of preparations under ``setting`` on the loaded model of ``info``."""
     return resolve(info, setting, artefacts, prepared=False).compatibility
 
 
 def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> str | None:
-    """Why ``setting`` cannot be used on the loaded model, as a sentence, or ``None``."""
+    """Reason why ``setting`` cannot be used on the loaded model, as a sentence, or ``None``."""
     try:
         resolve(info, setting, artefacts)
     except PlainError as error:
@@ -68,8 +69,8 @@ def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 
 
 def foreseen(setting: Setting, info: ModelInfo | None = None) -> Any:
-    """The plan of ``setting`` without a loaded model, on what the catalogue says, or on ``info`` that holds no more
-    than that. Raises :class:`SettingError` if techniques cannot be used together or with the options."""
+    """Plan of ``setting`` without a loaded model, from the catalogue or from ``info`` with no more information. Raises
+    :class:`SettingError` if techniques cannot be used together or with the options."""
     info = info or known(setting.model)
     plan = _begin(info, setting)
     for _, found in _steps(info, setting, (), plan, loaded=False, prepared=False):
@@ -78,20 +79,20 @@ def foreseen(setting: Setting, info: ModelInfo | None = None) -> Any:
 
 
 def options_in_force(setting: Setting) -> Values:
-    """The sampler options under which ``setting`` speaks, all of them. Raises :class:`SettingError`."""
+    """All sampler options in force under ``setting``. Raises :class:`SettingError`."""
     return foreseen(setting).options
 
 
 def conflict(setting: Setting, name: str = "") -> str | None:
-    """Why the techniques of ``setting`` cannot be used together or with its options, as a sentence, or ``None``; with
-    a ``name``, only why that technique cannot."""
+    """Reason why the techniques of ``setting`` cannot be used together or with its options, as a sentence, or ``None``;
+    with a ``name``, only for that technique."""
     while True:
         try:
             foreseen(setting)
         except Refused as error:
             if not name or name in error.techniques:
                 return str(error)
-            # Another one cannot: what of this one without it?
+            # Another technique is refused: try this one without it.
             setting = setting.without(error.techniques[-1])
         except SettingError as error:
             return str(error)
@@ -100,7 +101,7 @@ def conflict(setting: Setting, name: str = "") -> str | None:
 
 
 def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
-    """Remarks of each technique of ``setting`` on takes, by name, as far as known without a loaded model."""
+    """Remarks of each technique of ``setting``, by name, as far as known without a loaded model."""
     found: dict[str, tuple[str, ...]] = {}
     info = known(setting.model)
     plan = _begin(info, setting)
@@ -115,7 +116,7 @@ def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
 
 
 def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting) -> None:
-    """Raise :class:`SettingError` if a technique of ``setting`` is for models of other families."""
+    """Raise :class:`SettingError` if a technique of ``setting`` is for other families of models."""
     for entry in setting.techniques:
         declared = technique(entry.technique)
         if model.family not in declared.families:
@@ -123,7 +124,7 @@ def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting
 
 
 def knobs_of(entry: UsedTechnique) -> Values:
-    """All knob values of a technique in use. Raises :class:`SettingError` for unknown knobs and for values out of
+    """All knob values of a used technique. Raises :class:`SettingError` for unknown knobs and for values out of
     range."""
     declared = technique(entry.technique)
     return checked(declared.knobs, entry.knobs, declared.title)
@@ -166,7 +167,7 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
     )
     if info.trained_guidance is None:
         return plan
-    # Guidance on top of what is in such a checkpoint's weights would be far too much.
+    # Guidance on top of that in the checkpoint's weights would be far too strong.
     unguided = info.guidance.off(options)
     if info.guidance.branches(options) > 1:
         trained = info.trained_guidance
@@ -180,7 +181,7 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
 def _steps(
     info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact], plan: Any, *, loaded: bool, prepared: bool
 ) -> Iterator[tuple[str, Any]]:
-    """The techniques of ``setting`` in their order, each with the plan once it has resolved."""
+    """Resolve the techniques of ``setting`` in order; yield each name with the plan after it."""
     declared = {entry.technique: technique(entry.technique) for entry in setting.techniques}
     taken = _taken(declared)
     for entry in sorted(setting.techniques, key=lambda one: _place(declared[one.technique])):
@@ -208,7 +209,7 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
 
 
 def _place(one: Technique) -> tuple[int, int, str]:
-    """Order of resolving: by slot, then by place in lists."""
+    """Resolving order: by slot, then by place in lists."""
     slot = one.slot.partition(":")[0]
     return (SLOTS.index(slot) if slot in SLOTS else len(SLOTS)), one.place, one.name
 
@@ -247,7 +248,7 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
 
 
 def _accepted(one: Technique, context: Context, before: Any, found: Any) -> Any:
-    """The plan ``found`` that a technique has made of the one ``before``, if it can run. Raises :class:`Refused`."""
+    """Check the plan ``found``, which a technique made of ``before``. Raises :class:`Refused` if it cannot run."""
     owner, fault = plug_in(one.name), ""
     if type(found) is not type(before):
         fault = f"resolve must return the plan, a {type(before).__name__}, not {kind_of(found)}"
@@ -275,7 +276,7 @@ def _accepted(one: Technique, context: Context, before: Any, found: Any) -> Any:
 
 
 def _fault_of_share(plan: FlowPlan) -> str:
-    """Why ``evaluated_share`` cannot be used, found with the cost of some network, or ``""``."""
+    """Fault of ``evaluated_share``, tested with example costs, or ``""``."""
     from paretone.sampling.operations import OperationCounts
 
     share = plan.evaluated_share(OperationCounts(2.0, 4.0, 1.0, 12, 2)) if plan.evaluated_share else 1.0
@@ -289,7 +290,7 @@ def _mended(one: Technique) -> str:
 
 
 def _finish(info: ModelInfo, plan: Any) -> Any:
-    """``plan`` with what follows from all techniques together."""
+    """``plan`` with the results of all techniques together."""
     plan = replace(plan, compatibility=_compatibility(info, plan.fingerprint, plan.options))
     if info.family == LANGUAGE:
         return plan

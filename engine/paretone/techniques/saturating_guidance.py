@@ -1,10 +1,9 @@
-"""Guidance whose branches are skipped once they have saturated, which is decided while sampling.
+"""Guidance whose branches are skipped once they have saturated, decided while sampling.
 
-DiTReducio's branch skipping is planned by a calibration. Here every synthesis watches the effects of its own guidance:
-one is used on without being computed as long as it has changed little, as foreseen from how fast it changed before
-(reuse of guidance as in FasterCache, arXiv 2410.19355, but decided by its change), or, as in Adaptive Guidance (arXiv
-2312.12487), guidance ends once the velocities of its branches point the same way. See
-:mod:`paretone.sampling.branch_guidance`.
+DiTReducio plans branch skipping by a calibration. Here every synthesis monitors the effects of its own guidance. An
+effect is reused while its predicted change, from its earlier rate, is small (reuse of guidance as in FasterCache, arXiv
+2410.19355, but decided by the change). Or, as in Adaptive Guidance (arXiv 2312.12487), guidance ends once the
+velocities of its branches have the same direction. See :mod:`paretone.sampling.branch_guidance`.
 """
 
 from __future__ import annotations

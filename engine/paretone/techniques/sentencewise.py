@@ -1,7 +1,7 @@
-"""Speech sentence by sentence: the way to hear masked models sooner that changes nothing about how they speak.
+"""Speech sentence by sentence: earlier audio from masked models, with unchanged filling-in of each sentence.
 
-Each sentence is a separate canvas, filled in as upstream fills in a text, and is heard while the next one is made.
-What is lost is only what a model makes of sentences that it sees together.
+Each sentence is a separate canvas, filled in as upstream fills in a text, and plays while the next one is made. The
+only loss is the context between sentences.
 """
 
 from __future__ import annotations

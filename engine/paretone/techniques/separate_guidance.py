@@ -1,9 +1,9 @@
-"""Separate strengths of guidance for text and voice on models that have one for both, each for a part of the time.
+"""Separate guidance strengths for text and voice on models with one strength for both, each for a part of the time.
 
-F5-TTS is trained to do without the voice, and without voice and text, so a branch that knows the text alone can be run
-as well. As in MegaTTS 3 (Jiang et al., arXiv 2502.18924), guidance then has two effects: what the text makes of noise,
-and what the voice adds. Each has its strength, and a time from which and until which it is used, after Selective CFG
-(arXiv 2509.19668). Equal strengths over the same time are plain guidance, in two branches, bit for bit.
+F5-TTS is trained with the voice dropped, and with voice and text dropped, so a branch with the text alone can run as
+well. As in MegaTTS 3 (Jiang et al., arXiv 2502.18924), guidance then has two effects: of the text over nothing, and of
+the voice over the text. Each has its strength and its interval of time, after Selective CFG (arXiv 2509.19668). Equal
+strengths over the same interval are plain guidance, in two branches, bit for bit.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
-    """Of the voice over the text alone, and of the text over nothing. Raises :class:`SettingError` for an empty
-    time."""
+    """Strengths of the voice over the text alone, and of the text over nothing. Raises :class:`SettingError` for an
+    empty interval."""
     for name, title in (("text", "text"), ("voice", "voice")):
         if knobs[f"{name}_from"] >= knobs[f"{name}_until"]:
             raise SettingError(

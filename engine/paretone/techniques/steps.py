@@ -1,6 +1,6 @@
-"""Step pruning: fewer steps from noise to speech, on a grid that spends them where they matter.
+"""Step pruning: fewer steps from noise to speech, on a grid that places them where they matter.
 
-The setting's own options stay what they are, so that its baseline keeps its steps.
+The change is in the plan: the setting's own options, and so its baseline, keep their steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    """Remarks on grids that are not EPSS, or that EPSS was not tuned for."""
+    """Remarks on grids without EPSS, or untested combinations with EPSS."""
     steps, found = knobs["steps"], []
     if knobs["spacing"] == "epss" and steps not in EPSS:
         tables = ", ".join(map(str, EPSS))

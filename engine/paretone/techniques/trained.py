@@ -1,5 +1,4 @@
-"""Trained weights that techniques use: which of a loaded model's fit the knobs, and which someone named.
-Torch-free."""
+"""Trained weights for techniques: those of a loaded model that fit the knobs, and those named by a user. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,24 +13,24 @@ from paretone.setting.setting import UsedTechnique
 from paretone.techniques.registry import technique
 
 TELLING = 4
-"""Digits of a fingerprint that are enough to name weights by: fewer may be a number that was meant for a knob."""
+"""Least number of digits of a fingerprint that names weights: fewer may be a number meant for a knob."""
 SHOWN = 8
-"""Digits of a fingerprint that are shown."""
+"""Number of displayed digits of a fingerprint."""
 
 
 def fitting(info: ModelInfo, name: str, knobs: Values) -> tuple[TrainedWeights, ...]:
-    """Those of the loaded model that the technique ``name`` can run under ``knobs``: of them a setting that names none
-    takes the first. Techniques without weights of their own have none."""
+    """Weights of the loaded model that the technique ``name`` can run under ``knobs``; settings without a fingerprint
+    use the first. Empty for techniques without weights."""
     weights = technique(name).weights
     return tuple(weights.fitting(info, knobs)) if weights else ()
 
 
 def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
-    """``entry``, whose artefact is what someone typed, with the fingerprint of those of the loaded model's weights that
-    this names: by their file, with or without its folder and its ending, or by the beginning of their fingerprint.
-    Knobs that ``entry`` leaves open are as these weights want them.
+    """Replace the typed artefact of ``entry`` by the fingerprint of the loaded model's weights that it names: by file,
+    with or without folder and suffix, or by the first digits of the fingerprint. Open knobs of ``entry`` are set to
+    those of the weights.
 
-    Raises :class:`SettingError` that lists what there is, or says which knob the weights do not go with.
+    Raises :class:`SettingError`, which lists the available weights, or the knob that does not fit them.
     """
     declared = technique(entry.technique)
     weights = declared.weights

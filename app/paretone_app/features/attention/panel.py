@@ -1,4 +1,4 @@
-"""Attention: diagonal or striped? The check phase's similarity map, and the attention of a chosen layer and step.
+"""Attention: the check phase's map of diagonal similarity, and the attention of a chosen layer and step.
 
 Keys in the attention maps: arrows move, plus and minus zoom, 0 shows all.
 """
@@ -295,7 +295,7 @@ _LOG_DECADES = 4
 
 
 class AttentionPanel(QWidget):
-    """Left: which layers attend diagonally at which steps. Right: what the attention of one of them looks like."""
+    """Left: diagonal similarity per layer and step. Right: attention maps of the chosen layer and step."""
 
     cell_chosen = Signal(int, int)
     """Capture the attention of (layer, step), counted from 0."""
@@ -377,7 +377,7 @@ class AttentionPanel(QWidget):
         self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
     def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
-        """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
+        """Show the attention of one layer at one step; ``names``: of the branches, if not :data:`BRANCH_NAMES`."""
         before = self.captured
         same_shape = before is not None and (before.frames, before.frame_seconds) == (
             captured.frames,
@@ -403,7 +403,7 @@ class AttentionPanel(QWidget):
         self._say(sentence, "warning")
 
     def clear_capture(self) -> None:
-        """Forget the captured attention, for example because another model was loaded."""
+        """Forget the captured attention, as after loading another model."""
         self.captured = None
         self.grid.show_captured(None)
         self.attention_bar.set_ends(None)

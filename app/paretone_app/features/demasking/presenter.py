@@ -80,7 +80,7 @@ class DemaskingPresenter(Presenter):
     def follow(self, event: Event) -> None:
         if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
             side, take, start = self._asked
-            # Another take may be compared there by now.
+            # The side may have another take by now.
             part_of = (side, start) if self._take(side) is take else None
             title = take_title(take, f"Canvas of take {side} after step {event.step + 1}")
             self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))

@@ -166,7 +166,7 @@ class GroupsPresenter(Presenter):
         )
 
     def save(self, members: tuple[int, ...], path: Path) -> None:
-        """Decode ``members`` into the WAV file ``path``. Raises when it cannot be done."""
+        """Decode ``members`` into the WAV file ``path``. Raises :class:`SettingError` if that is not possible."""
         self.state.hear(members)
         self._asked = path
 

@@ -1,4 +1,4 @@
-"""Trials of each method: what a listener hears, sees and answers."""
+"""Pages for the trials of each method: sounds, controls and answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TwoAnswersPage(TrialPage):
 
 
 class AbxPage(TwoAnswersPage):
-    """Hear A, B and X in any order, then say what X is."""
+    """Hear A, B and X in any order, then answer what X is."""
 
     session: AbxSession
     name = "ABX"
@@ -86,7 +86,7 @@ _NAMES = ("First", "Second")
 
 
 class PreferencePage(TrialPage):
-    """Hear both to the end, then say which is better."""
+    """Hear both to the end, then answer which is better."""
 
     session: PairsSession
     name = "Comparison"
@@ -121,7 +121,7 @@ class PreferencePage(TrialPage):
         return (("A", lambda: self.hear(FIRST)), ("B", lambda: self.hear(SECOND)), *voting)
 
     def vote(self, vote: int) -> None:
-        """Vote: how much better the second is than the first."""
+        """Vote how much better the second is than the first."""
         self._answer(lambda around: self.session.answer(vote, around))
 
     def _show(self) -> None:
@@ -138,7 +138,7 @@ class PreferencePage(TrialPage):
 
 
 class StaircasePage(TwoAnswersPage):
-    """Hear the reference, A and B in any order, then say which of the two is not the reference."""
+    """Hear the reference, A and B in any order, then answer which of A and B is not the reference."""
 
     session: StaircaseSession
     name = "Staircase"
@@ -173,7 +173,7 @@ class MushraPage(TrialPage):
         self.buttons: list[QPushButton] = []
         self.sliders: list[QSlider] = []
         self.values: list[QLabel] = []
-        # All pages have as many sliders: the same settings with the same anchors.
+        # All pages have the same number of sliders: same settings, same anchors.
         for button in self.session.sliders:
             key = _DIGITS[button - 1 : button] or "Left, Right"
             sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
@@ -213,14 +213,14 @@ class MushraPage(TrialPage):
         )
 
     def _hear_neighbour(self, by: int) -> None:
-        """The sound to the left or right of the one that is heard, the reference being the leftmost."""
+        """Play the sound left or right of the current one; the reference is leftmost."""
         sounding = self.session.sounding
         self.hear(REFERENCE if sounding is None else (sounding + by) % len(self.session.trial.order))
 
     def hear(self, button: int) -> None:
         super().hear(button)
         if button in self.session.sliders:
-            # The arrow keys rate what is heard.
+            # The arrow keys rate the sound being heard.
             self.sliders[button - 1].setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -255,7 +255,7 @@ class MushraPage(TrialPage):
 
 
 def _scale() -> QWidget:
-    """The scale's words, each in the middle of its fifth, with the numbers between them."""
+    """The scale's labels, each in the middle of its fifth, with numbers between them."""
     held = QWidget()
     column = VBoxLayout(held)
     column.setContentsMargins(0, 0, 0, 0)

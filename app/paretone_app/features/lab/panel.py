@@ -1,4 +1,4 @@
-"""Lab: blind listening tests: set up, trials, results."""
+"""Lab: blind listening tests: setup, trials, results."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from paretone_app.widgets.screen_readers import GROUP
 class LabActions:
     begin: Action
     export: Action
-    """Writes the whole test with its sounds, for webMUSHRA."""
+    """Write the whole test with its sounds, for webMUSHRA."""
     results: Action
     write_results: Action
     abandon: Action
     stop_waiting: Action
     reconnect: Action
-    """Looks for an audio device again."""
+    """Look for an audio device again."""
 
 
 COMPARED, LIBRARY = "compared", "library"
@@ -73,11 +73,11 @@ class LabChoice:
     listener: str
     """``""`` for a new listener."""
     practice: int
-    """Trials that come first and count for nothing."""
+    """Practice trials before the test; not scored."""
 
 
 _WIDEST, _HIGHEST, _BOX = 60, 26, 11
-"""Heights of the font: width and height from which on the controls do not grow with the window; width of a box."""
+"""In font heights: greatest width and height of the controls; width of a box."""
 
 
 class LabSetup(QWidget):
@@ -149,14 +149,14 @@ class LabSetup(QWidget):
         layout.addLayout(left, 1)
         layout.addSpacing(BROAD)
         layout.addLayout(right, 1)
-        # In a large window, controls would be as wide as sentences, and the buttons far from what they begin.
+        # Otherwise controls would be as wide as sentences in a large window, and buttons far from their context.
         held.setMaximumWidth(_WIDEST * em)
         across = QWidget(maximumHeight=_HIGHEST * em)
         build.fill(HBoxLayout(across), [(held, 1)]).addStretch(0)
         build.fill(VBoxLayout(self), [(across, 1)]).addStretch(0)
 
     def _said(self) -> QWidget:
-        """The size of the test, which is long where many settings are rated."""
+        """Description of the test, which is long for many rated settings."""
         content = QWidget()
         column = VBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
@@ -165,13 +165,13 @@ class LabSetup(QWidget):
         column.addStretch(1)
         area = Scrolled(content)
         area.setAccessibleName("The test")
-        # Users without a mouse scroll by the arrow keys, where there is something to scroll.
+        # Scrollable by arrow keys if necessary.
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         return area
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_conditions(self, found: Sequence[Condition]) -> None:
-        """The settings there are takes of; what was ticked stays so."""
+        """Offer the settings with takes; keep ticks."""
         found = tuple(found)
         if found == self._conditions:
             return
@@ -180,7 +180,7 @@ class LabSetup(QWidget):
         self.ticks.offer((one.title, one.key, one.key in ticked) for one in found)
 
     def show_listeners(self, listeners: Sequence[str]) -> None:
-        """Everybody who listened before, the latest last."""
+        """Offer all earlier listeners, the latest last."""
         listeners = tuple(listeners)
         if listeners == self._listeners:
             return
@@ -194,25 +194,25 @@ class LabSetup(QWidget):
             self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
 
     def choose_short_test(self, trials: int) -> None:
-        """An ABX test of A and B with this many trials, without practice."""
+        """Choose an ABX test of A and B with this number of trials, without practice."""
         self.method.setCurrentIndex(self.method.findData(ABX))
         self.source.setCurrentIndex(self.source.findData(COMPARED))
         self.length.setValue(trials)
         self.practice.setValue(0)
 
     def choose(self, method: str, keys: Collection[str]) -> None:
-        """A test by ``method`` of the settings with these keys."""
+        """Choose a test by ``method`` of the settings with these keys."""
         self.method.setCurrentIndex(self.method.findData(method))
         self.source.setCurrentIndex(self.source.findData(LIBRARY))
         self.ticks.offer((one.title, one.key, one.key in keys) for one in self._conditions)
         self.choice_changed.emit()
 
     def choose_listener(self, listener: str) -> None:
-        """The same listener again."""
+        """Choose an earlier listener."""
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
 
     def show_plan(self, plan: ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
-        """Summary of the choice; why it cannot begin or be exported, or ``""``; what to be careful about."""
+        """Show the plan; ``reason`` and ``cannot_export`` disable starting and exporting; ``warning`` is a caution."""
         sentences = len(plan.items)
         if plan.why_not():
             self.plan.setText("")
@@ -237,7 +237,7 @@ class LabSetup(QWidget):
             self.practice.value(),
         )
 
-    # --- Inside ------------------------------------------------------------------------------------------------------
+    # --- Internals ----------------------------------------------------------------------------------------------------
     def _method_changed(self) -> None:
         method = self.method.currentData()
         self.explanation.setText(EXPLANATIONS[method])
@@ -281,7 +281,7 @@ class LabResults(QWidget):
         self._show()
 
     def show_results(self, found: Sequence[tuple[str, Result]], problems: Sequence[str] = ()) -> None:
-        """``found``: method and result of each comparison, the one to show first; and what could not be read."""
+        """Show ``found``, method and result of each comparison in order, and ``problems`` with unreadable records."""
         self._found, self._problems = tuple(found), tuple(problems)
         self._show()
 
@@ -355,7 +355,7 @@ _POLL_MILLISECONDS = 100
 
 
 class VolumePage(QWidget):
-    """Hear noise or a tone at the level of the test, until the volume is right. Methods in, signals out."""
+    """Play noise or a tone at the level of the test to set the volume. Methods in, signals out."""
 
     screen_role = GROUP
 
@@ -365,7 +365,7 @@ class VolumePage(QWidget):
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     def __init__(self, target: float, player: Player, abandon: Action, parent: QWidget | None = None) -> None:
-        """``target`` is the level of everything in the test, in LUFS."""
+        """``target``: level of all sounds in the test, in LUFS."""
         super().__init__(parent)
         self._player = player
         self._problem = ""
@@ -429,7 +429,7 @@ class VolumePage(QWidget):
         self._show(sound)
 
     def shut_down(self) -> None:
-        """Fall silent; the page is not used any more."""
+        """Stop playing; the page is no longer used."""
         self._poll.stop()
         self._player.pause()
         self._player.clear_loop()
@@ -455,7 +455,7 @@ class VolumePage(QWidget):
 
 
 class DeviceProblem(QFrame):
-    """Why nothing can be heard, and a button that looks for an audio device again."""
+    """Why nothing can be heard, with a button that looks for an audio device again."""
 
     def __init__(self, reconnect: Action) -> None:
         super().__init__()
@@ -470,7 +470,7 @@ class DeviceProblem(QFrame):
         row.addWidget(ActionButton(reconnect, "Reco&nnect"))
 
     def say(self, problem: str, shown: bool) -> None:
-        """Take over ``problem``, and show it or not."""
+        """Set the text to ``problem``; ``shown``: show it."""
         self._text.setText(problem)
         self.setVisible(shown)
 
@@ -480,10 +480,10 @@ class DeviceProblem(QFrame):
 
 
 class LabPanel(QWidget):
-    """One page at a time: setting up, the volume, trials, results."""
+    """One page at a time: setup, volume, trials, results."""
 
     answered = Signal(object)
-    """A :class:`TrialRecord` that was just given."""
+    """A :class:`TrialRecord` just given."""
     shown = Signal()
 
     def __init__(self, colours: Colours, can: LabActions) -> None:
@@ -495,9 +495,9 @@ class LabPanel(QWidget):
         self.results.back.triggered.connect(self.show_setup)
         self._waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
-        """The page of the test that is on."""
+        """Page of the current test."""
         self.volume: VolumePage | None = None
-        """The page on which the volume is set, while it is shown."""
+        """Page to set the volume, while shown."""
         self._device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
@@ -516,7 +516,7 @@ class LabPanel(QWidget):
             self.trial.set_colours(colours)
 
     def show_setup(self) -> None:
-        """Go to the page on which a test is set up."""
+        """Show the setup page."""
         self._go_to(self.setup)
         self.setup.method.setFocus()
 
@@ -525,18 +525,18 @@ class LabPanel(QWidget):
         self.results.back_button.setFocus()
 
     def show_waiting(self, sentence: str, can_cancel: bool = False) -> None:
-        """Say what is being done before a test can begin."""
+        """Show the state of preparations for a test."""
         self._waiting.say(sentence, can_cancel)
         self._go_to(self._waiting)
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
-        """Let the volume be set at ``target`` LUFS, heard by ``player``, and do ``then``."""
+        """Let the user set the volume at ``target`` LUFS with ``player``, then call ``then``."""
         self.volume = VolumePage(target, player, self.can.abandon, self._pages)
         self.volume.done.connect(then)
         self._show_page_with_sound(self.volume)
 
     def begin(self, session: ListeningSession, player: Player) -> None:
-        """Go through ``session``, heard by ``player``."""
+        """Run ``session`` with ``player``."""
         self._end_volume()
         kinds = {AbxSession: AbxPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
@@ -558,7 +558,7 @@ class LabPanel(QWidget):
             self.volume = None
 
     def end(self) -> None:
-        """The test is over, carried through or not."""
+        """End the test, complete or not."""
         self._end_volume()
         if self.trial is not None:
             self.trial.shut_down()

@@ -1,5 +1,5 @@
-"""The lab's presenter: finds what can be compared, makes it ready, keeps the engine quiet meanwhile, keeps every
-trial."""
+"""The lab's presenter: finds comparable settings, prepares sounds, pauses the engine during tests, and stores all
+trials."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from paretone_app.features.lab.panel import LabChoice, LabPanel
 
 _TOUR_TRIALS = 4
-"""Of the test in the tour: enough to get to know one."""
+"""Length of the tour's test: enough for an introduction."""
 
 
 class LabPresenter(Presenter):
-    """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
+    """Owns Lab. During a test, it holds the player, and the engine starts nothing."""
 
     carried_through = Signal()
-    """A test has ended: there are new results."""
+    """A test was completed: there are new results."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -59,7 +59,7 @@ class LabPresenter(Presenter):
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._coming: Callable[[], None] | None = None
-        """The test that begins as soon as background work is paused."""
+        """Starts the prepared test once background work is paused."""
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
@@ -68,7 +68,7 @@ class LabPresenter(Presenter):
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
+    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
@@ -102,7 +102,7 @@ class LabPresenter(Presenter):
         )
 
     def shut_down(self) -> None:
-        """End the worker thread, and the test if one is on."""
+        """End the worker thread and a running test."""
         if self.lab is not None:
             self.lab.end()
         self._background.shut_down()
@@ -138,9 +138,9 @@ class LabPresenter(Presenter):
         self.refresh()
         return self.lab
 
-    # --- What can be compared ----------------------------------------------------------------------------------------
+    # --- Setup --------------------------------------------------------------------------------------------------------
     def propose(self, method: str, takes: Collection[str]) -> None:
-        """Bring the lab forward with a test of the settings of these takes, by their ids, set up."""
+        """Show the lab with a test of the settings of these takes (ids) filled in."""
         self._workspaces.go_to("lab")
         self._look_again()
         lab = built(self.lab)
@@ -156,7 +156,7 @@ class LabPresenter(Presenter):
 
     @Slot()
     def _look_again(self) -> None:
-        """Find the settings that there are takes of, if takes have come or gone."""
+        """Update the settings with takes if takes were added or removed."""
         if not self._stale:
             return
         self._stale = False
@@ -170,7 +170,7 @@ class LabPresenter(Presenter):
         self.refresh()
 
     def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
-        """A and B as conditions and an item, and why they make no test."""
+        """A and B as conditions and item, and why they make no test."""
         comparison = self._state.comparison
         return compared([one for one in (comparison.take_a, comparison.take_b) if one is not None])
 
@@ -199,16 +199,16 @@ class LabPresenter(Presenter):
         )
 
     def _why_not_now(self) -> str:
-        """Why no test of any kind can begin now, as a sentence, or ``""``."""
+        """Why no test can start now, as a sentence, or ``""``."""
         if self._preparing or self._coming is not None:
             return "Preparing the sounds."
         if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
             return "A study is running on a cluster, which cannot be paused for a blind test; pause the study first."
         return self._player.player.problem
 
-    # --- A test, from beginning to end -------------------------------------------------------------------------------
+    # --- A test -------------------------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Make the sounds ready, then begin. Raises :class:`PlainError` when it cannot be done."""
+        """Prepare the sounds, then start. Raises :class:`PlainError` if not possible."""
         plan, problem = self._planned(built(self.lab).setup.choice)
         problem = problem or plan.why_not() or self._why_not_now()
         if problem:
@@ -217,7 +217,7 @@ class LabPresenter(Presenter):
         self._prepare(plan, rate, lambda made: self._start(plan, made))
 
     def _prepare(self, plan: ListeningPlan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
-        """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
+        """Prepare the sounds of ``plan`` in the background, then call ``then`` with them here."""
         self._preparing = True
         built(self.lab).show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
         load = self._loader()
@@ -228,7 +228,7 @@ class LabPresenter(Presenter):
         self._background.run(work, lambda made: self._go_on(made, then))
 
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
-        """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
+        """A function for takes' sounds by id, in any thread; A and B need not be in the library."""
         known = {
             one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
         }
@@ -268,7 +268,7 @@ class LabPresenter(Presenter):
 
     @Slot()
     def _engine_held(self) -> None:
-        """Go on with the test that waited for it."""
+        """Continue with the test that waited for the pause."""
         coming, self._coming = self._coming, None
         if coming is not None:
             coming()
@@ -279,7 +279,7 @@ class LabPresenter(Presenter):
         built(self.lab).show_setup()
 
     def _set_volume(self, session: ListeningSession) -> None:
-        # Nothing else to look at, and room for the sliders.
+        # Focus on the test, with space for the sliders.
         self._workspaces.go_to("lab")
         player = self._player.lend()
         target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
@@ -291,7 +291,7 @@ class LabPresenter(Presenter):
         try:
             self._results.keep_trial(trial)
         except PlainError as error:
-            # What is not written down does not count, so there is no sense in going on.
+            # Unrecorded trials do not count, so end the test.
             self._end()
             self._notices.say(f"{error} The test ended and is not scored.", "error")
             built(self.lab).show_setup()
@@ -326,7 +326,7 @@ class LabPresenter(Presenter):
             built(self.lab).setup.show_listeners(self._results.trials.listeners)
 
     def _show_results(self, last: TrialRecord | None = None) -> None:
-        """Show all results, the comparison that ``last`` belongs to first."""
+        """Show all results, first the comparison with ``last``."""
         try:
             records = self._results.trials
         except PlainError as error:
@@ -349,7 +349,7 @@ class LabPresenter(Presenter):
         )
 
     def write_results(self, folder: Path) -> tuple[Path, ...]:
-        """Write all results in webMUSHRA's form into ``folder``. Raises :class:`PlainError` when it cannot be done."""
+        """Write all results in webMUSHRA's format into ``folder``. Raises :class:`PlainError` on failure."""
         written = webmushra.write_tables(self._results.trials.trials, folder)
         self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
         return written
@@ -362,8 +362,8 @@ class LabPresenter(Presenter):
         )
 
     def write_test(self, folder: Path) -> None:
-        """Write the whole test for webMUSHRA into a separate folder in ``folder``, once its sounds are ready. Raises
-        :class:`PlainError` when there is none."""
+        """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises
+        :class:`PlainError` if the setup makes no test."""
         plan, problem = self._planned(built(self.lab).setup.choice)
         problem = problem or plan.why_not()
         if problem:

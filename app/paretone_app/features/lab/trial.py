@@ -1,7 +1,6 @@
-"""Common part of the pages of all listening tests: sounds by button and key, loops, void trials.
+"""Base of the pages of all listening tests: sounds by button and key, loops, void trials.
 
-A page shows nothing that identifies sounds: no waveform, no gain of what is hidden, no score.
-"""
+A page shows nothing that identifies sounds: no waveform, no gain of hidden sounds, no score."""
 
 from __future__ import annotations
 
@@ -29,12 +28,12 @@ _DRAG_PIXELS = 4
 
 
 class TimeLine(QWidget):
-    """Click to seek, drag to choose what repeats."""
+    """Click to seek, drag to select a loop."""
 
     screen_role = CHART
 
     sought = Signal(float)
-    """Seconds."""
+    """In seconds."""
     region_drawn = Signal(float, float)
     """From and to, in seconds."""
 
@@ -58,13 +57,13 @@ class TimeLine(QWidget):
         self.update()
 
     def show_position(self, seconds: float) -> None:
-        """Show where the sound is. Called 30 times a second."""
+        """Show the position. Called 30 times a second."""
         if seconds != self._position:
             self._position = seconds
             self.update()
 
     def show_loop(self, loop: tuple[float, float] | None) -> None:
-        """Show what repeats, in seconds."""
+        """Show the loop, in seconds."""
         self._loop = loop
         self.update()
 
@@ -125,26 +124,26 @@ class TimeLine(QWidget):
 
 _POLL_MILLISECONDS = 33
 _END_SECONDS = 0.03
-"""A sound that stops this close to its end was heard to the end."""
+"""A sound that stops within this many seconds of its end was heard to the end."""
 _MODES = {Mode.SYNC: "In sync", Mode.RESTART: "Restart"}
 
 
 class TrialPage(QWidget):
-    """One page for all trials of one session. Methods in, signals out."""
+    """One page for all trials of a session. Methods in, signals out."""
 
     answered = Signal(object)
-    """A :class:`TrialRecord`, the moment it is given."""
+    """A :class:`TrialRecord` just given."""
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     name: str
     screen_role = GROUP
     grows = False
-    """Whether the sounds take all the room there is."""
+    """Whether the sounds take all available height."""
     loops = True
-    """Whether a part can be repeated and the place be chosen."""
+    """Whether looping and seeking are possible."""
     restarts = False
-    """Whether every sound begins again when it is chosen, aligned or not."""
+    """Whether every sound restarts when chosen, aligned or not."""
     fades_out_and_in = False
     """Whether a switch fades out before it fades in."""
 
@@ -213,7 +212,7 @@ class TrialPage(QWidget):
         self._next_trial()
         self._poll.start()
 
-    # --- What each method adds ---------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def _sounds(self) -> QWidget:
         raise NotImplementedError
 
@@ -224,14 +223,14 @@ class TrialPage(QWidget):
         raise NotImplementedError
 
     def _show(self) -> None:
-        """Show which sound is heard and what can be answered."""
+        """Show which sound is heard and which answers are possible."""
         raise NotImplementedError
 
     def _keys_hint(self) -> str:
         raise NotImplementedError
 
     def _allow(self, *buttons: QPushButton) -> None:
-        """Enable ``buttons`` as far as the trial can be answered now; else their tips say why not."""
+        """Enable ``buttons`` if the trial can be answered now; otherwise their tooltips give the reason."""
         for button in buttons:
             button.setEnabled(not self.session.why_not_answer())
             button.setToolTip(self.session.why_not_answer())
@@ -246,14 +245,14 @@ class TrialPage(QWidget):
         self.player.choose(button)
         if self.restarts:
             self.player.seek(0.0)
-        # Always: what the last trial had paused may seem to play for another block. Playback continues.
+        # Always: a sound paused in the last trial may seem to play for another block. Playback continues.
         self.player.play()
         self._was_playing = True
         self._show()
         self._show_hint()
 
     def _press_space(self) -> None:
-        # Users who tab to a button expect Space to press that button.
+        # Space presses a focused button, as expected.
         focus = QApplication.focusWidget()
         if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
             focus.click()
@@ -312,7 +311,7 @@ class TrialPage(QWidget):
         self._was_playing = False
         self._doubt()
         if self.isVisible():
-            # Before a focused control is disabled, which would hand the keyboard to another panel.
+            # Before a focused control is disabled, which would pass the focus to another panel.
             self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show()
         self._show_hint()
@@ -323,7 +322,7 @@ class TrialPage(QWidget):
             self._announce()
 
     def _show_taught(self) -> None:
-        """Show the result of the last practice trial, and when practice ends."""
+        """Show feedback on the last practice trial, and the end of practice."""
         session = self.session
         words = [session.taught] if session.taught else []
         if session.practising:
@@ -343,7 +342,7 @@ class TrialPage(QWidget):
     def _around(self) -> TrialConditions:
         underruns = self.player.underruns - self._underruns
         if self.player.problem or underruns < 0:
-            underruns = max(1, underruns)  # The device went away, or came back and counts from the start.
+            underruns = max(1, underruns)  # The device was lost, or came back with a new count.
         return TrialConditions(
             round(1000 * (time.monotonic() - self._began)),
             underruns,
@@ -353,7 +352,7 @@ class TrialPage(QWidget):
         )
 
     def _answer(self, give: Callable[[TrialConditions], TrialRecord | None]) -> None:
-        """Give an answer, unless something is still to be heard; continue with the next trial."""
+        """Give an answer if the trial can be answered; continue with the next trial."""
         self._note_end()
         if self.session.why_not_answer():
             self._show_hint()
@@ -369,9 +368,9 @@ class TrialPage(QWidget):
             self.answered.emit(record)
 
     def follow(self) -> None:
-        """Follow the player. Called 30 times a second."""
+        """Poll the player. Called 30 times a second."""
         if self.player.comparison.mode is Mode.SYNC:
-            # Sounds of different lengths could be identified by their positions.
+            # Positions would identify sounds of different lengths.
             self.time_line.show_position(self.player.position)
         self._note_end()
         if self.player.problem != self._problem:
@@ -379,7 +378,7 @@ class TrialPage(QWidget):
             self.problem_changed.emit(self._problem)
 
     def _note_end(self) -> None:
-        """Take down that a sound has just reached its end."""
+        """Note that a sound has just reached its end."""
         playing = self.player.playing
         ended = self._was_playing and not playing and self.player.mixer.settled
         button = self.session.sounding
@@ -399,8 +398,7 @@ class TrialPage(QWidget):
         self._announce()
 
     def _announce(self) -> None:
-        """Have screen readers say which trial this is, after what practice has just taught, which is all that may be
-        said."""
+        """Announce practice feedback and the trial's number to screen readers, and nothing else."""
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
 
     def set_colours(self, colours: Colours) -> None:
@@ -421,7 +419,7 @@ class TrialPage(QWidget):
         self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 
     def _known_gains(self) -> str:
-        """Gains of what is not hidden."""
+        """Gains of sounds that are not hidden."""
         return ""
 
     def _mode_reason(self, reason: str) -> str:
@@ -441,13 +439,13 @@ class TrialPage(QWidget):
         self.leave_button.setText("A&bandon…")
 
     def shut_down(self) -> None:
-        """Fall silent; the page is not used any more."""
+        """Stop playing; the page is no longer used."""
         self._poll.stop()
         self.player.pause()
 
 
 def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
-    """A large button, ``lines`` high, that stays pressed while its sound is heard."""
+    """A large button, ``lines`` high, pressed while its sound is heard."""
     button = build.button(text, tip=tip, name=name)
     button.setCheckable(True)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

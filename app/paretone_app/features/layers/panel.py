@@ -175,7 +175,7 @@ class LayersPanel(QWidget):
         self._show()
 
     def set_reason(self, reason: str) -> None:
-        """Why no layers can be removed, as a sentence, or ``""``."""
+        """Set why no layers can be removed, as a sentence, or ``""``."""
         if reason != self._reason:
             self._reason = reason
             self._show()

@@ -175,7 +175,7 @@ class LayersPresenter(Presenter):
         return self.why_not() or self._state.jobs.why_wait
 
     def why_not(self) -> str:
-        """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
+        """Why no layers of the model can be removed, as a sentence, or ``""``."""
         state = self._state
         if reason := state.selection.why_not_ready():
             return reason

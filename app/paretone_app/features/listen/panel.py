@@ -1,4 +1,4 @@
-"""Listen: can I hear the difference? A and B switched in the middle of a word, seen side by side, equally loud."""
+"""Listen: compare A and B by ear, switching in the middle of a word at equal loudness, and by their plots."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _STEPS = {
     False: ("Step", "Solver step of the current chunk"),
     True: ("Token", "Speech tokens of the current chunk, of the expected number"),
 }
-"""Meters of models with tokens (True) and without (False)."""
+"""Titles and meanings for models with tokens (True) and without (False)."""
 _METERS = (
     ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
     ("gap", "Largest gap", GAP_MEANING),

@@ -1,4 +1,4 @@
-"""The player's bar: title, origin and waveform of the current sound, and the controls.
+"""The player's bar: title, detail and waveform of the current sound, and the controls.
 
 The bar knows neither the player nor the application's state: methods in, signals out.
 """

@@ -176,14 +176,13 @@ class Waterfall(Chart):
 
 
 def milliseconds(seconds: float) -> str:
-    """A time of some thousandths of a second in words."""
+    """Format a time: in ms below 1 s, else in s."""
     size = abs(seconds)
     return ("−" if seconds < 0 else "") + (f"{fixed(size, 2)} s" if size >= 1 else f"{general(size * 1e3, 3)} ms")
 
 
 def floor_words(one: Component, ceilings: Ceilings) -> str:
-    """A component's time over its floor, and whether it is at its floor or below it; ``–`` if one of them is
-    missing."""
+    """Ratio of a component's time to its floor, and whether it is at or below its floor; ``–`` if unknown."""
     ratio = one.ratio(ceilings)
     if ratio is None:
         return "–"
@@ -192,7 +191,7 @@ def floor_words(one: Component, ceilings: Ceilings) -> str:
 
 
 def _spans(report: RooflineReport) -> dict[str, tuple[float, float]]:
-    """When each component begins and ends, in seconds, one after the other in the order of the titles."""
+    """Begin and end of each component's bar, in seconds, stacked in the order of the titles."""
     found, begin, seconds = {}, 0.0, report.by_component()
     for name in TITLES:
         if name in seconds:
@@ -210,13 +209,13 @@ def _floors(report: RooflineReport) -> dict[str, float]:
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMALLEST, _LARGEST = 0.22, 0.75
-"""Radii of points, in heights of the font."""
+"""Smallest and largest radius of a point, in font heights."""
 _NAMED = 0.02
-"""Share of the time from which on a point is named; the others are by their tooltips, and when they are chosen."""
+"""Share of the time above which a point is labelled; others are named by tooltips, and when chosen."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
 _SHAPES = {"A": "circle", "B": "square"}
-"""Line styles, distinguishable without colour."""
+"""Shapes of points, distinguishable without colour."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class RooflinePoint:
     phase: Phase
     component: Component
     row: int
-    """Among the report's rows."""
+    """Index among the report's rows."""
     report: RooflineReport = field(repr=False)
 
     @property
@@ -238,7 +237,7 @@ class RooflinePoint:
 
 
 def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoint]:
-    """Every component of ``report`` that has a place in the plot."""
+    """Components of ``report`` that can be plotted: with operations, traffic and time."""
     if report is None:
         return
     for row, (phase, one) in enumerate(report.components()):
@@ -247,7 +246,7 @@ def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoin
 
 
 def label(report: RooflineReport, phase: Phase, component: Component) -> str:
-    """A component's title, with its phase where others have such a component as well."""
+    """A component's title, with its phase if other phases have the same component."""
     several = sum(one.name == component.name for _, one in report.components()) > 1
     return f"{component.title} ({phase.title.lower()})" if several else component.title
 
@@ -261,7 +260,7 @@ class RooflinePlot(Chart):
     """Reports of A and B under the roofs of their machine."""
 
     chosen = Signal(str, int)
-    """The user chose a component: its side, and its row among that report's components."""
+    """A component was chosen: its side, and its row among the report's components."""
 
     own_keys = _MOVES
     saved_alone = False
@@ -276,7 +275,7 @@ class RooflinePlot(Chart):
         frame.set_title("Components under their roofs", "Components and roofs")
         frame.bottom.set_title(Dimension("Operations per byte (FLOP/B)"))
         frame.bottom.spell = _power
-        # Decades say enough.
+        # Label decades only.
         frame.bottom.between, frame.left.between = 4.5, 5.0
         frame.left.set_title(Dimension("FLOP/s"))
         frame.left.spell = lambda value: rate(value).removesuffix("FLOP/s")
@@ -296,7 +295,7 @@ class RooflinePlot(Chart):
         self.show_again()
 
     def choose(self, side: str, row: int) -> None:
-        """Choose a component by its row; none if it has no place here."""
+        """Choose a component by its row; none if it is not plotted."""
         found = (index for index, one in enumerate(self._points) if (one.side, one.row) == (side, row))
         self._at = next(found, -1)
         self.refresh()
@@ -334,7 +333,7 @@ class RooflinePlot(Chart):
         super().refresh()
         self._drop.shapes = []
         if self.at is not None:
-            # From the chosen point up to what bounds it.
+            # From the chosen point up to its roof.
             known, one = self.at.report.ceilings, self.at.component
             allowed = one.work.operations / known.floor(one.work, one.precision)
             dots = pen(self.colours.muted, 1.2, Qt.PenStyle.DotLine)
@@ -367,7 +366,7 @@ class RooflinePlot(Chart):
         return [one for one in self._reports.values() if one is not None]
 
     def _edges(self) -> Iterator[tuple[str, list[tuple[float, float]]]]:
-        """The roof of every precision in use: from where memory's slope begins to the right end."""
+        """Roof of every precision in use: corners at the start of the memory slope, the ridge and the right end."""
         for precision in dict.fromkeys(one for report in self._measured() for one in _precisions(report)):
             known = self._measured()[0].ceilings
             speed, top = known.bytes_of(precision), known.operations_of(precision)
@@ -389,7 +388,7 @@ class RooflinePlot(Chart):
         return self.em * max(_SMALLEST, _LARGEST * math.sqrt(max(0.0, self._share(point))))
 
     def point_at(self, place: QPointF) -> int | None:
-        """The index of the point at a place in widget coordinates, the nearest of several."""
+        """Index of the nearest point at a place in widget coordinates; ``None`` if none is near."""
         distances = [
             (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self._points)
         ]
@@ -410,7 +409,7 @@ class RooflinePlot(Chart):
             yield Label(f"{precision}: {rate(corners[1][1])}", muted, above, always=True, ground=True)
             if number == 0:
                 angle = math.degrees(math.atan2(ridge.y() - low.y(), ridge.x() - low.x()))
-                # Along the slope, a line's height above it.
+                # Along the slope, 0.75 font heights above it.
                 turn, away = math.radians(angle), 0.75 * self.em
                 middle = QPointF(
                     (2 * low.x() + ridge.x()) / 3 + away * math.sin(turn),
@@ -437,7 +436,7 @@ class RooflinePlot(Chart):
             )
 
     def _touches(self, spot: QRectF) -> bool:
-        """Whether any part of a point lies in a place."""
+        """Whether ``spot`` overlaps any part of a point."""
         rooms = ((self._place(one), self._radius(one)) for one in self._points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
 

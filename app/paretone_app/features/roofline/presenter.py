@@ -1,4 +1,4 @@
-"""The roofline presenter: measuring what components take, writing it to files."""
+"""The roofline presenter: measures components, and writes the reports to files."""
 
 from __future__ import annotations
 
@@ -129,8 +129,7 @@ class RooflinePresenter(Presenter):
         self._ask_where_to_write("Write the roofline", file_dialogs.PLOTS[ending], name, self.write)
 
     def write(self, path: Path) -> None:
-        """Write what was measured as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
-        written."""
+        """Write the reports in the format of the ending of ``path``. Raises :class:`PlainError` if that fails."""
         built(self.roofline).write(path)
         self._notices.note(f"Wrote {path}")
 

@@ -1,4 +1,4 @@
-"""Techniques in Setup: a card for each, with what it brings, whether it applies, and its knobs."""
+"""Techniques in Setup: one card each, with benefit, applicability, gain and knobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _MARK_WIDTH = 2.0
 
 
 class StepGrid(QWidget):
-    """One mark for each time, noise left, speech right; below them, fainter, those of a grid to compare with."""
+    """Marks at the times of a step grid, from noise (left) to speech (right); below, fainter, those of a compared
+    grid."""
 
     screen_role = CHART
 
@@ -64,7 +65,7 @@ class StepGrid(QWidget):
         self.update()
 
     def show_options(self, options: Mapping[str, Any], other: Mapping[str, Any] | None = None) -> None:
-        """Show the grid of sampler ``options``, and that of ``other`` ones below it; nothing if they make none."""
+        """Show the grid of sampler ``options``, and that of ``other`` options below it; nothing if they make none."""
         try:
             self._times, words = _times(options), _words(options)
             self._others = () if other is None else _times(other)
@@ -113,8 +114,8 @@ _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it f
 
 
 def fit_words(technique: Technique, found: Applicability, little: str) -> str:
-    """Whether the technique applies here, or why not, in a few words or a sentence without its full stop; ``little``:
-    why it gains little, if it does."""
+    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little, or
+    ``""``."""
     if found.fit is Fit.APPLIES:
         words = little.rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
@@ -170,7 +171,7 @@ class TechniqueCard(QGroupBox):
     weights_chosen = Signal(str)
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
-        # What a title says in brackets goes below it, for the panel is narrow.
+        # The panel is narrow: the bracketed part of a title goes below it.
         title, _, credit = technique.title.partition(" (")
         super().__init__(title, checkable=True)
         self.technique = technique
@@ -181,7 +182,7 @@ class TechniqueCard(QGroupBox):
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
         self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
         self.setAccessibleName(f"Use {technique.title}")
-        # As plain as in a chosen card, though Qt disables what an unticked one has.
+        # Plain even in an unticked card, whose content Qt disables.
         self.benefit = build.words("plain")
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
@@ -213,7 +214,7 @@ class TechniqueCard(QGroupBox):
         return self, *self.controls.reachable, self.weights, self.train
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough for the title, which is bold."""
+        """Wide enough for the bold title."""
         bold = text_font(self.font(), strong=True)
         title = QFontMetrics(bold).horizontalAdvance(self.title()) + 2 * self.fontMetrics().height()
         return super().minimumSizeHint().expandedTo(QSize(title, 0))
@@ -249,7 +250,7 @@ class TechniqueCard(QGroupBox):
         return self._fit
 
     def show_reason(self, state: AppState) -> None:
-        """Show whether the technique applies, what it gained, and what forbids running it."""
+        """Show whether the technique applies, its gain, and what prevents a run."""
         name = self.technique.name
         self._show_state(state)
         _say(self.remarks, " ".join(state.availability.technique_remarks(name)))
@@ -262,7 +263,7 @@ class TechniqueCard(QGroupBox):
         _say(self.estimate, self._offer.estimate if self._offer is not None else "")
 
     def _show_state(self, state: AppState) -> None:
-        """Show whether the technique applies, and what it gained; the reason against one in use has its own line."""
+        """Show whether the technique applies, and its gain; a problem of one in use has its own line."""
         name, info = self.technique.name, state.selection.info
         self._fit = state.availability.applicability(name)
         little = self.technique.little(info) if info is not None and state.selection.ready else ""
@@ -295,7 +296,7 @@ class TechniqueCard(QGroupBox):
         self._pressed = False
 
     def _on_head(self, event: QMouseEvent) -> bool:
-        """Whether the left button is on what stands below the title of every card."""
+        """Whether the left button is on the card's head, below its title."""
         left = event.button() == Qt.MouseButton.LeftButton
         return left and self._head.geometry().contains(event.position().toPoint())
 
@@ -310,13 +311,13 @@ def _say(label: QLabel, text: str) -> None:
 
 
 def _sentence(words: str) -> str:
-    """``words`` as a sentence; a symbol at its beginning stays as it is."""
+    """``words`` as a sentence; a symbol at its beginning is not capitalised."""
     symbol = words.partition(" ")[2].startswith("=")
     return f"{words if symbol else words[0].upper() + words[1:]}." if words else ""
 
 
 LITTLE_GAIN = 1.05
-"""A technique that was measured to gain less than this comes late."""
+"""Techniques with a lower measured gain are listed late."""
 
 
 class TechniqueList(QWidget):
@@ -328,16 +329,16 @@ class TechniqueList(QWidget):
     problem = Signal(str)
     training_wanted = Signal(str, object)
     rebuilt = Signal()
-    """There are other widgets, or they have another order."""
+    """Widgets were added or reordered."""
 
     def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self._colours = colours
         self.groups: dict[str, TechniqueCard] = {}
-        """Cards by the names of their techniques; each is made when it is first shown."""
+        """Cards by technique name; each is created when first shown."""
         self._order: tuple[str, ...] = ()
-        """Names of those that are shown, in order."""
+        """Names of the shown techniques, in order."""
         self.experiments = QPushButton(self)
         self.experiments.hide()
         self.experiments.setCheckable(True)
@@ -347,7 +348,7 @@ class TechniqueList(QWidget):
         self._column.setContentsMargins(0, NEAR, 0, 0)
         self._column.setSpacing(NEAR)
         heading = build.label("Techniques", "title")
-        heading.setContentsMargins(NEAR, 0, 0, 0)  # As the headings of the groups are.
+        heading.setContentsMargins(NEAR, 0, 0, 0)  # Aligned with the headings of the groups.
         self._column.addWidget(heading)
 
     @property
@@ -366,7 +367,7 @@ class TechniqueList(QWidget):
             group.grid.set_colours(colours)
 
     def show_techniques(self) -> None:
-        """Have a card for each technique of the family, show those only, and bring them into order."""
+        """Show a card for each technique of the family, in order, and no others."""
         techniques = self._state.selection.techniques
         for one in techniques:
             if one.name not in self.groups:
@@ -378,19 +379,19 @@ class TechniqueList(QWidget):
         self._show_folded()
 
     def show_selection(self) -> None:
-        """Show what is used, and the knobs; :meth:`show_reasons` shows the rest."""
+        """Show the techniques in use, and the knobs; :meth:`show_reasons` shows the rest."""
         for name in self._order:
             self.groups[name].show_selection(self._state)
         self._show_folded()
 
     @Slot()
     def show_reasons(self) -> None:
-        """Show remarks, what was gained, what forbids running, and offers of training."""
+        """Show remarks, gains, what prevents a run, and offers of training."""
         for name in self._order:
             self.groups[name].show_reason(self._state)
 
     def _rank(self, one: Technique) -> int:
-        """Position of a technique; sorting keeps the declared order of those that have the same."""
+        """Sort key of a technique; equal keys keep the declared order."""
         info, gain = self._state.selection.info, self._state.gains.of(one.name)
         if self._state.availability.applicability(one.name).fit is Fit.IMPOSSIBLE:
             return 3
@@ -416,7 +417,7 @@ class TechniqueList(QWidget):
 
     @Slot(bool)
     def _fold(self, open_: bool) -> None:
-        """Show the experiments, or those that are used only; go to the first that was folded."""
+        """Show all experiments, or only those in use; focus the first one unfolded."""
         before = self._folded
         self._show_folded()
         if open_ and before and self.experiments.hasFocus():

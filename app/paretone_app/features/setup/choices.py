@@ -29,7 +29,7 @@ VOCODER_FOLDER = "Folder with the vocoder"
 
 
 class NarrowBox(ComboBox):
-    """A choice that is cut off rather than widens the panel."""
+    """A combo box that cuts its text off instead of widening the panel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ HEARD = "The model transcribes the recording itself."
 
 class VoiceChoice(QWidget):
     problem = Signal(str)
-    """A sentence about a recording: why it cannot be used, or a remark on one that is used."""
+    """Why a recording cannot be used, or a remark on the one in use."""
 
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -142,11 +142,11 @@ class VoiceChoice(QWidget):
         self._edited: Voice | None = None
         """The recording whose name and transcript are being edited; ``None`` while one is being added."""
         self._proposed = ""
-        """The name that follows from the recording's, until the user types another."""
+        """Name derived from the recording's, until the user types another."""
         self._asked = 0
-        """Number of the last check, whose findings are shown; earlier ones are passed over."""
+        """Number of the last check; findings of earlier checks are ignored."""
         self._doubted: tuple[str, str] | None = None
-        """Those that were doubted, and are used if the user asks again."""
+        """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.named(NarrowBox(), "Voice")
         self.voice.activated.connect(self._choose)
         self.own = build.button("O&wn…", name="Own recording")
@@ -219,7 +219,7 @@ class VoiceChoice(QWidget):
 
     # --- Adding and changing ----------------------------------------------------------------------------------------
     def propose(self, path: Path) -> None:
-        """Fill in the recording at ``path``; what is missing is for the user to type."""
+        """Fill in the recording at ``path``; the user types the rest."""
         self.own.setChecked(True)
         self.recording.setText(str(path))
         self.transcript.clear()
@@ -302,7 +302,7 @@ class VoiceChoice(QWidget):
             self._check(path, transcript, use=True)
 
     def _refuse(self, sentence: str) -> None:
-        self._forget_findings()  # Also those of a check under way, which would be said in place of this.
+        self._forget_findings()  # Also those of a running check, which would replace this sentence.
         self._say(sentence, "warning")
         self.problem.emit(sentence)
 
@@ -343,7 +343,7 @@ class VoiceChoice(QWidget):
             self._say(sentence, "warning" if sentence else "muted")
             if use:
                 self._accept(path, transcript)
-                if sentence:  # The form, in which it stands, has gone.
+                if sentence:  # The form that shows it is hidden now.
                     self.problem.emit(sentence)
 
     def _accept(self, path: str, transcript: str) -> None:

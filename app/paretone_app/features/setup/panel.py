@@ -1,4 +1,4 @@
-"""Setup: what am I comparing? Model, voice, text, sampler options, techniques and what they will cost."""
+"""Setup: model, voice, text, sampler options, techniques, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 
 
 def cost_line(state: AppState) -> str:
-    """Rich text of one line: the share of the work that is left, and how long the whole text will take."""
+    """Rich text of one line: the remaining share of operations, and the expected time of the whole text."""
     if state.selection.candidate:
         wanted = catalogue.entry(state.selection.candidate).title
         return f"<b>Cost</b> is shown once {wanted} is loaded."
@@ -90,7 +90,7 @@ def _expected(state: AppState) -> list[str]:
 
 
 class SetupPanel(QWidget):
-    """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
+    """All choices before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)
@@ -196,7 +196,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _order_tabs(self) -> None:
-        """Tab follows reading order, though controls are made when they are first wanted."""
+        """Make Tab follow reading order, although controls are created on demand."""
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
         insert_after(self.sentences, added)
 
@@ -257,13 +257,13 @@ class SetupPanel(QWidget):
         self._state.editing.set_text(self.text.toPlainText(), typed=True)
 
     def explain_knob(self, technique: str, knob: str, tip: str) -> None:
-        """Have the status bar say ``tip`` about a knob of a technique."""
+        """Show ``tip`` in the status bar for a knob of a technique."""
         group = self.techniques.groups.get(technique)
         if group is not None:
             group.controls.editor(knob).setStatusTip(tip)
 
     def commit(self) -> None:
-        """Take over what is still being typed; called before a job starts."""
+        """Apply input that is still being typed; called before a job starts."""
         self._take_over_text()
         for spin in self.findChildren(QAbstractSpinBox):
             spin.interpretText()

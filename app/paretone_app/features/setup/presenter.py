@@ -1,5 +1,4 @@
-"""The model presenter: which model on which device, voice, text and knobs; loading, downloading, and what to do when
-that cannot be done without an answer."""
+"""The setup presenter: model, device, voice, text and knobs; loading, downloading, and the questions that arise."""
 
 from __future__ import annotations
 
@@ -38,11 +37,11 @@ class SetupPresenter(Presenter):
         super().__init__(services)
         self._features = services.features
         self._candidates: tuple[str, ...] = ()
-        """The architectures that the checkpoint that failed to load may have."""
+        """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
-        """The files of weights in the folder that failed to load, the newest first."""
+        """Weight files in the folder that failed to load, the newest first."""
         self._next: Callable[[], None] | None = None
-        """Loads what is to be loaded once the running jobs have ended."""
+        """Load to start once the running jobs have ended."""
         add, selection, jobs = services.actions.add, services.state.selection, services.state.jobs
         model_actions = ModelActions(
             load=add("Lo&ad", self._load_shown, "Load the model"),
@@ -72,7 +71,7 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-in was left out, and why (of several the first), and why the last model is not chosen."""
+        """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
@@ -110,15 +109,14 @@ class SetupPresenter(Presenter):
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
     def load(self, model: str, folder: str = "") -> None:
-        """Load ``model`` from ``folder``, or from where it was loaded last; the user is asked first if that ends
-        something."""
+        """Load ``model`` from ``folder``, or from its last place; ask first if that cancels running jobs."""
         place = (folder, "") if folder else self._state.selection.place(model)
         title = catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from where it was loaded last, with the vocoder in a folder (``""``: its usual one); asks as
-        :meth:`load` does."""
+        """Load ``model`` from its last place, with the vocoder in a folder (``""``: its usual one); asks like
+        :meth:`load`."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
@@ -132,7 +130,7 @@ class SetupPresenter(Presenter):
         )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:
-        """Do ``load``, which cancels what runs: the user is asked about that."""
+        """Call ``load``; ask first if that cancels running jobs."""
         running = [job for job in self._state.jobs.running if job.kind is not Kind.LOAD]
         if not running:
             load()
@@ -151,7 +149,7 @@ class SetupPresenter(Presenter):
         self.setup.shut_down()
 
     def follow(self, event: Event) -> None:
-        """Note the architectures to choose from where nothing says which one a checkpoint has."""
+        """Note the architectures and files to choose from after a failed load."""
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
 
@@ -194,8 +192,8 @@ class SetupPresenter(Presenter):
             load()
 
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
-        """Say why a model was not loaded. The window is usable in any case: with the model that was loaded before, or,
-        after the start, with one that comes with Paretone."""
+        """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,
+        with a bundled one."""
         chosen, usual = self._state.selection, catalogue.MODELS[0]
         kept, load = chosen.info, self._state.loading.load_model
         if files := self._files:

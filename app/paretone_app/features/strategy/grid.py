@@ -1,4 +1,4 @@
-"""The coloured strategy table and its legend: blue, orange and grey, marked by letters or hatches as well."""
+"""The coloured strategy table and its legend: blue, orange and grey, with letters or hatches."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class StrategyGrid(CellGrid):
     own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
 
     _reason = ""
-    """A class attribute, because it is read while the grid is made."""
+    """A class attribute, because it is read during construction."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
@@ -157,7 +157,7 @@ class StrategyGrid(CellGrid):
         self.setAccessibleName("Strategy table: layers down, steps to the right")
 
     def set_reason(self, reason: str) -> None:
-        """Why there are no tables at all, as a sentence, or ``""``."""
+        """Set why the model has no tables, as a sentence, or ``""``."""
         if reason != self._reason:
             self._reason = reason
             self.refresh()
@@ -168,7 +168,7 @@ class StrategyGrid(CellGrid):
         self.set_shape(*actions.shape)
 
     def show_reference(self, actions: np.ndarray | None, name: str = "") -> None:
-        """Mark cells that differ from a reference table of the same shape, called ``name``; none without one."""
+        """Mark cells that differ from a reference table of the same shape, called ``name``; ``None`` marks none."""
         self._reference, self._reference_name = actions, name
         self.refresh()
 
@@ -256,7 +256,7 @@ class StrategyGrid(CellGrid):
 def paint_action(
     painter: QPainter, cell: QRect, action: SkipAction, fills: dict[SkipAction, tuple[str, str]], letters: bool
 ) -> None:
-    """One cell or legend swatch: filled, and lettered or hatched so that it can be read without colour."""
+    """Paint a cell or legend swatch: filled, and lettered or hatched to be readable without colour."""
     fill, ink = (QColor(one) for one in fills[action])
     painter.fillRect(cell, fill)
     if letters and _LETTERS[action]:
@@ -270,7 +270,7 @@ def paint_action(
 def _paint_difference(
     painter: QPainter, cell: QRect, action: SkipAction, other: SkipAction, fills: dict, colours: Colours
 ) -> None:
-    """The shown table's action in the upper left half, the reference table's in the lower right."""
+    """Paint the shown table's action in the upper left half, the reference table's in the lower right."""
     left, top, right, bottom = cell.left(), cell.top(), cell.right() + 1, cell.bottom() + 1
     painter.setPen(Qt.PenStyle.NoPen)
     for corner, one in (((left, top), action), ((right, bottom), other)):
@@ -286,8 +286,6 @@ def _paint_difference(
 
 
 class Legend(QWidget):
-    """Legend of colours, letters and hatches."""
-
     screen_role = PICTURE
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:

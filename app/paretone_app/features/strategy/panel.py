@@ -1,4 +1,4 @@
-"""Strategy: the table of layers and steps and what is skipped there; edited by hand, filled in live, compared."""
+"""Strategy: the table of skips by layer and step; edited by hand, filled in live, compared."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StrategyPanel(QWidget):
     """Strategy table: view, edit with undo, compare with a reference table, follow a running calibration."""
 
     table_edited = Signal(object)
-    """The user changed the table, or took a change back: the new :class:`StrategyTable`."""
+    """The user edited the table, or undid an edit: the new :class:`StrategyTable`."""
 
     def __init__(
         self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions, parent: QWidget | None = None
@@ -150,12 +150,12 @@ class StrategyPanel(QWidget):
             self._show()
 
     def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
-        """The table to compare with, if any, and its name. Only counts are compared with one of another shape."""
+        """Set the table to compare with, if any, and its name. Tables of another shape are compared by counts only."""
         self._reference, self._reference_name = table, name
         self._show()
 
     def set_reason(self, reason: str, yet: str = "") -> None:
-        """Why the model has no strategy tables, as a sentence, or ``""``."""
+        """Set why the model has no strategy tables, as a sentence, or ``""``; ``yet``: how to get one."""
         self.grid.set_reason(reason or (f"No strategy table yet: {yet}, or import a table." if yet else ""))
         self.pages.invite(self.grid.empty_text())
 
@@ -175,8 +175,8 @@ class StrategyPanel(QWidget):
             button.setIcon(icon(name))
 
     def begin_calibration(self, layers: int, steps: int, threshold: float | None = None, for_end: bool = False) -> None:
-        """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended. At
-        ``threshold`` δ, layer l of L may err by l/L of δ. A calibration ``for_end`` has no passes."""
+        """Show an untried table, filled in by :meth:`add_trials` and not editable until the calibration ends. At
+        ``threshold`` δ, the error limit of layer l of L is l/L of δ. A calibration ``for_end`` has no passes."""
         self._threshold = threshold
         self._live = np.full((layers, steps), UNTRIED, np.int8)
         self._live[:, 0] = SkipAction.NONE
@@ -212,7 +212,7 @@ class StrategyPanel(QWidget):
         self._show_figures()
 
     def _limit(self, trial: Trial) -> str:
-        """The limit of the trial's layer, after its error."""
+        """The error limit of the trial's layer, as words after its error."""
         if self._threshold is None or self._live is None:
             return ""
         layers = len(self._live)
@@ -222,7 +222,7 @@ class StrategyPanel(QWidget):
         return f", {side} the layer's limit {general(limit, 3)} ({part})"
 
     def end_calibration(self) -> None:
-        """Show the table again, whichever :meth:`set_table` set last."""
+        """Show the table again that :meth:`set_table` set last."""
         self._live = None
         self.grid.light(None)
         self._show()
@@ -278,9 +278,9 @@ class StrategyPanel(QWidget):
         self.difference_box.setEnabled(comparable)
         self.difference_box.setVisible(live is None)
         difference = comparable and self.difference_box.isChecked()
-        # The reference table is removed first: it must never meet a table of another shape.
+        # Remove the reference table first: it must never meet a table of another shape.
         self.grid.show_reference(None)
-        # Without a table in use, the one that was chosen elsewhere can at least be looked at.
+        # Without a table in use, show the reference table.
         seen = table if table is not None else self._reference
         self.grid.show_actions(_values(seen) if live is None else live)
         self.pages.show_content(seen is not None or live is not None)
@@ -354,12 +354,11 @@ class StrategyPanel(QWidget):
 
 
 def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
-    """Whether both are there and have as many layers and steps."""
+    """Whether both tables exist and have the same shape."""
     return one is not None and other is not None and (one.layers, one.steps) == (other.layers, other.steps)
 
 
 def _difference(table: StrategyTable, reference: StrategyTable) -> str:
-    """How a table differs from ``reference``, in words."""
     if not _alike(table, reference):
         return f"{reference.layers} layers × {reference.steps} steps"
     differ = np.count_nonzero(_values(table) != _values(reference))

@@ -1,4 +1,4 @@
-"""The strategy presenter: which cells are skipped: the table as calibrated, edited, imported and exported."""
+"""The strategy presenter: the strategy table, calibrated, edited, imported and exported."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class StrategyPresenter(Presenter):
         if self.strategy is None:
             return
         state, strategy = self._state, self.state
-        # The table of another model is kept, but it says nothing about one that has none.
+        # The table of another model is kept, but hidden for a model without tables.
         reason = strategy.why_no_table()
         has_one = not reason
         self.strategy.set_reason(reason, strategy.how_to_calibrate())
@@ -138,7 +138,7 @@ class StrategyPresenter(Presenter):
 
     # --- Calibration ------------------------------------------------------------------------------------------------
     def show_reports(self, events: Sequence[Event]) -> None:
-        """Show the trials of a running calibration; those of one that has ended are passed over."""
+        """Show the trials of a running calibration; ignore those of an ended one."""
         if self.strategy is None:
             return
         reports = running_reports(events, self._state.jobs)
@@ -166,7 +166,7 @@ class StrategyPresenter(Presenter):
                 self.strategy.end_calibration()
             self._show_table()
 
-    # --- Tables from and for elsewhere ------------------------------------------------------------------------------
+    # --- Import and export ------------------------------------------------------------------------------------------
     def _ask_for_table(self) -> None:
         file_dialogs.ask_for_file(
             self._window,

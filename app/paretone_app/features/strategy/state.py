@@ -1,6 +1,6 @@
-"""The strategy table in use: calibrated or imported, derived new for every threshold, edited, undone.
+"""The strategy table in use: calibrated or imported, derived anew for every threshold, edited, undone.
 
-One object holds the table, its calibration and δ; every change is announced by one ``changed``.
+One object holds the table, its calibration and δ; every change emits ``changed``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SCHEMA_VERSION = 2
 
 
 class CalibrationStore:
-    """Calibrations by fingerprint, newest last. Files that cannot be read are left alone and named in ``problems``."""
+    """Calibrations by fingerprint, newest last. Unreadable files are left alone and named in ``problems``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -72,7 +72,7 @@ class CalibrationStore:
         return self._records.get(fingerprint)
 
     def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
-        """The latest calibration for ``compatibility`` whose knobs equal ``knobs`` but for the threshold."""
+        """The latest calibration for ``compatibility`` whose knobs equal ``knobs``, except the threshold."""
         for record in reversed(self._records.values()):
             if record.table.compatibility == compatibility and calibrates_alike(record.knobs, knobs):
                 return record
@@ -157,7 +157,7 @@ class StrategyState(ArtefactStore):
     kind = StrategyTable
     artefact: StrategyTable | None
     trouble = Signal(str)
-    """A sentence about a calibration that could not be kept."""
+    """Why a calibration could not be saved, as a sentence."""
 
     def __init__(self, state: AppState, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
         super().__init__(state, TECHNIQUE, None, parent)
@@ -185,7 +185,7 @@ class StrategyState(ArtefactStore):
         return () if self.record is None else (self.record,)
 
     def problem(self) -> str:
-        """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
+        """Why the strategy table cannot be used with the selection, as a sentence, or ``""``."""
         if not self._selection.is_used(NAME):
             return ""
         if self.table is None:
@@ -195,7 +195,7 @@ class StrategyState(ArtefactStore):
         return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
 
     def find(self, entry: UsedTechnique) -> StrategyTable | None:
-        """The table in use, one of a calibration, or one that a calibration gives at the entry's threshold."""
+        """The entry's table: the one in use, a calibrated one, or one derived at the entry's threshold."""
         threshold = entry.knobs.get("threshold")
         tables = [self.table]
         for record in self.calibrations.records:
@@ -212,32 +212,32 @@ class StrategyState(ArtefactStore):
         self._show_table(artefact, self.threshold)
 
     def compare_with(self, artefact: Artefact | None) -> None:
-        """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
+        """Compare with the table of a point chosen elsewhere; ``None``: with the usual one."""
         if artefact is not self.compared:
             self.compared = artefact if isinstance(artefact, StrategyTable) else None
             self.changed.emit()
 
     def set_knob(self, knob: str, value: object) -> bool:
-        """A changed threshold is applied to the calibration at hand, live."""
+        """Apply a changed threshold to the current calibration at once; return whether ``knob`` is the threshold."""
         if knob != THRESHOLD.name:
             return False
         self.set_threshold(THRESHOLD.check(value))
         return True
 
-    # --- What can be done ---------------------------------------------------------------------------------------------
+    # --- Availability -------------------------------------------------------------------------------------------------
     def why_no_table(self) -> str:
-        """Why there are no strategy tables of the chosen model, as a sentence, or ``""``."""
+        """Why the chosen model has no strategy tables, as a sentence, or ``""``."""
         if any(one.name == NAME for one in self._selection.techniques):
             return ""
         title = self._selection.entry.title
         return f"{title} has no strategy table: {TECHNIQUE.title} is for flow models, such as F5 mini."
 
     def how_to_calibrate(self) -> str:
-        """What to do for a strategy table, as the end of a sentence."""
+        """How to get a strategy table, as the end of a sentence."""
         return "calibrate first (Ctrl+K)" if self._selection.is_used(NAME) else f"{_SWITCH_ON}, then calibrate (Ctrl+K)"
 
     def why_not_prepare(self) -> str:
-        """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        """Why calibration is not possible now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
@@ -252,7 +252,7 @@ class StrategyState(ArtefactStore):
         return "" if fits else conflict(self._selection.setting) or "No table fits the selected options."
 
     def why_not_transfer(self) -> str:
-        """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
+        """Why the transfer of the strategy table cannot be measured now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
@@ -261,7 +261,7 @@ class StrategyState(ArtefactStore):
 
     @property
     def calibrated_on(self) -> tuple[Utterance, ...]:
-        """Utterances that the strategy table was calibrated on, as far as they are known and their voices are there."""
+        """Utterances that the strategy table was calibrated on, if known; those with missing voices are left out."""
         record, table = self.record, self.table
         if record is None or table is None or table.compatibility != record.table.compatibility:
             return ()
@@ -282,7 +282,7 @@ class StrategyState(ArtefactStore):
         self._state.jobs.start(Kind.CALIBRATE, lambda job: Prepare(job, NAME, request))
 
     def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
-        """Measure how well the strategy table serves ``unseen`` utterances. Raises when it cannot be done."""
+        """Measure the table's transfer to ``unseen`` utterances. Raises :class:`SettingError` if impossible."""
         require(self.why_not_transfer())
         if self.table is None:
             raise SettingError(f"{TECHNIQUE.title} needs a strategy table: calibrate first.")
@@ -305,7 +305,7 @@ class StrategyState(ArtefactStore):
         return float(self._selection.knobs(NAME)[THRESHOLD.name])
 
     def derive(self, threshold: float) -> Derivation | None:
-        """Table of the calibration at hand at ``threshold``; ``None`` without one. The last one is cached."""
+        """Table of the current calibration at ``threshold``; ``None`` without one. The last result is cached."""
         return self._derivation(self.record, threshold) if self.record is not None else None
 
     def _derivation(self, record: CalibrationRecord, threshold: float) -> Derivation:
@@ -315,7 +315,7 @@ class StrategyState(ArtefactStore):
 
     @property
     def reference(self) -> StrategyTable | None:
-        """Table to compare with: of an edited table, the one that the threshold gives; else the calibrated one."""
+        """Table to compare with: for an edited table, the one derived at the threshold; else the calibrated one."""
         if self.record is None:
             return None
         derivation = self.derive(self.threshold)
@@ -323,14 +323,14 @@ class StrategyState(ArtefactStore):
 
     @property
     def is_edited(self) -> bool:
-        """Whether the table differs from the one that the threshold gives, as after editing cells by hand."""
+        """Whether the table differs from the one derived at the threshold, as after editing cells by hand."""
         derivation = self.derive(self.threshold)
         return (
             self.table is not None and derivation is not None and derivation.table.fingerprint != self.table.fingerprint
         )
 
     def set_threshold(self, threshold: float) -> None:
-        """Move δ; with a calibration at hand the table follows at once."""
+        """Move δ; with a calibration, the table follows at once."""
         threshold = float(THRESHOLD.check(threshold))
         if threshold == self.threshold:
             return
@@ -342,15 +342,15 @@ class StrategyState(ArtefactStore):
 
     # --- Table --------------------------------------------------------------------------------------------------------
     def adopt_table(self, table: StrategyTable) -> None:
-        """Use a table that was edited, or whose edit was taken back, by someone who shares the undo stack."""
+        """Use a table after an edit, or its undo, by a panel that shares the undo stack."""
         self._show_table(table, self.threshold)
 
     def replace_table(self, table: StrategyTable, why: str) -> None:
-        """Use another table, an imported one for example; can be undone."""
+        """Use another table, such as an imported one; can be undone."""
         self._edit(why, table, self.threshold)
 
     def skip_nothing(self) -> None:
-        """Use a table that computes everything. Nothing happens without a model that has tables."""
+        """Use a table that computes everything; no-op without a loaded model that has tables."""
         compatibility, info = self.compatibility(), self._selection.info
         if compatibility is not None and info is not None:
             self.replace_table(StrategyTable.computing(compatibility, info.layers, self._branch_skip), "skip nothing")
@@ -380,7 +380,7 @@ class StrategyState(ArtefactStore):
     def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
         derivation = self.derive(threshold)
         if table is not None and table.by_hand and derivation is not None:
-            # Edited until it is the one that the threshold gives, it is that one.
+            # An edited table that equals the derived one counts as derived.
             table = derivation.table if derivation.table.fingerprint == table.fingerprint else table
         self.artefact = table
         self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
@@ -394,7 +394,7 @@ class StrategyState(ArtefactStore):
 
     @Slot()
     def _find(self) -> None:
-        """Take up the newest calibration that fits, unless the table at hand does."""
+        """Use the newest calibration that fits, unless it is in use; without one, drop a table of another model."""
         wanted = self.compatibility()
         if wanted is None:
             self.changed.emit()

@@ -6,7 +6,7 @@ from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 
 MOST_RECENT = 12
-"""Studies that are listed as opened lately."""
+"""Most recent studies listed."""
 
 FEATURE = Feature(
     "studies",

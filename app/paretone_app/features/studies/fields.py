@@ -112,7 +112,7 @@ class GoalsEditor(QWidget):
             self.add(bound)
 
     def add_usual(self, judges: set[str]) -> None:
-        """As good as the baseline, by those of the usual ``judges`` that are there."""
+        """Add the default bounds of the available ``judges``."""
         for bound in _USUAL:
             if metric(bound.metric).judge in judges:
                 self.add(bound)
@@ -132,11 +132,11 @@ class GoalsEditor(QWidget):
 
 
 USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
-"""Ticked at first, where installed."""
+"""Ticked by default if installed."""
 
 
 class JudgeBoxes(QWidget):
-    """One box for each judge; those that cannot be used say why."""
+    """One box per judge; unavailable ones give the reason."""
 
     changed = Signal()
 
@@ -151,12 +151,12 @@ class JudgeBoxes(QWidget):
         self.show_missing()
 
     def follow(self, installing: Installing) -> None:
-        """Offer to install what the usual judges lack."""
+        """Offer to install packages that the usual judges lack."""
         self.install.follow(installing)
         self.show_missing()
 
     def show_missing(self) -> None:
-        """Enable those that are there now."""
+        """Enable the judges now available."""
         lacking = ""
         for one in JUDGES:
             reason = one.problem()
@@ -182,7 +182,7 @@ class _Line(QWidget):
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.choices = Flow(GAP)
         self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
-        """For each knob with named values, by its owner and name: what is put into a study, and its box."""
+        """For each knob with named values, by owner and name: (value in the study, its box)."""
         self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")
         grid = GridLayout(self)
@@ -203,7 +203,7 @@ class _Line(QWidget):
         self.offer(model)
 
     def offer(self, model: str) -> None:
-        """Have what ``model`` and the techniques for its family can vary; what was chosen stays where it can."""
+        """Offer the options of ``model`` and the knobs of techniques for its family; keep the choice if possible."""
         if model == self._model:
             return
         self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
@@ -241,7 +241,7 @@ class _Line(QWidget):
 
     @property
     def boxes(self) -> tuple[tuple[str, QCheckBox], ...]:
-        """The named values of the chosen knob, each with its box; none for what is typed."""
+        """The named values of the chosen knob, each with its box; empty for typed values."""
         return self._boxes.get(self._key, ())
 
     @property
@@ -249,7 +249,7 @@ class _Line(QWidget):
         return f"{self.owner.currentData()}.{self.knob.currentData()}"
 
     def _show_boxes(self, knob: Knob | None) -> None:
-        """Have a box for each named value of ``knob``."""
+        """Show a box for each named value of ``knob``."""
         named = _named_values(knob)
         if named and self._key not in self._boxes:
             self._boxes[self._key] = tuple((value, QCheckBox(title)) for value, title in named)
@@ -297,7 +297,7 @@ class _Line(QWidget):
 
 
 def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
-    """What is put into a study, and its title, for each value of a knob that has a few."""
+    """(value in the study, title) for each value of a switch or choice."""
     if isinstance(knob, Switch):
         return [("yes", "on"), ("no", "off")]
     if isinstance(knob, Choice):
@@ -320,7 +320,7 @@ class AxesEditor(QWidget):
         build.fill(VBoxLayout(self), (self._column, self.add_button))
 
     def add(self, varied: Varied | None = None) -> _Line:
-        """Add a line, filled in where ``varied`` is given."""
+        """Add a line, filled in from ``varied`` if given."""
         line = _Line(self._model)
         if varied is not None:
             line.choose(varied)
@@ -339,7 +339,7 @@ class AxesEditor(QWidget):
             self.add(varied)
 
     def offer(self, model: str) -> None:
-        """Vary what ``model`` has."""
+        """Offer what ``model`` can vary."""
         self._model = model
         for line in self.lines:
             line.offer(model)

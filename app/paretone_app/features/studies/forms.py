@@ -1,4 +1,4 @@
-"""The form of a new study, without widgets: its knobs, goals and ranges, and the file's fields."""
+"""The form of a new study, without widgets: its knobs, goals and ranges, and the fields of the file."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from paretone_app.numbers import grouped
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A kind of study whose settings follow from the model; the user varies nothing."""
+    """A kind of study whose settings follow from the model; no parameters to choose."""
 
     name: str
     title: str
     tip: str
     about: str
-    """What is compared and what it is for, in place of what is varied."""
+    """Explanation shown instead of the parameters."""
     proposal: str
-    """Title of such a study, with ``{model}``."""
+    """Default title, with ``{model}``."""
     judges: tuple[str, ...]
-    """Judges whose figures it needs."""
+    """Judges it needs."""
     fields: Callable[[ModelInfo], Mapping[str, object] | None]
-    """Fields of the study's file for the loaded model, which the technique's study hooks read; ``None`` if it cannot be
-    studied so."""
+    """Fields of the study's file for the loaded model, read by the technique's study hooks; ``None`` if the model
+    cannot be studied so."""
     missing: str
     """What to do if it cannot, as a sentence."""
 
 
 @dataclass(frozen=True)
 class OfferedKind:
-    """A kind of study with what it takes for the model in Setup."""
+    """A kind of study with its fields for the model in Setup."""
 
     kind: StudyKind
     fields: Mapping[str, object] | None
-    """Fields of the study's file; ``None`` if that model cannot be studied so."""
+    """Fields of the study's file; ``None`` if the model cannot be studied so."""
 
 
 @cache
@@ -61,14 +61,14 @@ def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
 
 
 MOST_VALUES = 10_000
-"""Limit for the values of one range."""
+"""Most values of one range."""
 KINDS = {
     "at_most": "at most",
     "at_least": "at least",
     "above_baseline": "above the baseline, at most by",
     "below_baseline": "below the baseline, at most by",
 }
-"""Kinds of bounds on a metric: as in a study's file, and in words."""
+"""Kinds of bounds on a metric: name in a study's file, and wording."""
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _DOTS = r"\s*(?:\.\.|…)\s*"
 _RANGE = re.compile(rf"({_NUMBER}){_DOTS}({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
@@ -77,22 +77,22 @@ _YES, _NO = ("yes", "true", "on"), ("no", "false")
 
 @dataclass(frozen=True)
 class Varied:
-    """One line of the form: an option or knob and its values as they were typed."""
+    """One line of the form: an option or knob, and its values as typed."""
 
     technique: str
     """Its name, or ``""`` for an option of the model."""
     knob: str
-    """``""`` for the mere presence of the technique."""
+    """``""`` for only the presence of the technique."""
     text: str = ""
     without: bool = False
-    """Whether the technique is left out as well."""
+    """Whether to include settings without the technique."""
 
 
 @dataclass(frozen=True)
 class Bound:
     metric: str
     kind: str
-    """One of :data:`KINDS`."""
+    """A key of :data:`KINDS`."""
     bound: float
 
 
@@ -109,34 +109,34 @@ class StudyForm:
     title: str
     model: str
     sentences: str
-    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence a line."""
+    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence per line."""
     count: int
-    """The number of sentences to take from the start; 0 for all."""
+    """Number of sentences from the start; 0 for all."""
     voices: tuple[Voice, ...]
     seeds: str
     rounds: int
     judges: tuple[str, ...]
     options: Mapping[str, object]
-    """The model's options that differ from its own defaults."""
+    """The model's options that differ from its defaults."""
     varied: tuple[Varied, ...]
     selected: Setting | None = None
     """A further setting to compare."""
     goals: Goals | None = None
     """``None`` to try every combination."""
     offered: OfferedKind | None = None
-    """The kind of study, if a feature declares it; nothing is varied then."""
+    """A kind of study declared by a feature; nothing else is varied then."""
     folder: str = ""
-    """Where the model's checkpoint is; ``""`` for its usual folder."""
+    """Folder of the model's checkpoint; ``""`` for the default one."""
     variant: str = ""
-    """Its architecture, where the checkpoint does not say it."""
+    """Its architecture, if the checkpoint does not specify it."""
     device: str = ""
     """``""`` for the best one."""
     vocoder: str = ""
-    """Folder of its vocoder; ``""`` for the usual one."""
+    """Folder of its vocoder; ``""`` for the default one."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
-    """The study that ``form`` describes. Raises :class:`StudyError` that says which field is wrong."""
+    """The study described by ``form``. Raises :class:`StudyError` that names the wrong field."""
     if not form.title.strip():
         raise StudyError("The study needs a title.")
     if not form.voices:
@@ -177,7 +177,7 @@ def definition(form: StudyForm) -> dict[str, object]:
 
 
 def seeds_of(text: str) -> list[int] | str:
-    """Seeds as they were typed; ``paper`` for the five of a published evaluation."""
+    """Parse typed seeds; ``paper`` stands for the five of a published evaluation."""
     if text.strip().casefold() == "paper":
         return "paper"
     try:
@@ -190,7 +190,7 @@ def seeds_of(text: str) -> list[int] | str:
 
 
 def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str, object]:
-    """The values of ``knob`` that were typed; a table of low and high for the range of a search. Raises
+    """Parse typed values of ``knob``; returns a table with low and high for the range of a search. Raises
     :class:`StudyError`."""
     parts = _parts(text)
     if not parts:
@@ -222,7 +222,7 @@ def example(knob: Knob) -> str:
 
 
 def needed_judges(goals: Goals) -> tuple[str, ...]:
-    """The judges whose figures a search needs."""
+    """Judges needed for a search."""
     names = (*goals.objectives, *(one.metric for one in goals.bounds))
     return tuple(dict.fromkeys(judge for name in names if (judge := metric(name).judge)))
 
@@ -232,7 +232,7 @@ def objectives() -> tuple[Metric, ...]:
 
 
 def file_name(title: str) -> str:
-    """A file's name for a study called ``title``."""
+    """File name for a study titled ``title``."""
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
 
 
@@ -265,7 +265,7 @@ def _axes(form: StudyForm) -> dict[str, object]:
         elif line.without:
             found[USED] = [OFF, ON]
         if line.technique in options:
-            # An option has the technique's name: its knobs are written by their full names.
+            # An option has the technique's name: write the knobs with full names.
             made |= {f"{line.technique}.{name}": one for name, one in found.items()}
         else:
             made[line.technique] = tables.setdefault(line.technique, {})
@@ -295,7 +295,7 @@ def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
 
 
 def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]:
-    """``setting`` as a study lists it, with the options that differ from the study's, ``of_all`` settings."""
+    """``setting`` as listed in a study; options only where they differ from the study's, ``of_all``."""
     usual = {**catalogue.entry(setting.model).options_with(), **of_all}
     options = {name: value for name, value in setting.options.items() if usual[name] != value}
     techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
@@ -342,12 +342,12 @@ def _drawn(knob: Number, match: re.Match) -> dict[str, object]:
 
 
 def _expanded(knob: Number, match: re.Match) -> list[object]:
-    """Every value of a range: in whole numbers one by one, else by what was typed."""
+    """All values of a range, in steps of 1 or of the typed step."""
     if match[4]:
         raise StudyError(f"{knob.title}: “log” is for searches only; type the values to try.")
     if not match[3] and not knob.whole:
         raise StudyError(f"{knob.title}: give the step, as in {match[1]}..{match[2]} by {knob.step:g}.")
-    # In decimals, so that a tenth is one.
+    # Decimal, so that 0.1 is exact.
     low, high, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if step <= 0 or high < low:
         raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{match[0]}” does not.")
@@ -374,18 +374,18 @@ def _further(knob: Number) -> float:
 
 @dataclass(frozen=True)
 class Span:
-    """How far a knob varies."""
+    """Variation of a knob."""
 
     technique: str
     """Its name, or ``""`` for an option of the model."""
     knob: str
     values: tuple[float, ...]
-    """Those that there are, ascending."""
+    """Known values, ascending."""
     without: bool = False
-    """Whether the technique is left out as well."""
+    """Whether to include settings without the technique."""
 
     def varied(self, searching: bool) -> Varied:
-        """The line of the form: from end to end in a search, else value by value."""
+        """The line of the form: the whole range for a search, else single values."""
         low, high = self.values[0], self.values[-1]
         if searching and low < high:
             return Varied(self.technique, self.knob, f"{low:.6g}..{high:.6g}", self.without)
@@ -394,7 +394,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Within:
-    """What a study is to stay within."""
+    """Limits of a study: knob ranges and bounds."""
 
     model: str
     spans: tuple[Span, ...]

@@ -1,7 +1,6 @@
-"""The dialog that makes a study: what is compared, on what, judged by whom; every combination, or a search.
+"""The dialog for a new study: what is compared, on what, judged by whom; every combination, or a search.
 
-It knows neither the engine nor who checks what is filled in: methods in, signals out.
-"""
+It depends on neither the engine nor the checker of its input: methods in, signals out."""
 
 from __future__ import annotations
 
@@ -49,16 +48,16 @@ _OWN = "own"
 _TEXT = "Text (*.txt)"
 TOML = "Study (*.toml)"
 _PAUSE_MILLISECONDS = 250
-"""Pause after the last key before takes are counted."""
+"""Pause after the last change before takes are counted."""
 
 
 class StudyMaker(QDialog):
-    """Opened with ``open()``; never blocks the window. Filled in with what is selected in Setup."""
+    """Opened with ``open()``; never blocks the window. Initialised from Setup."""
 
     definition_changed = Signal(object)
-    """Another definition, to be checked and counted; :meth:`show_verdict` takes the answer."""
+    """Another definition to check and count; answer with :meth:`show_verdict`."""
     submitted = Signal(object, object, bool)
-    """The user wants this definition written to this path, and the study run at once or not."""
+    """Write this definition to this path, and optionally run the study."""
 
     def __init__(
         self,
@@ -67,21 +66,21 @@ class StudyMaker(QDialog):
         kinds: Sequence[OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """``selection`` is Setup's; ``folder`` is where files are proposed; ``kinds`` are further kinds of studies,
-        with what they take for the model in Setup."""
+        """``selection``: Setup's; ``folder``: proposed for files; ``kinds``: further kinds of studies, with their
+        fields for the model in Setup."""
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
         self._own = tuple(selection.own_voices)
         self._offered: tuple[Voice, ...] = ()
-        """The voices in the list."""
+        """Voices in the list."""
         self._ticked = {selection.voice} if selection.voice is not None else set()
-        """The voices that are wanted, those that the chosen model does not have included."""
+        """Ticked voices, including those that the chosen model lacks."""
         self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
-        """The definition of what is filled in; ``None`` until that is checked."""
+        """The checked definition; ``None`` until checked."""
         self._proposed = ""
         self._replaced: Path | None = None
-        """The file that the user agreed to replace."""
+        """File that the user agreed to replace."""
         self.setWindowTitle("New study")
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
         self._pause.timeout.connect(self.check)
@@ -121,7 +120,7 @@ class StudyMaker(QDialog):
         layout.addWidget(self.verdict)
         layout.addWidget(buttons)
         for button in self.findChildren(QPushButton):
-            # A user who presses Enter after typing values does not mean to start hours of work.
+            # Pressing Enter after typing values must not start hours of work.
             button.setAutoDefault(False)
         self.resize(70 * em, 38 * em)
         self.path.textChanged.connect(self._changed)
@@ -236,7 +235,7 @@ class StudyMaker(QDialog):
         return column
 
     def follow(self, installing: Installing) -> None:
-        """Offer to install what judges and searches lack."""
+        """Offer to install packages that judges and searches lack."""
         self._judge_boxes.follow(installing)
         self.install_search.follow(installing)
         installing.changed.connect(self.show_missing)
@@ -244,7 +243,7 @@ class StudyMaker(QDialog):
 
     @Slot()
     def show_missing(self) -> None:
-        """Enable judges and searches that are there now; say why there are no others."""
+        """Enable available judges and searches, with reasons for the others."""
         self._judge_boxes.show_missing()
         no_search = why_no_search()
         entry(self.kind, 1).setEnabled(not no_search)
@@ -255,7 +254,7 @@ class StudyMaker(QDialog):
         self.install_search.offer(no_search)
 
     def _fill_in(self) -> None:
-        """Begin with something that can be started as it is."""
+        """Start with a study that could run as it is."""
         self.show_missing()
         there = {name for name, box in self.judges.items() if box.isEnabled()}
         for name in USUAL_JUDGES:
@@ -268,8 +267,8 @@ class StudyMaker(QDialog):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def ask_within(self, within: Within) -> None:
-        """Ask about a study within ranges: as a search, for only searches have bounds; without what searches need, as
-        all values."""
+        """Fill in a study within ranges: a search, which has bounds, or all values if the search packages are
+        missing."""
         searching = not why_no_search()
         self.title.setText("Within ranges")
         self.title.selectAll()
@@ -280,7 +279,7 @@ class StudyMaker(QDialog):
         self.goals.replace(within.bounds)
 
     def choose_kind(self, name: str, sentences: int) -> None:
-        """Fill in a study of one of the further kinds, on a number of sentences, with no more judges than it needs."""
+        """Fill in a study of a further kind on a number of sentences, with only the judges it needs."""
         kind = self._kinds[name].kind
         self.kind.setCurrentIndex(self.kind.findData(name))
         for judge, box in self.judges.items():
@@ -290,7 +289,7 @@ class StudyMaker(QDialog):
         self.title.selectAll()
 
     def check(self) -> None:
-        """Have what is filled in checked now."""
+        """Check the input now."""
         self._pause.stop()
         try:
             self.definition = definition(self.form)
@@ -301,7 +300,7 @@ class StudyMaker(QDialog):
         self.definition_changed.emit(self.definition)
 
     def show_verdict(self, text: str, ok: bool) -> None:
-        """The size of the study, or why it cannot be."""
+        """Show the size of the study, or why it is not possible."""
         self.verdict.setText(text)
         set_look(self.verdict, "" if ok else "warning")
         self._allow_saving("" if ok else text)
@@ -337,7 +336,7 @@ class StudyMaker(QDialog):
             offered=self._kinds.get(self.kind.currentData()),
         )
 
-    # --- Inside ------------------------------------------------------------------------------------------------------
+    # --- Internals ----------------------------------------------------------------------------------------------------
     @property
     def _entry(self) -> catalogue.CatalogueEntry:
         return catalogue.entry(self.model.currentData())
@@ -348,7 +347,7 @@ class StudyMaker(QDialog):
         return {name: value for name, value in self._setting.options.items() if usual[name] != value}
 
     def _changed(self) -> None:
-        # What is being checked is not what is filled in any more.
+        # The checked definition is outdated.
         self.definition = None
         self._allow_saving("The study is being checked…")
         self._pause.start()
@@ -378,8 +377,8 @@ class StudyMaker(QDialog):
         self._show_sentences()
 
     def _offer_voices(self, model: str, place: str) -> None:
-        """Offer the voices that Setup has for ``model``. Those that were ticked stay so where they are possible, and
-        come back with the next model with which they are."""
+        """Offer Setup's voices for ``model``. Ticked ones stay ticked if possible, and return with the next model
+        that has them."""
         problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
         impossible = {one: problem for one, problem in problems.items() if problem}
         self._offered = (*catalogue.voices(model, place), *self._own)
@@ -389,13 +388,13 @@ class StudyMaker(QDialog):
 
     @Slot()
     def _note_voices(self) -> None:
-        """What the user ticks and unticks is remembered for other models, too."""
+        """Remember ticks for other models, too."""
         kept = {one for one in self._ticked if one not in self._offered}
         self._ticked = kept | set(self.voices.ticked)
         self._changed()
 
     def _show_possible_kinds(self, same: bool) -> None:
-        """Offer the further kinds that are possible; ``same``: whether the model is that of Setup."""
+        """Enable the possible further kinds; ``same``: the model is Setup's."""
         for name, one in self._kinds.items():
             index = self.kind.findData(name)
             possible = same and one.fields is not None
@@ -428,7 +427,7 @@ class StudyMaker(QDialog):
         file_dialogs.ask_where_to_write(self, "Write the study", TOML, proposal, self._choose_file)
 
     def _choose_file(self, path: Path) -> None:
-        """The dialog has asked whether a file that is there may be replaced."""
+        """Note the file; the dialog has already asked whether to replace it."""
         self._replaced = path
         self.path.setText(str(path))
 

@@ -1,7 +1,6 @@
-"""Studies: which setting is the one to ship? Many settings on many sentences, run, paused, resumed and reported.
+"""Studies: which setting should be shipped? Many settings on many sentences: run, pause, resume, report.
 
-The panel knows neither the application's state nor the engine: it is given its actions.
-"""
+The panel depends on neither the application's state nor the engine: it receives its actions."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ def plan_words(study: Study, seconds: float | None) -> str:
 
 
 def lost_words(summary: OpenStudy) -> str:
-    """That the model's folder is gone, as a sentence, or ``""``."""
+    """Sentence saying that the model's folder is gone, or ``""``."""
     return f"The model's folder {summary.lost_folder} is gone: choose where it is now." if summary.lost_folder else ""
 
 
@@ -76,7 +75,7 @@ def _omitted(study: Study) -> str:
 
 
 def _further(study: Study) -> str:
-    """What a study makes apart from takes, as a sentence, or ``""``; progress counts it as well."""
+    """Work besides takes, as a sentence, or ``""``; progress includes it."""
     prepared = sum(bool(one.unprepared) for one in study.candidates)
     parts = [
         counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",
@@ -92,7 +91,7 @@ def _takes(count: int) -> str:
 
 HERE, CLUSTER = "here", "cluster"
 _SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
-"""Widths of the columns of the sketch."""
+"""Column widths of the sketch."""
 _INVITATION = (
     "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nFinished "
     "takes are kept: after a pause, a crash or a restart it resumes."
@@ -104,15 +103,15 @@ class StudiesActions:
     new: Action
     open: Action
     folder: Action
-    """Opens a folder with results."""
+    """Open a folder with results."""
     example: Action
     run: Action
     pause: Action
     cancel: Action
     aside: Action
-    """Sets damaged results aside."""
+    """Set damaged results aside."""
     choose_folder: Action
-    """Says where the model's folder is now."""
+    """Choose the new place of the model's folder."""
     use: Action
     export: Action
     report: Action
@@ -121,12 +120,12 @@ class StudiesActions:
 
 
 class StudiesPanel(QWidget):
-    """Above: which study, and running it. Below: its settings with their figures, what failed, what was found."""
+    """Top: choice of the study, and running it. Below: settings with figures, failures, findings, file."""
 
     study_chosen = Signal(object)
-    """The user wants to see the study in this folder."""
+    """The user chose the study in this folder."""
     recent_chosen = Signal(str)
-    """The user wants to see the study whose file or folder was open before."""
+    """The user chose a recent study, by file or folder."""
 
     def __init__(self, colours: Colours, can: StudiesActions) -> None:
         super().__init__()
@@ -152,9 +151,9 @@ class StudiesPanel(QWidget):
         can = self.can
         self.new_button, self.open_button = ActionButton(can.new, "Ne&w…"), ActionButton(can.open, "&Open…")
         self.recent_button = QPushButton("Recen&t")
-        # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
+        # As a child of the panel, which has a focus proxy, it would cut the panel off from the Tab order.
         self.recent_menu = QMenu(self.recent_button)
-        # All are made at once: deleted actions leave Python wrappers that later ones are mistaken for.
+        # Made at once and never deleted: wrappers of deleted actions are mistaken for later ones.
         self._recent = [QAction(self.recent_menu) for _ in range(MOST_RECENT)]
         self.recent_menu.addActions(self._recent)
         self.recent_menu.triggered.connect(lambda action: self.recent_chosen.emit(action.data()))
@@ -207,7 +206,7 @@ class StudiesPanel(QWidget):
         self.use_button, self.export_button = ActionButton(can.use, "Use this settin&g"), ActionButton(can.export)
         self.report_button = ActionButton(can.report, "Wr&ite report")
         self.close_button = ActionButton(can.close, "Close stud&y")
-        # Next to the tabs, as the drawer of a small window is low.
+        # Next to the tabs, because the dock of a small window is low.
         buttons = (self.use_button, self.export_button, self.report_button, ActionButton(can.reveal), self.close_button)
         self.tabs.setCornerWidget(build.row(*buttons))
 
@@ -223,7 +222,7 @@ class StudiesPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_studies(self, studies: Sequence[tuple[Path, str]], chosen: Path | None) -> None:
-        """The studies that are open, folder and title, of which ``chosen`` is shown."""
+        """List the open studies (folder, title), with ``chosen`` shown."""
         titles = Counter(title for _, title in studies)
         places = [
             (str(folder), title if titles[title] == 1 else f"{title} – {_short(str(folder))}")
@@ -231,7 +230,7 @@ class StudiesPanel(QWidget):
         ]
         box = self.chooser
         with QSignalBlocker(box):
-            # Left alone where nothing changed: its list may be open.
+            # Only after a change: its list may be open.
             if places != [(box.itemData(index), box.itemText(index)) for index in range(box.count())]:
                 box.clear()
                 for place, title in places:
@@ -243,11 +242,11 @@ class StudiesPanel(QWidget):
             self.show_summary(None)
 
     def show_recent(self, places: Sequence[str]) -> None:
-        """Files and folders that were open before."""
+        """List recent files and folders."""
         for index, action in enumerate(self._recent):
             action.setVisible(index < len(places))
             if index < len(places):
-                action.setText(_short(places[index]).replace("&", "&&"))  # One, in a menu.
+                action.setText(_short(places[index]).replace("&", "&&"))  # Escaped for menus.
                 action.setToolTip(places[index])
                 action.setData(places[index])
         self.recent_button.setEnabled(bool(places))
@@ -277,7 +276,7 @@ class StudiesPanel(QWidget):
         self._show()
 
     def set_cluster(self, cluster: str) -> None:
-        """Why no cluster can be used, as a sentence, or ``""``."""
+        """Disable clusters for the reason ``cluster``; ``""`` enables them."""
         index = self.where.findData(CLUSTER)
         entry(self.where, index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
@@ -286,14 +285,14 @@ class StudiesPanel(QWidget):
             self.where.setCurrentIndex(self.where.findData(HERE))
 
     def begin(self, folder: Path) -> None:
-        """The study in ``folder`` is being run."""
+        """The study in ``folder`` starts running."""
         self._running, self._said, self._now = folder, "", ""
         self.progress.begin()
         self.set_pausing(False)
         self._show()
 
     def set_pausing(self, on: bool) -> None:
-        """The study ends once the takes under way are finished."""
+        """Show whether the study will pause after the current takes."""
         self._pausing = on
         self.pause_button.set_text("&Pausing…" if on else "&Pause")
         self.can.pause.refresh()
@@ -311,12 +310,12 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def end(self, said: str = "", failed: bool = False) -> None:
-        """The study ended or stopped; ``said`` says how."""
+        """The study ended or stopped, with the message ``said``."""
         self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
         self._show()
 
     def say(self, text: str, tone: str = "muted") -> None:
-        """A sentence about the study that is shown."""
+        """Show a message about the shown study."""
         self._said, self._tone = text, tone
         self._show_state()
 
@@ -333,7 +332,7 @@ class StudiesPanel(QWidget):
 
     @property
     def cluster(self) -> tuple[str, int]:
-        """Address of the cluster that is chosen, and workers; ``""`` for this machine."""
+        """Address of the chosen cluster, ``""`` for this machine, and number of workers."""
         if self.where.currentData() == HERE:
             return "", 0
         return self.address.text().strip() or "auto", self.workers.value()
@@ -398,7 +397,7 @@ class StudiesPanel(QWidget):
 
 
 class _Parts(QTabWidget):
-    """As low as a table with one row."""
+    """Tabs as low as a table with one row."""
 
     def minimumSizeHint(self) -> QSize:
         least = self.tabBar().sizeHint().height() + 4 * self.fontMetrics().height()

@@ -1,7 +1,6 @@
-"""The studies presenter: studies are run, paused, resumed, searched, reported, and their settings used.
+"""The studies presenter: runs, pauses, resumes, searches and reports studies, and uses their settings.
 
-What reads studies is imported on use: the window is to be there before it.
-"""
+Code for reading studies is imported on use, so that the window appears earlier."""
 
 from __future__ import annotations
 
@@ -39,34 +38,34 @@ if TYPE_CHECKING:
 
 
 _OPEN, _RECENT, _CHOSEN = "studies/open", "studies/recent", "studies/chosen"
-"""Settings keys; written at once, so that a crash forgets none."""
+"""Settings keys; written at once, to survive a crash."""
 
 
 class StudiesMemory:
-    """What the settings keep."""
+    """Recent and open studies in the settings."""
 
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings
 
     @property
     def recent(self) -> list[str]:
-        """Files and folders that the user opened lately, the last first."""
+        """Recently opened files and folders, the latest first."""
         return self._listed(_RECENT)
 
     def remember(self, place: Path) -> None:
-        """Have ``place`` first among those that were opened lately."""
+        """Put ``place`` first among the recent ones."""
         recent = [str(place), *(one for one in self.recent if one != str(place))]
         self._settings.setValue(_RECENT, json.dumps(recent[:MOST_RECENT]))
 
     def save(self, folders: Iterable[Path], chosen: Path | None) -> None:
-        """Keep the open studies and the shown one."""
+        """Save the open studies and the shown one."""
         self._settings.setValue(_OPEN, json.dumps([str(one) for one in folders]))
         self._settings.setValue(_CHOSEN, str(chosen or ""))
         self._settings.sync()
 
     def places(self) -> Iterator[Path]:
-        """Places of the studies that were open last, the shown one first: the folder, or the file of one that was never
-        run."""
+        """Places of the last session's open studies, the shown one first: the folder, or the file of a study that
+        never ran."""
         from paretone.studies.store import DATABASE
         from paretone.studies.study import results_folder
 
@@ -88,18 +87,18 @@ class StudiesMemory:
 
 
 class OpenedStudies(QObject):
-    """One of the studies that are open in the window is chosen."""
+    """The open studies, of which one is chosen."""
 
     changed = Signal()
-    """Other studies are open or chosen, or one was read again."""
+    """The open or chosen studies changed, or one was read again."""
     brought_forward = Signal(object)
-    """The user opened this study: an :class:`OpenStudy`."""
+    """The user opened this :class:`OpenStudy`."""
 
     def __init__(self, results: Results, settings: QSettings, parent: QObject) -> None:
         super().__init__(parent)
         self._results, self._memory = results, StudiesMemory(settings)
         self.chosen: Path | None = None
-        """The folder of the study that is shown."""
+        """Folder of the shown study."""
         results.study_changed.connect(self._follow)
 
     @property
@@ -108,14 +107,14 @@ class OpenedStudies(QObject):
 
     @property
     def recent(self) -> list[str]:
-        """Files and folders that the user opened lately, the last first."""
+        """Recently opened files and folders, the latest first."""
         return self._memory.recent
 
     def open(
         self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda study: None
     ) -> None:
-        """Open the study that the file ``place`` describes, or whose results are in the folder ``place``, show it in
-        place of another one if ``in_front``, and do ``then`` with it."""
+        """Open the study with the file ``place`` or the results folder ``place``, show it if ``in_front``, then call
+        ``then`` with it."""
 
         def opened(study: OpenStudy) -> None:
             self._memory.remember(place)
@@ -131,8 +130,7 @@ class OpenedStudies(QObject):
         self._results.open(place, opened)
 
     def open_last(self) -> None:
-        """Open what was open last. Nothing is saved meanwhile: what is not open again yet would be forgotten by a
-        crash."""
+        """Open the last session's studies. Nothing is saved meanwhile: a crash would lose those not open yet."""
         for place in self._memory.places():
             self._results.open(place)
 
@@ -142,7 +140,7 @@ class OpenedStudies(QObject):
 
     @Slot(object)
     def choose(self, folder: Path | None) -> None:
-        """Show this one of the open studies, as it is now."""
+        """Show this open study, and read it again."""
         if folder is not None and folder in self._results.studies:
             self.chosen = folder
             self._memory.save(self._results.studies, self.chosen)
@@ -179,13 +177,13 @@ class StudiesPresenter(Presenter):
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
         self.maker: StudyMaker | None = None
-        """The dialog for a new study, while it is open."""
+        """The dialog for a new study, while open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         self._bind()
         self._state.jobs.ended.connect(self._job_ended)
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
+    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for action in self._can.values():
             action.refresh()
@@ -236,7 +234,7 @@ class StudiesPresenter(Presenter):
         }
 
     def shut_down(self) -> None:
-        """Look no more at the study that runs."""
+        """Stop polling the running study."""
         self._soon.stop()
 
     @property
@@ -248,7 +246,7 @@ class StudiesPresenter(Presenter):
         return self._running is not None and self._running[1] == self.opened.chosen
 
     def why_not_run(self) -> str:
-        """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
+        """Why the shown study cannot be run now, as a sentence, or ``""``."""
         seen = self.summary
         if seen is None:
             return self._why_none()
@@ -267,7 +265,7 @@ class StudiesPresenter(Presenter):
         return self._state.jobs.why_wait
 
     def why_not_use(self) -> str:
-        """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
+        """Why no setting of the shown study can be loaded into Setup, as a sentence, or ``""``."""
         seen, state = self.summary, self._state
         if seen is None:
             return self._why_none()
@@ -288,7 +286,7 @@ class StudiesPresenter(Presenter):
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
-        """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
+        """Open and show the study with the file ``place`` or the results folder ``place``."""
         self.opened.open(place)
 
     def open_example(self) -> None:
@@ -310,12 +308,12 @@ class StudiesPresenter(Presenter):
 
     # --- Running -----------------------------------------------------------------------------------------------------
     def run(self, ray: str = "", workers: int = 0) -> None:
-        """Do what is left of the study that is shown, on the Ray cluster at ``ray`` if given. Raises
-        :class:`PlainError` when it cannot be done."""
+        """Run the rest of the shown study, on the Ray cluster at ``ray`` if given. Raises :class:`PlainError` if not
+        possible."""
         seen, reason = self.summary, self.why_not_run()
         if seen is None or reason:
             raise StudyError(reason)
-        # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
+        # The folder may be back, on a disk for example. On a cluster, the workers' folder counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
             from paretone_app.features.studies.panel import lost_words
 
@@ -333,7 +331,7 @@ class StudiesPresenter(Presenter):
         self.refresh()
 
     def _write_again(self, seen: OpenStudy) -> None:
-        """The study's file is gone: write it as the folder remembers it."""
+        """Restore the study's missing file from the copy in the results."""
         try:
             files.write_through(seen.file, seen.definition.encode())
         except OSError as error:
@@ -343,7 +341,7 @@ class StudiesPresenter(Presenter):
         self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
 
     def ask_for_model_folder(self) -> None:
-        """Ask where the checkpoint of the study that is shown is now."""
+        """Ask for the present folder of the shown study's checkpoint."""
         file_dialogs.ask_for_folder(
             self._window,
             CHECKPOINT_FOLDER,
@@ -351,8 +349,8 @@ class StudiesPresenter(Presenter):
         )
 
     def set_model_folder(self, folder: Path) -> None:
-        """Write into the file of the study that is shown that its model's checkpoint is in ``folder``. Takes are tied
-        to weights, not to folders: other weights are refused when it runs. Raises :class:`PlainError`."""
+        """Set the checkpoint's folder in the shown study's file. Takes belong to weights, not folders: other weights
+        are refused at the run. Raises :class:`PlainError`."""
         from paretone.studies.definition import with_folder
 
         seen = self.summary
@@ -372,13 +370,13 @@ class StudiesPresenter(Presenter):
         self._results.read_study(seen.folder)
 
     def pause(self) -> None:
-        """End the running study once the takes under way are finished."""
+        """Pause the running study after the current takes."""
         if self._running is not None:
             self._state.jobs.pause(self._running[0])
             built(self.studies).set_pausing(True)
 
     def follow(self, event: Event) -> None:
-        """Show what a study is at; see :mod:`paretone.session.events`."""
+        """Follow the running study; see :mod:`paretone.session.events`."""
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
@@ -390,7 +388,7 @@ class StudiesPresenter(Presenter):
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show how far the running study is."""
+        """Show the progress of the running study."""
         if self._running is not None and event.job == self._running[0].number and self.studies is not None:
             self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
 
@@ -418,7 +416,7 @@ class StudiesPresenter(Presenter):
 
     # --- A new study -------------------------------------------------------------------------------------------------
     def begin_new(self) -> None:
-        """Ask what a new study is of."""
+        """Open the dialog for a new study."""
         from paretone_app.features.studies.forms import offered_kinds
         from paretone_app.features.studies.maker import StudyMaker
 
@@ -434,13 +432,14 @@ class StudiesPresenter(Presenter):
         maker.check()
 
     def new_of_kind(self, kind: str, sentences: int) -> None:
-        """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
+        """Open the dialog for a study of the loaded model, of a kind declared by a feature, on a number of
+        sentences."""
         self.begin_new()
         built(self.maker).choose_kind(kind, sentences)
         built(self.maker).check()
 
     def begin_within(self, within: Within) -> None:
-        """Ask about a new study that stays within ranges."""
+        """Open the dialog for a new study within ranges."""
         self.begin_new()
         built(self.maker).ask_within(within)
         built(self.maker).check()
@@ -451,7 +450,7 @@ class StudiesPresenter(Presenter):
 
     @Slot(object)
     def _check(self, given: dict) -> None:
-        """Say the size of a study, or why it cannot be."""
+        """Show the size of a study, or why it is not possible."""
         from paretone.studies import definition
         from paretone.studies.results import estimated_seconds
         from paretone_app.features.studies.panel import plan_words
@@ -494,9 +493,9 @@ class StudiesPresenter(Presenter):
 
         self.opened.open(path, then=begin)
 
-    # --- What was found ----------------------------------------------------------------------------------------------
+    # --- Results ------------------------------------------------------------------------------------------------------
     def use(self, key: str) -> None:
-        """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
+        """Load a setting of the shown study into Setup, with its strategy table. Raises :class:`PlainError`."""
         seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if seen is None or row is None or row.setting is None:
@@ -518,7 +517,7 @@ class StudiesPresenter(Presenter):
             self._notices.say(said, "info")
 
     def export(self, key: str) -> None:
-        """Put a setting into Setup and ask where its profile goes. Raises :class:`PlainError`."""
+        """Load a setting into Setup and ask where to save its profile. Raises :class:`PlainError`."""
         self.use(key)
         action = self._actions.export_profile
         if not action.isEnabled():
@@ -526,7 +525,7 @@ class StudiesPresenter(Presenter):
         action.trigger()
 
     def report(self) -> None:
-        """Write the report of the study that is shown, and open it."""
+        """Write the report of the shown study, and open it."""
         if self.summary is None:
             raise StudyError("Open or create a study first.")
         built(self.studies).say("Writing the report…")
@@ -551,7 +550,7 @@ class StudiesPresenter(Presenter):
             self._notices.warn(seen.folder_problem)
 
     def set_aside(self) -> None:
-        """Move damaged results away, so that the study can be run again."""
+        """Move damaged results away, so that the study can run again."""
         seen = self.summary
         if seen is None or not seen.damaged:
             return

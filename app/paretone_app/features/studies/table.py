@@ -1,4 +1,4 @@
-"""A study's settings with their figures, and its failures, as tables."""
+"""Tables of a study: settings with their figures, and failures."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class StudyModel(QAbstractTableModel):
         self._rows: tuple[Row, ...] = ()
         self._metrics: tuple[Metric, ...] = ()
         self._over = ("", "")
-        """Unit of the intervals, in the singular."""
+        """Unit of the intervals, singular and plural."""
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
+        """Show a study's settings and figures; update only changed rows if the layout is the same."""
         rows = summary.rows if summary is not None else ()
         metrics = ()
         if summary is not None and summary.results is not None:
@@ -48,7 +48,7 @@ class StudyModel(QAbstractTableModel):
             rows = (*rows, summary.reference) if summary.reference is not None else rows
         same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
-            # A take changes a row or two: only these are drawn and sorted again.
+            # A take changes a row or two: redraw and sort only these.
             changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
             self._rows = rows
             for line in changed:
@@ -65,7 +65,7 @@ class StudyModel(QAbstractTableModel):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Figures of every setting, in the order of the columns."""
+        """Metrics of the columns, in order."""
         return self._metrics
 
     def row(self, key: str) -> Row | None:
@@ -171,16 +171,16 @@ class StudyModel(QAbstractTableModel):
         if column == _TAKES:
             return float(row.finished)
         one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
-        # What was not measured comes last when the best is first.
+        # Missing values come last if the best is first.
         worst = float("inf") if one.better == LOWER else float("-inf")
         return worst if figure is None else float(figure.value)
 
 
 class StudyTable(QTableView):
-    """Shows a :class:`StudyModel`; the setting that is current stays so while figures come in."""
+    """Shows a :class:`StudyModel`; the current setting stays current while figures arrive."""
 
     current_changed = Signal(str)
-    """The key of the setting that is current now, or ``""``."""
+    """Key of the new current setting, or ``""``."""
 
     def __init__(self, colours: Colours) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class StudyTable(QTableView):
 
     @property
     def current(self) -> str:
-        """The key of the current setting, or ``""``."""
+        """Key of the current setting, or ``""``."""
         index = self.currentIndex()
         return index.data(KEY_ROLE) if index.isValid() else ""
 
@@ -222,7 +222,7 @@ class StudyTable(QTableView):
             self.choose(kept)
 
     def choose(self, key: str) -> None:
-        """Make the setting called ``key`` current."""
+        """Make the setting with the key ``key`` current."""
         for line in range(self._sorted.rowCount()):
             index = self._sorted.index(line, _MARK)
             if index.data(KEY_ROLE) == key:
@@ -231,7 +231,7 @@ class StudyTable(QTableView):
                 return
 
     def texts(self) -> list[list[str]]:
-        """The rows, in the order shown."""
+        """The rows as texts, in display order."""
         columns = range(self._sorted.columnCount())
         return [
             [str(self._sorted.index(line, column).data()) for column in columns]
@@ -251,7 +251,7 @@ class StudyTable(QTableView):
 
 
 def _with_minus(text: str) -> str:
-    """Figures with a minus in place of the hyphen."""
+    """``text`` with minus signs instead of hyphens."""
     return text.replace("-", "−")
 
 
@@ -281,7 +281,7 @@ class FailuresTable(QTableWidget):
             self.setColumnWidth(column, 18 * self.fontMetrics().height())
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show the failures of a study; nothing is touched where they are the same."""
+        """Show a study's failures; leave the table alone if they are unchanged."""
         rows = _rows(summary) if summary is not None else []
         if rows == self._shown:
             return

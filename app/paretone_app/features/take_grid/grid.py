@@ -1,4 +1,4 @@
-"""The take grid: the dimensions in which takes differ, and the takes around a reference in two of them. Free of Qt."""
+"""The take grid: dimensions in which takes differ, and the takes around a reference in two of them. No Qt."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from paretone_app.results.points import Scores, figures_of
 from paretone_app.state.differences import model_title, value_text
 
 Value = str | float | int | bool | None
-"""``None`` for a technique that is not used."""
+"""``None`` for an unused technique."""
 TEXT, VOICE, SEED, MODEL = "text", "voice", "seed", "model"
 _TITLES = {TEXT: "Sentence", VOICE: "Voice", SEED: "Seed", MODEL: "Model"}
 _LONGEST = 28
-"""Letters of a sentence on an axis."""
+"""Longest sentence on an axis, in letters."""
 _BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}
-"""What separates values that are typed."""
+"""Separators of typed values."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a take is of."""
+    """Content of a take: text, voice and setting."""
 
     text: str
     voice: str
@@ -43,7 +43,7 @@ class Asked:
 
     @classmethod
     def of(cls, take: TakeSummary) -> Asked:
-        """What ``take`` is of."""
+        """The content of ``take``."""
         return cls(take.text, take.voice, take.setting)
 
 
@@ -54,10 +54,10 @@ class Dimension:
     title: str
     technique: str = ""
     knob: Knob | None = None
-    """Of a technique if that is given, else an option of models."""
+    """A knob of the technique, or an option of models without one."""
 
     def value(self, asked: Asked) -> Value:
-        """What ``asked`` has in this dimension."""
+        """The value of ``asked`` in this dimension."""
         setting = asked.setting
         if self.knob is None:
             fixed: dict[str, Value] = {TEXT: asked.text, VOICE: asked.voice, SEED: setting.seed, MODEL: setting.model}
@@ -68,7 +68,7 @@ class Dimension:
         return None if used is None else used.knobs.get(self.knob.name, self.knob.default)
 
     def put(self, asked: Asked, value: Value) -> Asked:
-        """The same with another value."""
+        """``asked`` with another value."""
         setting = asked.setting
         if self.name == TEXT:
             return replace(asked, text=str(value))
@@ -86,12 +86,12 @@ class Dimension:
         if value is None:
             return replace(asked, setting=setting.without(self.technique))
         used = setting.technique(self.technique) or UsedTechnique(self.technique)
-        # What was prepared for one value of a knob does not serve another one.
+        # Artefacts prepared for one knob value do not fit another.
         entry = UsedTechnique(self.technique, used.knobs.replace(**{self.knob.name: value}))
         return replace(asked, setting=setting.with_technique(entry))
 
     def in_words(self, value: Value, whole: bool = False) -> str:
-        """A value for people; a ``whole`` sentence, however long it is."""
+        """A value for display; ``whole``: do not shorten sentences."""
         if value is None:
             return "off"
         if self.name == MODEL:
@@ -104,9 +104,8 @@ class Dimension:
         return str(value) if self.knob is None else value_text(self.knob, value)
 
     def read(self, words: str, named: Mapping[str, str] = {}) -> tuple[Value, ...]:
-        """Values that the user typed, separated by ``;`` or spaces, sentences by ``|``, voices and models by ``;``;
-        ``named`` are the voices or models that there are, by their names in lower case. Raises :class:`SettingError`
-        with the one that is no value."""
+        """Parse typed values, separated by ``;`` or spaces, sentences by ``|``, voices and models by ``;``;
+        ``named``: known voices or models by lower-case name. Raises :class:`SettingError` for an invalid value."""
         if self.name in _BETWEEN:
             parts = [one.strip() for one in words.split(_BETWEEN[self.name])]
         else:
@@ -140,7 +139,7 @@ class Dimension:
 
 
 def _usual_options(model: str, setting: Setting) -> Values:
-    """The options of another model, as they are there by default."""
+    """The default options of another model."""
     try:
         return setting.options if model == setting.model else catalogue.entry(model).options_with()
     except SettingError:
@@ -151,8 +150,8 @@ _FIXED = tuple(Dimension(name, title) for name, title in _TITLES.items())
 
 
 def dimensions(takes: Sequence[Asked], model: str) -> tuple[Dimension, ...]:
-    """Dimensions for takes around one of ``model``: knobs and options that ``takes`` of that model have several values
-    of, then sentence, voice, seed and model, then what else its model has."""
+    """Dimensions for takes around one of ``model``: first its knobs and options with several values among ``takes``,
+    then sentence, voice, seed and model, then its other knobs and options."""
     own = [one for one in takes if one.setting.model == model]
     known = tuple(_knobs(model))
     varied = {one for one in known if _is_varied(one, own)}
@@ -180,7 +179,7 @@ def _knobs(model: str) -> Iterator[Dimension]:
 
 
 def _is_varied(one: Dimension, takes: Sequence[Asked]) -> bool:
-    """Whether ``takes`` have several values of a knob; whether a technique is used is a matter of its first knob."""
+    """Whether ``takes`` have several values of a knob; the first knob also varies if its technique is on and off."""
     # ``True`` and 1 are different values.
     values = {(type(value), value) for take in takes if (value := one.value(take)) is not None}
     first = bool(one.technique) and one.knob == technique(one.technique).knobs[0]
@@ -188,7 +187,7 @@ def _is_varied(one: Dimension, takes: Sequence[Asked]) -> bool:
 
 
 def in_order(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Off first, then numbers from the least on; all else as it comes."""
+    """Off first, then numbers ascending, then the rest in the given order."""
     distinct = tuple(dict.fromkeys(values))
     numbers = sorted(one for one in distinct if isinstance(one, int | float) and not isinstance(one, bool))
     others = [one for one in distinct if one is not None and one not in numbers]
@@ -200,7 +199,7 @@ _NO_SCORES = Scores()
 
 @dataclass(frozen=True)
 class TakeGrid:
-    """What is drawn. Arrays and tables are (rows, columns)."""
+    """The drawn grid. Arrays and tables are (rows, columns)."""
 
     rows: Dimension
     columns: Dimension
@@ -209,13 +208,13 @@ class TakeGrid:
     column_values: tuple[Value, ...] = ()
     takes: tuple[tuple[TakeSummary | None, ...], ...] = ()
     asked: tuple[tuple[Asked | None, ...], ...] = ()
-    """What a cell's take is of, or would be; ``None`` if there is no such setting."""
+    """Content of a cell's take, existing or not; ``None`` if no such setting exists."""
     values: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     reference: tuple[int, int] = (0, 0)
     sentences: tuple[str, ...] = ()
-    """That the same has been made of, the reference's own among them; none if sentences are a dimension."""
+    """Sentences with comparable takes, the reference's included; empty if sentences are a dimension."""
     others: tuple[TakeGrid, ...] = ()
-    """The grids of all these sentences, if figures are means over them."""
+    """One grid per sentence, if figures are means over sentences."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -223,7 +222,7 @@ class TakeGrid:
 
     @cached_property
     def differences(self) -> np.ndarray:
-        """Of the values from the reference's."""
+        """Differences of the values from the reference's."""
         if not self.values.size:
             return self.values
         if self.others:
@@ -232,25 +231,25 @@ class TakeGrid:
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """Of sentences that a cell's difference is from."""
+        """Number of sentences per cell's difference."""
         return sum((~np.isnan(one.differences)).astype(int) for one in self.others or (self,))
 
     @cached_property
     def largest(self) -> float:
-        """The largest difference in either direction; 0 if there is none."""
+        """The largest absolute difference; 0 if there is none."""
         known = np.abs(self.differences[~np.isnan(self.differences)])
         return float(known.max()) if known.size else 0.0
 
     def share(self, row: int, column: int) -> float:
-        """How much better (above 0) or worse than the reference a cell is, of the largest difference; 0 where neither
-        is known or neither end is better."""
+        """How much better (positive) or worse a cell is than the reference, as a share of the largest difference; 0
+        if unknown or neither direction is better."""
         difference = self.differences[row, column]
         sign = {HIGHER: 1.0, LOWER: -1.0}.get(self.figure.better, 0.0)
         return 0.0 if np.isnan(difference) or not self.largest else sign * float(difference) / self.largest
 
     @property
     def empty(self) -> tuple[tuple[int, int], ...]:
-        """Cells without a take that there could be one of."""
+        """Cells without a take that could have one."""
         return tuple(
             (row, column)
             for row, line in enumerate(self.takes)
@@ -258,7 +257,7 @@ class TakeGrid:
             if one is None and self.asked[row][column] is not None
         )
 
-    # --- In words -----------------------------------------------------------------------------------------------------
+    # --- Text ---------------------------------------------------------------------------------------------------------
     def place_in_words(self, row: int, column: int) -> str:
         return ", ".join(
             f"{one.title}: {one.in_words(values[at], whole=True)}"
@@ -266,7 +265,7 @@ class TakeGrid:
         )
 
     def cell_in_words(self, row: int, column: int) -> str:
-        """A cell's figure and how it differs from the reference's, as a sentence, without its place."""
+        """A cell's figure and difference from the reference, as a sentence without its position."""
         if self.asked[row][column] is None and self.takes[row][column] is None:
             return "There is no such setting: its technique would be off in one knob and on in the other."
         if self.takes[row][column] is None:
@@ -289,7 +288,7 @@ class TakeGrid:
         return f"{figure}, {said(abs(float(difference)))} {way} than the reference{verdict}."
 
     def why_not(self, row: int, column: int) -> str:
-        """Why a cell has no figure: the end of a sentence that begins with its title."""
+        """Why a cell has no figure: the rest of a sentence after its title."""
         take, reference = self.takes[row][column], self.takes[self.reference[0]][self.reference[1]]
         if take is not None and reference is not None and self.elsewhere(take, reference):
             return "was measured on another machine than the reference's"
@@ -300,7 +299,7 @@ class TakeGrid:
         return "was not measured"
 
     def elsewhere(self, take: TakeSummary, reference: TakeSummary) -> bool:
-        """Whether two takes are from machines whose times cannot be compared."""
+        """Whether two takes are from different machines and the figure is a time."""
         return self.figure.name in TIMES and take.machine != reference.machine
 
 
@@ -311,8 +310,7 @@ More = tuple[Sequence[Value], Sequence[Value]]
 
 
 def take_grid(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())) -> TakeGrid:
-    """The grid of ``takes``, the newest of which come first, around ``reference``; ``more`` values of rows and columns
-    have a place as well."""
+    """The grid of ``takes`` (newest first) around ``reference``; ``more``: further values of rows and columns."""
     said = _by_sentence(takes, reference, what)
     if TEXT in (what[0].name, what[1].name):
         alike = [one for some in said.values() for one in some]
@@ -324,8 +322,8 @@ def take_grid(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figure
 def over_sentences(
     takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())
 ) -> TakeGrid:
-    """The grid around ``reference`` with means over all sentences that the same has been made of: each sentence's takes
-    are compared with its own reference."""
+    """The grid around ``reference`` with means over all sentences with comparable takes; each sentence has its own
+    reference."""
     said = _by_sentence(takes, reference, what)
     wanted = _identity(reference, what)
     same = {text: next((one for one in some if _identity(one, what) == wanted), None) for text, some in said.items()}
@@ -344,13 +342,13 @@ def over_sentences(
 
 
 def _identity(take: TakeSummary, what: Figures) -> tuple[object, ...]:
-    """Equal for takes of one setting in one cell, whatever they say."""
+    """Equal for takes of one setting in one cell, whatever their sentence."""
     asked = Asked.of(take)
     return what[0].value(asked), what[1].value(asked), take.setting.bare
 
 
 def _by_sentence(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures) -> dict[str, list[TakeSummary]]:
-    """The takes that belong into the grid of any sentence, by sentence; the reference is among its own."""
+    """Takes that fit the grid of any sentence, by sentence, including the reference."""
     free = (what[0], what[1], Dimension(TEXT, ""))
     wanted = _rest(Asked.of(reference), reference.checkpoint, free)
     found: dict[str, list[TakeSummary]] = {}
@@ -364,7 +362,7 @@ def _by_sentence(takes: Sequence[TakeSummary], reference: TakeSummary, what: Fig
 
 
 def _values(takes: Sequence[TakeSummary], what: Figures, more: More) -> More:
-    """The values of rows and columns, in order."""
+    """Values of rows and columns, in order."""
     rows, columns, _ = what
     asked = [Asked.of(one) for one in takes]
     return (
@@ -383,7 +381,7 @@ def _arranged(alike: Sequence[TakeSummary], reference: TakeSummary, what: Figure
     usual, own = Counter(_others(Asked.of(one), both) for one in alike), _others(around, both)
 
     def best(row: Value, column: Value) -> TakeSummary | None:
-        """Of several takes the reference, or the one that is most like it, or like most others; the newest of those."""
+        """The best of several takes: the reference, else most similar to it, else most typical; then the newest."""
         there = found.get((row, column), ())
         likeness = [
             (one is reference, len(set(own) & set(_others(Asked.of(one), both))), usual[_others(Asked.of(one), both)])
@@ -392,8 +390,7 @@ def _arranged(alike: Sequence[TakeSummary], reference: TakeSummary, what: Figure
         return there[likeness.index(max(likeness))] if there else None
 
     def wanted(row: Value, column: Value, take: TakeSummary | None) -> Asked | None:
-        """What the cell is of; ``None`` if there is no such setting: a technique is not on in one knob and off in
-        another."""
+        """Content of a cell; ``None`` if no such setting exists, with a technique on in one knob and off in another."""
         if take is not None:
             return Asked.of(take)
         made = columns.put(rows.put(around, row), column)
@@ -411,7 +408,7 @@ def _arranged(alike: Sequence[TakeSummary], reference: TakeSummary, what: Figure
 
 
 def _mean(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean of what is known, cell by cell; NaN where nothing is."""
+    """Mean of known values, cell by cell; NaN if none is known."""
     stacked = np.stack(tables)
     known = (~np.isnan(stacked)).sum(0)
     return np.where(known > 0, np.nansum(stacked, axis=0) / np.maximum(known, 1), np.nan)
@@ -425,8 +422,8 @@ def _value(grid: TakeGrid, take: TakeSummary | None, reference: TakeSummary) -> 
 
 
 def _rest(asked: Asked, checkpoint: str, both: Sequence[Dimension]) -> tuple[object, ...]:
-    """Everything but what ``both`` dimensions say: equal for takes that belong into one grid. Models have options,
-    weights and voices of their own."""
+    """Everything except the values in these dimensions: equal for takes of one grid. Options, weights and voices
+    differ between models."""
     names, setting = {one.name for one in both}, asked.setting
     techniques = {one.technique for one in both if one.technique}
     of_any = MODEL in names
@@ -443,7 +440,7 @@ def _rest(asked: Asked, checkpoint: str, both: Sequence[Dimension]) -> tuple[obj
 
 
 def _others(asked: Asked, both: Sequence[Dimension]) -> tuple[tuple[str, str, object], ...]:
-    """The other knobs of the techniques whose knobs are dimensions."""
+    """The other knobs of techniques with a knob as dimension."""
     ours = {(one.technique, one.knob.name) for one in both if one.technique and one.knob is not None}
     return tuple(
         (one.technique, name, value)

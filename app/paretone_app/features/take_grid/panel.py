@@ -1,7 +1,7 @@
-"""The take grid: takes that differ from a reference in two dimensions, coloured by a figure, heard by pointing at them.
+"""The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing at
+them.
 
-The panel knows neither the application's state nor the engine: it is given its actions.
-"""
+The panel depends on neither the application's state nor the engine: it receives its actions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _MOVES = {
 _REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
 _REST_MILLISECONDS = 120
-"""How long the mouse stays on a cell before it is played, so that crossing others plays none of them."""
+"""How long the mouse stays on a cell before it plays, so that crossing cells does not play them."""
 _LEAST = (3.6, 2.0)
-"""Width and height of a cell, at least, in heights of the font."""
+"""Least width and height of a cell, in font heights."""
 _LABEL = (2.0, 12.0)
-"""Width of the rows' labels, in heights of the font: at least, at most."""
+"""Least and greatest width of row labels, in font heights."""
 _STRONGEST = 120
-"""Opacity of the colour of the largest difference, of 255: text stays readable on it."""
+"""Alpha (of 255) for the largest difference: text stays readable."""
 WAITING, FAILED = "waiting", "failed"
 
 
@@ -56,7 +56,7 @@ class TakeCells(CursorCanvas):
     """The mouse rests on (row, column)."""
     left = Signal()
     activated = Signal(int, int)
-    """Play (row, column), or stop."""
+    """Play or stop (row, column)."""
     reference_chosen = Signal(int, int)
     """Use (row, column) as the reference."""
     take_asked = Signal(int, int)
@@ -80,8 +80,8 @@ class TakeCells(CursorCanvas):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
-        """Show these cells; ``states`` are of empty ones that wait to be made or could not be: which of the two, and a
-        sentence."""
+        """Show these cells; ``states``: kind (``WAITING`` or ``FAILED``) and sentence of empty cells that wait or
+        failed."""
         self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
         self._cursor = min(self._cursor[0], max(rows - 1, 0)), min(self._cursor[1], max(columns - 1, 0))
@@ -89,13 +89,13 @@ class TakeCells(CursorCanvas):
         self.refresh()
 
     def show_playing(self, take: str) -> None:
-        """The take with this id is heard; ``""`` for none."""
+        """Mark the take being heard, by id; ``""`` for none."""
         if take != self._playing:
             self._playing = take
             self.update()
 
     def set_cursor(self, row: int, column: int) -> None:
-        """Put the cursor on a cell, or on the nearest one there is."""
+        """Move the cursor to the nearest valid cell."""
         if self.grid is None:
             return
         rows, columns = self.grid.shape
@@ -107,12 +107,12 @@ class TakeCells(CursorCanvas):
 
     @property
     def cursor_cell(self) -> Cell:
-        """(row, column) under the cursor."""
+        """(row, column) of the cursor."""
         return self._cursor
 
-    # --- In words ----------------------------------------------------------------------------------------------------
+    # --- Text ---------------------------------------------------------------------------------------------------------
     def describe(self, row: int, column: int) -> str:
-        """A cell with its place, as sentences."""
+        """A cell with its position, as sentences."""
         if self.grid is None:
             return ""
         state = self._states.get((row, column))
@@ -166,7 +166,7 @@ class TakeCells(CursorCanvas):
         return QRectF(self._label_width + column * wide, self._top + row * high, wide, high)
 
     def cell_at(self, place: QPointF) -> Cell | None:
-        """The cell there."""
+        """The cell at ``place``."""
         if self.grid is None or not all(self.grid.shape):
             return None
         rows, columns = self.grid.shape
@@ -234,7 +234,7 @@ class TakeCells(CursorCanvas):
             painter.drawText(line, Qt.AlignmentFlag.AlignCenter, shortened)
 
     def _lines(self, grid: TakeGrid, row: int, column: int) -> list[str]:
-        """The value, and how far it is from the reference's."""
+        """The value, and its difference from the reference."""
         take, state = grid.takes[row][column], self._states.get((row, column))
         if take is None:
             return ["" if state is None else "…" if state[0] == WAITING else "!"]
@@ -321,17 +321,17 @@ class Chosen:
     figure: str
     more_rows: str = ""
     more_columns: str = ""
-    """Further values, as they were typed."""
+    """Further values, as typed."""
     mean: bool = False
 
 
 class TakeGridPanel(QWidget):
-    """Above: dimensions, further values, the figure and the sentence. Then the cells."""
+    """Top: dimensions, further values, figure and sentence. Below: the cells."""
 
     shown = Signal()
     chosen = Signal(object)
     sentence_chosen = Signal(str)
-    """The same of another sentence."""
+    """Show the grid of another sentence."""
 
     def __init__(self, colours: Colours, from_point: Action, make: Action) -> None:
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
@@ -401,7 +401,7 @@ class TakeGridPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
-        """Offer dimensions and figures, and show what is ``chosen``."""
+        """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             _fill(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
@@ -415,7 +415,7 @@ class TakeGridPanel(QWidget):
                     edit.setText(text)
 
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]], remark: str = "") -> None:
-        """Show the cells; ``states`` as for :meth:`TakeCells.show_grid`, ``remark`` is said first."""
+        """Show the cells; ``states`` as for :meth:`TakeCells.show_grid`; ``remark`` precedes the cell's description."""
         self.cells.show_grid(grid, states)
         self._remark = remark
         sentences = () if grid is None else grid.sentences
@@ -437,7 +437,7 @@ class TakeGridPanel(QWidget):
     def words(self) -> str:
         return self._words.text()
 
-    # --- What the user does ------------------------------------------------------------------------------------------
+    # --- User input ---------------------------------------------------------------------------------------------------
     def _choose(self) -> None:
         self.chosen.emit(
             Chosen(
@@ -480,7 +480,7 @@ class TakeGridPanel(QWidget):
 
 
 def _fill(combo: ComboBox, entries: Sequence[tuple[str, str]], current: str) -> None:
-    """Offer ``entries``, titles and data, of which ``current`` is chosen."""
+    """Offer ``entries`` (title, data), with ``current`` chosen."""
     with QSignalBlocker(combo):
         combo.clear()
         for title, data in entries:

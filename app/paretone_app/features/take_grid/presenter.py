@@ -1,5 +1,5 @@
-"""The presenter of the take grid: brings takes of the library and of open studies together around a reference, has
-cells heard, compared and made."""
+"""The presenter of the take grid: arranges takes of the library and of open studies around a reference; plays,
+compares and makes cells."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 _KEPT = 48
-"""Sounds."""
+"""Cached sounds."""
 _ROW = 12
-"""Sounds in the player."""
+"""Most sounds in the player."""
 
 
 class CellHearing(QObject):
-    """Plays takes through the one player."""
+    """Plays takes through the common player."""
 
     failed = Signal(str)
-    """A sentence on a take that could not be read, or is silent."""
+    """A take could not be read or is silent, as a sentence."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CellHearing(QObject):
         load_audio: Callable[[], Callable[[str], tuple[np.ndarray, int]]],
         parent: QObject,
     ) -> None:
-        """``load_audio`` gives what reads takes by their ids."""
+        """``load_audio`` returns the function that reads takes by id."""
         super().__init__(parent)
         self._player, self._load_audio = player, load_audio
         self._sounds: OrderedDict[str, Sound] = OrderedDict()
@@ -62,13 +62,13 @@ class CellHearing(QObject):
 
     @property
     def heard(self) -> str:
-        """The id of the take that is heard; ``""`` for none of these."""
+        """Id of the take being heard; ``""`` if none of these."""
         deck = self._player.deck
         ours = bool(self._row) and deck.row is self._row and self._player.player.busy
         return deck.sound.key if ours and deck.sound is not None else ""
 
     def hear(self, take: TakeSummary) -> None:
-        """Hear ``take``: where the one before it is if that says the same, else from its beginning."""
+        """Play ``take``: at the current position if it has the same text as the one before, else from its beginning."""
         if self._player.why_not_hear() or (self.heard and take.id == self._wanted):
             return
         self._wanted = take.id
@@ -87,7 +87,7 @@ class CellHearing(QObject):
         self._player.deck.analyser.run(read, lambda made: self._take_over(take, made))
 
     def stop(self) -> None:
-        """Fall silent, if one of these is heard."""
+        """Stop if one of these is heard."""
         self._wanted = ""
         if self.heard:
             self._player.player.pause()
@@ -109,7 +109,7 @@ class CellHearing(QObject):
     def _play(self, take: TakeSummary, sound: Sound) -> None:
         deck = self._player.deck
         if deck.lent:
-            return  # A listening test has begun meanwhile.
+            return  # A listening test started meanwhile.
         if self.heard and deck.sound is not None and deck.sound.detail == take.text:
             if all(one is not sound for one in self._row):
                 others = [one for one in self._row if one is not deck.sound][-_ROW:]
@@ -123,15 +123,13 @@ class CellHearing(QObject):
 
 
 _SHOWN = "take grid/shown"
-"""Settings key of what is chosen."""
+"""Settings key of the choices."""
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None)
 _UNKNOWN_SECONDS = 10.0
-"""What a take may last to make where no time of any is known."""
+"""Assumed time to make a take if none is known."""
 
 
 class TakeGridPresenter(Presenter):
-    """Owns Take grid."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
@@ -142,7 +140,7 @@ class TakeGridPresenter(Presenter):
         """Id of the take."""
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
-        """What is shown of it."""
+        """The choices in effect."""
         self._known: tuple[Dimension, ...] = ()
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)
@@ -185,7 +183,7 @@ class TakeGridPresenter(Presenter):
         self.refresh()
         return panel
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
+    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for name in ("grid_hear", "grid_reference", "grid_make", "grid_point"):
             self._actions[name].refresh()
@@ -201,14 +199,14 @@ class TakeGridPresenter(Presenter):
             return "Every cell has a take; type further values for rows or columns."
         return self._why_no_grid()
 
-    # --- What is shown -----------------------------------------------------------------------------------------------
+    # --- Content ------------------------------------------------------------------------------------------------------
     @property
     def grid(self) -> TakeGrid | None:
         return None if self.take_grid is None else self.take_grid.cells.grid
 
     @property
     def takes(self) -> tuple[TakeSummary, ...]:
-        """All takes at hand, the library's first, the newest first."""
+        """All available takes: the library's, newest first, then those of studies."""
         return self._results.all_takes
 
     @Slot()
@@ -249,7 +247,7 @@ class TakeGridPresenter(Presenter):
         self.refresh()
 
     def _in_force(self) -> Chosen:
-        """What the user chose, as far as it goes with the reference; else the first knobs in which takes differ."""
+        """The user's choices if valid for the reference; else the first knobs in which takes differ."""
         from paretone_app.features.take_grid.grid import TEXT, VOICE, by_name
         from paretone_app.features.take_grid.panel import Chosen
 
@@ -271,10 +269,10 @@ class TakeGridPresenter(Presenter):
             words = {name: str(value) for name, value in found.items() if name != "mean"}
             return Chosen(**words, mean=bool(found.get("mean")))
         except (ValueError, TypeError, AttributeError):
-            return None  # Never chosen, or written by another version.
+            return None  # Never chosen, or from another version.
 
     def _reference_of(self, takes: Sequence[TakeSummary]) -> TakeSummary | None:
-        """The reference; if it is gone, or none was chosen: A, else the newest take without techniques."""
+        """The reference; if missing or not chosen: A, else the newest take without techniques."""
         compared = self._state.comparison.take_a
         for name in (self._reference, compared.id if compared is not None else ""):
             found = next((one for one in takes if one.id == name), None)
@@ -309,14 +307,14 @@ class TakeGridPresenter(Presenter):
             now = self._state.playing.now
             self.take_grid.cells.show_playing(now.key if now.sounding else "")
 
-    # --- What the user chooses ---------------------------------------------------------------------------------------
+    # --- User input ---------------------------------------------------------------------------------------------------
     def choose(self, chosen: Chosen) -> None:
-        """Show other dimensions, values or figures. Raises :class:`SettingError` for values that cannot be read."""
+        """Change dimensions, values or figure. Raises :class:`SettingError` for invalid values."""
         from paretone_app.features.take_grid.grid import by_name
 
         before = self._shown or chosen
         if chosen.rows == chosen.columns:
-            # Rather exchange them than show one twice.
+            # Swap them instead of showing one twice.
             chosen = replace(chosen, rows=before.columns, columns=before.rows)
         if chosen.rows != before.rows and chosen.more_rows == before.more_rows:
             chosen = replace(chosen, more_rows="")
@@ -331,11 +329,11 @@ class TakeGridPresenter(Presenter):
                 self._read(dimension, words)
 
     def _read(self, dimension: Dimension, words: str) -> tuple[Value, ...]:
-        """Values that the user typed. Raises :class:`SettingError` with the one that is no value."""
+        """Parse typed values. Raises :class:`SettingError` for an invalid one."""
         return dimension.read(words, self._named(dimension))
 
     def _named(self, dimension: Dimension) -> dict[str, str]:
-        """The voices or models that there are, by what they may be called, in lower case."""
+        """Known voices or models, by lower-case name."""
         from paretone_app.features.take_grid.grid import MODEL, VOICE
 
         found: dict[str, str] = {}
@@ -355,7 +353,7 @@ class TakeGridPresenter(Presenter):
         self._show_soon()
 
     def set_reference(self, take: str) -> None:
-        """Compare all cells with the take of this id."""
+        """Compare all cells with the take ``take``."""
         if take != self._reference:
             self._state.undo_stack.push(Edit("choose the grid's reference", self._reference, take, self._put_reference))
 
@@ -365,7 +363,7 @@ class TakeGridPresenter(Presenter):
 
     @Slot(str)
     def _go_to_sentence(self, text: str) -> None:
-        """The same of another sentence: the take like the reference."""
+        """Make the take of another sentence with the reference's setting the reference."""
         reference = next((one for one in self.takes if one.id == self._reference), None)
         if reference is None:
             return
@@ -404,12 +402,12 @@ class TakeGridPresenter(Presenter):
             raise SettingError("The cell is empty: press M to make its take first.")
         return take
 
-    # --- Hearing -----------------------------------------------------------------------------------------------------
+    # --- Playing ------------------------------------------------------------------------------------------------------
     def _hear(self) -> None:
         self._toggle(built(self.take_grid).cells.cursor_cell)
 
     def _toggle(self, cell: Cell) -> None:
-        """Hear a cell, or fall silent if it is heard."""
+        """Play a cell, or stop it."""
         take = self._take_at(cell)
         if reason := self._player.why_not_hear():
             raise SettingError(f"The take cannot be played: {reason}")
@@ -435,14 +433,14 @@ class TakeGridPresenter(Presenter):
 
     @Slot(int, int)
     def _cursor_moved(self, row: int, column: int) -> None:
-        """While a cell is heard, the keyboard walks to others."""
+        """While a cell is heard, the cursor plays others."""
         grid = self.grid
         take = None if grid is None else grid.takes[row][column]
         if self.hearing.heard and take is not None:
             self.hearing.hear(take)
 
     def set_side(self, side: str, cell: Cell) -> None:
-        """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
+        """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` if it cannot be read."""
         take = self._results.take_reader(self._take_at(cell).id)()
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
@@ -456,8 +454,8 @@ class TakeGridPresenter(Presenter):
             self.make(grid.empty)
 
     def make(self, cells: Sequence[Cell]) -> None:
-        """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError` if none of
-        them can be made."""
+        """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError` if none
+        can be made."""
         grid, wanted, problem = self.grid, [], ""
         if grid is None:
             return
@@ -488,12 +486,11 @@ class TakeGridPresenter(Presenter):
         self._notices.ask(question, ("Make them",), lambda _: self._making.ask(wanted), "info")
 
     def _wanted(self, asked: Asked, grid: TakeGrid) -> Wanted:
-        """What makes the take."""
         from paretone_app.features.take_grid.grid import MODEL
 
         setting, artefacts = self._results.prepared(asked.setting)
         reference = next((one for one in self.takes if one.id == self._reference), None)
-        # A take of other weights has no place in the grid, unless that is of several models.
+        # A take with other weights does not fit the grid, unless the grid has several models.
         alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)
         checkpoint = reference.checkpoint if reference is not None and alike else ""
         return wanted_take(self._state.selection, asked.text, asked.voice, setting, artefacts, checkpoint)

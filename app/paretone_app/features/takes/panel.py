@@ -1,4 +1,5 @@
-"""Takes: what have I tried? History with figures, settings difference, star, re-run with a change, delete, export."""
+"""Takes: what have I tried? History with figures, differences of settings, star, re-run with a change, delete,
+export."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ _INVITATION = "No takes yet: every synthesis is kept here."
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
 _SHORTEST = 12
-"""Minimum width of a shortened text, in digits."""
+"""Least width of a shortened text, in digits."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class TakesActions:
     set_b: Action
     star: Action
     use: Action
-    """Loads what made the take into Setup."""
+    """Load the take's settings into Setup."""
     save: Action
     reveal: Action
     delete: Action
@@ -71,12 +72,12 @@ class TakesActions:
 
 class TakesPanel(QWidget):
     problem = Signal(str)
-    """A sentence about what could not be done."""
+    """Failure of an action, as a sentence."""
 
     def __init__(
         self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
     ) -> None:
-        """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
+        """``undo_stack`` for stars and deletions; by default a stack of the panel."""
         super().__init__()
         self.kept = kept
         self.can = can
@@ -99,7 +100,7 @@ class TakesPanel(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setTabKeyNavigation(False)
-        # What it would like says nothing: it scrolls by itself, and the buttons below it stay in view.
+        # Ignore its size hint: it scrolls, and the buttons below stay visible.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
         self.table.setWordWrap(False)
@@ -114,9 +115,9 @@ class TakesPanel(QWidget):
         for number, column in enumerate(COLUMNS):
             self.table.setColumnWidth(number, column.width * unit)
         header.setMinimumSectionSize(3 * unit)
-        header.setResizeContentsPrecision(0)  # Rows that are seen: of thousands, reading all takes too long.
+        header.setResizeContentsPrecision(0)  # Visible rows only: reading thousands takes too long.
         self._by_hand: set[int] = set()
-        """Columns whose width the user chose."""
+        """Columns resized by the user."""
         self._fits = False
         self._fitting = QTimer(self, singleShot=True, interval=0)
         self._fitting.timeout.connect(self._fit)
@@ -157,8 +158,8 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """Widen columns to what they show now, icons included. Texts of any length are shortened instead, and more so
-        where the first figure would be cut off."""
+        """Widen columns to their visible contents, icons included. Shorten long texts instead, further so if the
+        first figure would be cut off."""
         header, self._fits = self.table.horizontalHeader(), True
         for number, column in enumerate(COLUMNS):
             if not column.shortened and number not in self._by_hand:
@@ -170,7 +171,7 @@ class TakesPanel(QWidget):
         wanted = {one: COLUMNS[one].width * unit for one in texts}
         rest = sum(self.table.columnWidth(one) for one in range(first + 1) if one not in wanted)
         over = max(0, rest + sum(wanted.values()) - self.table.viewport().width())
-        # The widest give most.
+        # The widest shrink most.
         spare = {one: max(0, width - _SHORTEST * unit) for one, width in wanted.items()}
         share = min(1.0, over / max(1, sum(spare.values())))
         for one, width in wanted.items():
@@ -192,12 +193,12 @@ class TakesPanel(QWidget):
         self._enable()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Show a take that could not be made."""
+        """Show a failed take."""
         self._model.add_failed(take)
         self._enable()
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Mark which takes are A and B."""
+        """Mark the takes A and B."""
         self._a = take_a
         sides: dict[str, str] = {}
         for take, side in ((take_a, "A"), (take_b, "B")):
@@ -207,21 +208,21 @@ class TakesPanel(QWidget):
         self._show_difference()
 
     def show_playing(self, take: str) -> None:
-        """Mark the take that plays, by its id; ``""``: none does."""
+        """Mark the take being played, by id; ``""`` for none."""
         self._model.set_playing(take)
 
     def selected(self) -> list[TakeSummary]:
-        """The selected takes, in the order shown."""
+        """The selected takes, in display order."""
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 
     def _selected_rows(self) -> list[int]:
-        """Selected rows, in order. Read from ranges of whole rows, which is faster than the selection model's list."""
+        """Selected rows, in order. Uses ranges of whole rows, which is faster than the selection model's list."""
         selection = self.table.selectionModel().selection()
         ranges = map(selection.at, range(selection.count()))
         return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
 
     def select(self, takes: Collection[str]) -> None:
-        """Select these takes, by their ids, as far as the filter shows them; the first comes into view."""
+        """Select takes by id, as far as shown; scroll to the first."""
         rows = self._model.rows_of(takes)
         chosen = QItemSelection()
         for _, run in itertools.groupby(enumerate(rows), lambda one: one[1] - one[0]):
@@ -236,7 +237,7 @@ class TakesPanel(QWidget):
             self.table.scrollTo(self._model.index(rows[0], 0))
 
     def go_to(self, take: str) -> None:
-        """Select the take of this id and put the focus on it; a filter that hides it is lifted."""
+        """Select and focus the take with this id, removing a filter that hides it."""
         if not self._model.rows_of((take,)):
             self.search.clear()
             self._starred.setChecked(False)
@@ -249,7 +250,7 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _restore_selection(self) -> None:
-        """Keep the selection of takes that are still shown."""
+        """Keep the selection of takes still shown."""
         if self._remembered:
             self.select(self._remembered)
         self._enable()
@@ -294,23 +295,23 @@ class TakesPanel(QWidget):
             parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
-    # --- What the buttons do ----------------------------------------------------------------------------------------
+    # --- Actions ------------------------------------------------------------------------------------------------------
     @property
     def chosen(self) -> TakeSummary:
-        """The one selected take. Raises :class:`PlainError` if there is none, or if there are several."""
+        """The selected take. Raises :class:`PlainError` unless exactly one is selected."""
         selected = self.selected()
         if len(selected) != 1:
             raise PlainError("Select one take in the Takes panel first.")
         return selected[0]
 
     def load_chosen(self) -> Take:
-        """The one selected take, with its audio. Raises :class:`PlainError` if there is none."""
+        """The selected take, with its audio. Raises :class:`PlainError` if there is none."""
         if reason := self._why_no_audio():
             raise PlainError(reason)
         return self.kept.library.load(self.chosen.id)
 
     def star(self) -> None:
-        """Star the selected takes; when all of them are starred, take the stars away."""
+        """Star the selected takes; if all are starred, unstar them."""
         takes = [take for take in self.selected() if not isinstance(take, FailedTake)]
         on = not all(take.starred for take in takes)
         changed = [take.id for take in takes if take.starred != on]
@@ -326,7 +327,7 @@ class TakesPanel(QWidget):
             self.undo_stack.push(Edit(name, not on, on, put))
 
     def delete(self) -> None:
-        """Ask, then delete the selected takes."""
+        """Delete the selected takes after a question."""
         selected = self.selected()
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -340,7 +341,7 @@ class TakesPanel(QWidget):
         box.open()
 
     def _delete(self, takes: Sequence[TakeSummary]) -> None:
-        """Deleted takes can come back as long as their entry of the undo stack is there."""
+        """Delete ``takes``; they can be restored while their undo entry exists."""
         failed = [one for one in takes if isinstance(one, FailedTake)]
         deleted = self.kept.delete([one.id for one in takes if not isinstance(one, FailedTake)])
         if not deleted and not failed:
@@ -358,7 +359,7 @@ class TakesPanel(QWidget):
         self.undo_stack.push(Edit(name, True, False, put))
 
     def ask_where_to_save(self) -> None:
-        """Ask for a file, and write the selected take's audio. Raises :class:`PlainError` if it cannot be read."""
+        """Ask for a file and write the selected take's audio. Raises :class:`PlainError` if it cannot be read."""
         take = self.load_chosen()
         name = f"{take.label or 'take'}.wav"
         file_dialogs.ask_where_to_write(

@@ -1,4 +1,4 @@
-"""The takes presenter: takes are kept, found again, chosen as A and B, and saved as WAV."""
+"""The takes presenter: stores takes, chooses A and B, and saves WAV files."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from paretone_app.widgets.action import Action
 
 
 class TakeJudging(QObject):
-    """Has takes judged. A job that begins cancels the judging, which is done again later: it takes a third of a second
-    at most until the job runs."""
+    """Runs judges on takes at idle times. A new job cancels the judging, which is repeated later; the job waits at
+    most a third of a second."""
 
     judged = Signal(str, object)
-    """A take's id, and what the judges say: figures by name."""
+    """A take's id, and the judges' figures by name."""
 
     def __init__(
         self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
     ) -> None:
-        """``voices`` are those that can be spoken in, the user's own included."""
+        """``voices``: all available voices, the user's own included."""
         super().__init__(parent)
         self._voices = voices
         self._work = IdleWork(jobs, self)
@@ -50,22 +50,22 @@ class TakeJudging(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a take is being judged or waits for it."""
+        """Whether a take is being judged or waits."""
         return self._work.busy
 
     def add(self, take: Take) -> None:
-        """Judge ``take`` once there is time."""
+        """Judge ``take`` at the next idle time."""
         prompt = prompt_of(take, self._voices())
         self._work.add(
             Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, prompt))
         )
 
     def follow(self, event: Event) -> None:
-        """Take in what the engine says of the take that it judges."""
+        """Handle an event about the take being judged."""
         self._work.follow(event)
 
     def shut_down(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         self._work.clear()
 
     @Slot(object, object)
@@ -73,13 +73,13 @@ class TakeJudging(QObject):
         if isinstance(event, TakeJudged):
             self.judged.emit(event.take, event.figures)
         elif isinstance(event, JobFailed):
-            # It would fail with every other take, too.
+            # It would fail for other takes, too.
             self._work.clear()
 
 
 def prompt_of(take: Take, voices: Iterable[Voice] = ()) -> str:
-    """File of the recording of a take's voice, or ``""`` for one that is neither the model's own any more nor among the
-    user's ``voices``."""
+    """File of the recording of a take's voice; ``""`` if the voice is no longer the model's or among the user's
+    ``voices``."""
     if is_own(take.voice):
         return next((one.audio for one in voices if one.id == take.voice), "")
     try:
@@ -96,7 +96,7 @@ class TakesPresenter(Presenter):
     """Owns Takes and the library."""
 
     moved = Signal(object)
-    """Takes are kept in this folder from now on, a :class:`Path`: that of the data."""
+    """The data folder changed to this :class:`Path`."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -151,8 +151,7 @@ class TakesPresenter(Presenter):
         )
 
     def engine_starts(self) -> None:
-        """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
-        the last session."""
+        """Report problems of the library and offer a remedy; restore A and B of the last session."""
         problem = self._kept.opened.problem
         if problem:
             self._notices.note(problem, Level.WARNING)
@@ -165,14 +164,13 @@ class TakesPresenter(Presenter):
 
     @property
     def _compared(self) -> dict[str, Take]:
-        """The takes that are compared, by side."""
+        """Takes A and B, by side."""
         sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)
         return {side: take for side, take in sides if take is not None}
 
     def shut_down(self) -> None:
-        """Judge nothing more."""
         self.judging.shut_down()
-        # What the engine found before it stopped may still be on its way, to a library that is closed.
+        # Judgements may still arrive from the engine, after the library is closed.
         self.judging.judged.disconnect(self._keep_figures)
 
     @Slot()
@@ -193,13 +191,13 @@ class TakesPresenter(Presenter):
 
     @Slot(object)
     def _keep_made(self, take: Take) -> None:
-        """Keep a take that was made for later, measured against its baseline if that is a take, too."""
+        """Store a take made for later use, measured against its baseline if that exists."""
         if take.setting.techniques:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
             known = (
                 one.id for one in self._kept.finished if (one.text, one.voice, one.checkpoint, one.setting) == asked
             )
-            with suppress(PlainError):  # Unreadable takes are told of where they are.
+            with suppress(PlainError):  # Reported elsewhere.
                 take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
         self._keep_take(take)
 
@@ -242,7 +240,7 @@ class TakesPresenter(Presenter):
         self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
 
     def _compare_again(self) -> None:
-        """Compare the takes of the last session that were not deleted since."""
+        """Restore A and B of the last session unless deleted."""
         comparison, gone = self._state.comparison, []
         for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
             try:
@@ -262,7 +260,7 @@ class TakesPresenter(Presenter):
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     def _play(self) -> None:
-        """Hear a take without making it A or B; the same again stops it."""
+        """Play a take without making it A or B, or stop it."""
         player, take = self._player, self.takes.load_chosen()
         if player.why_not_hear():
             raise PlainError(player.why_not_hear())
@@ -289,7 +287,7 @@ class TakesPresenter(Presenter):
         self._state.comparison.set_a(take_b)
         self._state.comparison.set_b(take_a)
 
-    # --- A damaged library ------------------------------------------------------------------------------------------
+    # --- Damaged library ----------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
         opened = self._kept.opened
         if opened.damaged is None and opened.temporary:
@@ -317,12 +315,12 @@ class TakesPresenter(Presenter):
         )
 
     def move_data(self, folder: Path) -> None:
-        """Keep takes in ``folder`` from now on, and all else from the next start on. Raises :class:`PlainError` if
-        nothing can be kept there."""
+        """Keep takes in ``folder`` from now on, and everything else from the next start. Raises :class:`PlainError`
+        if it is not writable."""
         self._kept.move(folder / "takes")
         caution = choose_folder(folder)
         self.moved.emit(folder)
-        self._notices.clear()  # What was said of the other folder is no longer so.
+        self._notices.clear()  # Messages about the former folder are outdated.
         self._notices.say(
             f"Takes are kept in {folder} from now on. "
             + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
@@ -337,7 +335,7 @@ class TakesPresenter(Presenter):
         )
 
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
-        """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
+        """Write A and B into ``folder``. Raises :class:`PlainError` on failure."""
         written = []
         for side, take in self._compared.items():
             path = folder / f"take-{side}-{take.id}.wav"

@@ -1,4 +1,4 @@
-"""The table of takes: its columns and its rows, filtered and sorted."""
+"""The table of takes: columns, and rows with filter and sorting."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NOT_MEASURED = "–"
 
 @dataclass(frozen=True)
 class FailedTake(TakeSummary):
-    """A failed take: without audio and figures, and not in the library."""
+    """A failed take: no audio, no figures, not in the library."""
 
     reason: str = ""
-    """Why, as a sentence."""
+    """The reason, as a sentence."""
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
-        """The take that ``command`` failed to make."""
+        """The failed take of ``command``."""
         created = datetime.now(UTC).isoformat(timespec="milliseconds")
         label = f"Failed: {command.label or 'take'}"
         voice, setting = command.voice.id, command.setting
@@ -49,7 +49,7 @@ class FailedTake(TakeSummary):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, what the title means, what it shows and what it sorts by."""
+    """One column: title, meaning, displayed text and sort key."""
 
     title: str
     meaning: str
@@ -59,30 +59,30 @@ class Column:
     width: int = 9
     """In digits."""
     wall_time: bool = False
-    """Whether other processes make it doubtful."""
+    """Whether other processes affect it."""
     shortened: bool = False
-    """Whether its texts have any length, so that a long one is shortened rather than shown whole."""
+    """Whether to shorten its texts, which may be long."""
     spread: Callable[[TakeSummary], str] = lambda take: ""
-    """Its interval over repeats, as a sentence, or ``""``."""
+    """Interval over repeats, as a sentence, or ``""``."""
 
     def doubtful(self, take: TakeSummary) -> bool:
         """Whether other processes took too much of the machine for this figure of ``take``."""
         return self.wall_time and take.measurements.busy
 
     def explained(self, take: TakeSummary) -> str:
-        """What is to be known about its value of ``take``, in lines."""
+        """Tooltip for its value of ``take``, in lines."""
         doubt = load_line(take.measurements) if self.doubtful(take) else ""
         return "\n".join(filter(None, (self.text(take), self.spread(take), doubt, self.meaning)))
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
-        """Alignment of the values and of the title above them."""
+        """Alignment of values and title."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _model(take: TakeSummary) -> str:
-    """Title of the model; of one that is no longer installed, its id."""
+    """Title of the model; its id if no longer installed."""
     try:
         title = catalogue.entry(take.setting.model).title
     except SettingError:  # Takes outlive models.
@@ -92,13 +92,12 @@ def _model(take: TakeSummary) -> str:
 
 
 def made_at(take: TakeSummary | Take) -> str:
-    """When a take was made, in local time."""
+    """Creation time of a take, local."""
     return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:
-    """A column of the metric called ``name``, as :mod:`paretone.measure.metrics` defines it; what was not measured
-    sorts as the greatest."""
+    """A column for the metric ``name`` of :mod:`paretone.measure.metrics`; missing values sort as the greatest."""
     one = metric(name)
     of = one.of
     if of is None:
@@ -190,33 +189,32 @@ TAKE_ROLE = Qt.ItemDataRole.UserRole
 
 
 class TakesModel(QAbstractTableModel):
-    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read when a take is listened to.
+    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read for playback.
 
-    It filters and sorts lists itself. A proxy model would ask Python for every value of every comparison, which takes a
-    second for ten thousand takes.
-    """
+    It filters and sorts lists itself: a proxy model would call Python for every value in every comparison, a second
+    for ten thousand takes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._takes: list[TakeSummary] = []
-        """All of them, newest first."""
+        """All, newest first."""
         self._kept: tuple[TakeSummary, ...] = ()
-        """Those of the library, newest first."""
+        """The library's, newest first."""
         self._failed: list[FailedTake] = []
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
         self._playing = ""
-        """Id of the take that plays."""
+        """Id of the take being played."""
         self._words: tuple[str, ...] = ()
         self._starred = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
         self._described: dict[str, str] = {}
-        """Text that the filter searches, by id."""
+        """Searchable text by id."""
 
-    # --- What there is ------------------------------------------------------------------------------------------------
+    # --- Content ------------------------------------------------------------------------------------------------------
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
-        """Show ``takes``, newest first, and those that failed. A single one that is new or changed leaves the others
-        where they are."""
+        """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows in
+        place."""
         before, self._kept = self._kept, tuple(takes)
         if self._kept[1:] == before and self._kept:
             self._add(self._kept[0])
@@ -230,7 +228,7 @@ class TakesModel(QAbstractTableModel):
         self._arrange()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Show a take that failed, the newest."""
+        """Add a failed take as the newest."""
         self._failed.append(take)
         self._add(take)
 
@@ -244,7 +242,7 @@ class TakesModel(QAbstractTableModel):
             self.endInsertRows()
 
     def _replace(self, take: TakeSummary) -> None:
-        """Show ``take`` in the place of what was known of it."""
+        """Replace the take with the same id."""
         known = next(place for place, one in enumerate(self._takes) if one.id == take.id)
         before, self._takes[known] = self._takes[known], take
         if (self._key(before), self._wanted(before)) != (self._key(take), self._wanted(take)):
@@ -255,22 +253,22 @@ class TakesModel(QAbstractTableModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no takes at all, not even failed ones."""
+        """Whether there are no takes, failed ones included."""
         return not self._takes
 
     @property
     def failed(self) -> tuple[FailedTake, ...]:
-        """Takes that failed since the window was opened."""
+        """Takes that failed in this session."""
         return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:
-        """Show a take that failed no longer."""
+        """Remove a failed take."""
         self._failed.remove(take)
         self._takes.remove(take)
         self._arrange()
 
     def rows_of(self, takes: Collection[str]) -> list[int]:
-        """The rows of these takes, by their ids, as far as they are shown, in order."""
+        """Visible rows of these takes (ids), in order."""
         return [row for row, one in enumerate(self._shown) if one.id in takes]
 
     def set_sides(self, sides: dict[str, str]) -> None:
@@ -282,16 +280,16 @@ class TakesModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._shown) - 1, _SIDE))
 
     def set_playing(self, take: str) -> None:
-        """Mark the take that plays, by its id; ``""``: none does."""
+        """Mark the take being played, by id; ``""`` for none."""
         changed = {self._playing, take}
         self._playing = take
         for row in self.rows_of(changed):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
-    # --- Which of them are shown, and in which order ------------------------------------------------------------------
+    # --- Filter and order ---------------------------------------------------------------------------------------------
     def show_only(self, words: str, starred: bool) -> None:
-        """Show the takes whose label, text, model, technique or voice contain every one of ``words``; only those with
-        a star, if ``starred``."""
+        """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
+        starred ones."""
         self._words, self._starred = tuple(words.casefold().split()), starred
         self._arrange()
 
@@ -322,7 +320,7 @@ class TakesModel(QAbstractTableModel):
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 
-    # --- As every model -----------------------------------------------------------------------------------------------
+    # --- Model --------------------------------------------------------------------------------------------------------
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._shown)
 
@@ -353,7 +351,7 @@ class TakesModel(QAbstractTableModel):
         return None
 
     def _spoken(self, take: TakeSummary, column: int) -> str:
-        """What screen readers say of a cell: never nothing."""
+        """Text of a cell for screen readers; never empty."""
         if column == _STAR:
             return "Starred" if take.starred else "Not starred"
         if column == _SIDE:

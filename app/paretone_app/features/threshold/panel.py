@@ -1,4 +1,4 @@
-"""Threshold: where does δ cut? The measured errors, a δ to drag through them, and what would then be skipped.
+"""Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip.
 
 Keys in the plots: left and right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home
 returns to the calibrated δ, Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a
@@ -45,14 +45,13 @@ _STEPS = {
 }
 _INTERVAL_ALPHA = 0.28
 _LEFT, _MARK = 4.6, 0.32
-"""In heights of the font: room for the numbers on the left, so that plots above each other are alike; radius of a
-mark."""
+"""In font heights: left margin for axis labels, equal in stacked plots; radius of a mark."""
 _NEAR = 5.0
-"""Pixels from the line at which the mouse's cursor says that it can be dragged."""
+"""Distance from the line, in pixels, at which the mouse cursor shows that it can be dragged."""
 
 
 class ErrorPlot(ZoomChart):
-    """An axis of normalised errors, the interval of δ for which the table is exact, and δ."""
+    """A plot over normalised errors, with δ and the interval of δ for which the table is exact."""
 
     moved_to = Signal(float)
     steps_wanted = Signal(int)
@@ -69,7 +68,7 @@ class ErrorPlot(ZoomChart):
         self._whole, self._up = Scale(), Scale()
         self.threshold = 0.0
         self.interval: tuple[float, float] | None = None
-        """The δ for which the table is exact."""
+        """Interval of δ for which the table is exact."""
         self.summary = ""
         self._dragged = False
         self._exact, self._line = Shapes(self.frame, 1), Shapes(self.frame, 8)
@@ -78,13 +77,13 @@ class ErrorPlot(ZoomChart):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_axes(self, across: Scale, up: Scale) -> None:
-        """Show everything between the ends of these."""
+        """Set the full ranges of both axes, and show them."""
         self._whole, self._up = across, up
         self.show_everything()
         self.draw_section()
 
     def show_threshold(self, threshold: float, interval: tuple[float, float] | None) -> None:
-        """Put δ here; ``interval``: the δ for which the table is exact."""
+        """Move δ; ``interval``: of δ for which the table is exact."""
         self.threshold, self.interval = threshold, interval
         self.draw_section()
         if self.zoomed and not self._dragged:
@@ -92,7 +91,7 @@ class ErrorPlot(ZoomChart):
 
     @property
     def wholes(self) -> Wholes:
-        """Also with room for δ."""
+        """The full ranges, extended to include δ."""
         whole = self._whole
         return Scale(whole.low, max(whole.high, 1.05 * self.threshold), whole.logarithmic), self._up
 
@@ -108,7 +107,7 @@ class ErrorPlot(ZoomChart):
             # Intervals may be narrower than a pixel.
             edges = [Shape((one, one), ends, pen(good)) for one in (low, high)]
             self._exact.shapes = [Shape.through(corners, fill=QBrush(fill)), *edges]
-        # Left of a logarithmic axis lies 0, too.
+        # On a logarithmic axis, δ = 0 is drawn at the left end.
         at = max(self.threshold, across.low) if across.logarithmic else self.threshold
         self._line.shapes = [Shape((at, at), ends, pen(self.colours.danger, 4.0 if self._dragged else 2.0))]
         self.frame.set_scales(across, up)
@@ -177,7 +176,7 @@ class Histogram(ErrorPlot):
         self.frame.margins = QMarginsF(_LEFT, 0.5, 0.8, 0.4)
 
     def show_counts(self, across: Scale, edges: np.ndarray, counts: dict[SkipAction, np.ndarray]) -> None:
-        """Show how many errors of each action lie between neighbouring ``edges``."""
+        """Show the number of errors of each action in the bins between ``edges``."""
         self.edges, self.counts = edges, counts
         most = max(1.0, float(np.sum(list(counts.values()), axis=0).max(initial=0)))
         self.show_axes(across, Scale(0.0, 1.1 * most))
@@ -257,9 +256,9 @@ class SharePlot(ErrorPlot):
 
 
 DECIMALS = 3
-"""Moving δ rounds it to this many decimals, so that what is read is what is meant."""
+"""Decimals to which moving δ rounds it, so that the displayed value is exact."""
 SHARE_POINTS = 61
-"""Thresholds at which the curve of the skipped share is computed; each is a table derived in about a millisecond."""
+"""Thresholds at which the curve of the skipped share is computed; each derives a table in about 1 ms."""
 BINS = 48
 _COALESCE_MILLISECONDS = 15
 
@@ -277,8 +276,8 @@ class ThresholdPanel(QWidget):
         derive: Callable[[float], Derivation | None] | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        """``calibrate`` calibrates at :attr:`threshold`; ``derive`` gives what the record shown gives at a threshold,
-        where someone else keeps that as well."""
+        """``calibrate`` calibrates at :attr:`threshold`; ``derive`` derives the table of the shown record at a
+        threshold, from a cache shared with others."""
         super().__init__(parent)
         self._calibrate = calibrate
         self._derived = derive
@@ -372,7 +371,7 @@ class ThresholdPanel(QWidget):
         return self._derivation
 
     def set_record(self, record: CalibrationRecord | None) -> None:
-        """Show what a calibration measured. δ stays where it is; see :meth:`set_threshold`."""
+        """Show the measurements of a calibration. δ stays; see :meth:`set_threshold`."""
         if record is self._record:
             return
         self._record = record
@@ -386,7 +385,7 @@ class ThresholdPanel(QWidget):
         self._show()
 
     def set_threshold(self, threshold: float) -> None:
-        """Put δ here without emitting anything."""
+        """Move δ without emitting signals."""
         self._pending = None
         if threshold == self._threshold:
             return
@@ -395,14 +394,14 @@ class ThresholdPanel(QWidget):
         self._show()
 
     def set_metric(self, metric: str) -> None:
-        """Error metric to name the unit of while there is no record."""
+        """Set the error metric whose unit is shown without a record."""
         if self._record is None and metric != self._metric:
             self._metric = metric
             self._label()
 
     def set_reason(self, reason: str, yet: str = "calibrate once") -> None:
-        """Why nothing can be measured of the model, as a sentence, or ``""``; ``yet``: what to do to measure, as the
-        end of one."""
+        """Set why the model cannot be measured, as a sentence, or ``""``; ``yet``: how to measure it, as part of a
+        sentence."""
         self._reason, self._yet = reason, yet
         self._show()
 
@@ -478,7 +477,7 @@ class ThresholdPanel(QWidget):
         self.spin_box.setToolTip(f"{THRESHOLD.meaning} Unit: {UNITS[self._metric]}.")
 
     def _draw(self) -> None:
-        """Everything that depends on the record and the axis, not on δ."""
+        """Draw everything that depends on the record and the axis, not on δ."""
         record, logarithmic = self._record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
         calibrated = self._threshold if record is None else record.threshold
@@ -569,7 +568,7 @@ class ThresholdPanel(QWidget):
 
 
 def _spread(scale: Scale, count: int) -> np.ndarray:
-    """Figures evenly apart along an axis, from its beginning to its end."""
+    """``count`` values evenly spaced along an axis, ends included."""
     inner = (scale.at(share) for share in np.linspace(0.0, 1.0, count)[1:-1].tolist())
     return np.array([scale.low, *inner, scale.high])
 

@@ -87,7 +87,7 @@ class ThresholdPresenter(Presenter):
         if self.threshold is None:
             return
         state = self._state
-        # The record of another model is kept, but it says nothing about one that has none.
+        # The record of another model is kept, but hidden for a model without tables.
         reason = self._strategy.why_no_table()
         self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
         self.threshold.set_operations(state.cost.operations)

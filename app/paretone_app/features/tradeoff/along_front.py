@@ -1,5 +1,5 @@
-"""What is done along the front: hearing one sentence by each setting in turn, or by the one that the user walks to,
-marking where a difference begins to be heard, and setting up the blind tests that find it, or rank what is shown."""
+"""Actions along the front: play one sentence with each setting in turn or with a chosen one, mark where a difference
+becomes audible, and set up blind tests (staircase along the front, ranking of the shown settings)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 _AHEAD = 8
-"""Settings that are asked for ahead of time at once."""
+"""Most settings requested ahead of time."""
 _LAST_SECONDS = 0.005
-"""A sound that stops this long before its end, or later, was not paused."""
+"""A sound that stops within this many seconds of its end was not paused."""
 Spoken = tuple[str, str, int]
 """Text, voice and seed."""
 
 
 def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
-    """The points of the front: of the current point's study, or of the one with most points there. Raises
+    """The front's points in one study: the current point's, or the one with most points on the front. Raises
     :class:`SettingError` if none has audio."""
     walk = [shown.points[place] for place in shown.walk]
     spoken = [one for one in walk if one.sounds]
@@ -62,18 +62,17 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
 
 
 class FrontRow(QObject):
-    """Owns the row in the player while the front is played: one sentence by one setting after the other, or, round and
-    round, by the setting that the user walks to. What has not spoken it yet is made ahead, the nearest first, while the
-    engine has nothing else to do."""
+    """The row of sounds in the player while the front is played: one sentence by each setting in turn, or looped by
+    the chosen one. Missing takes are made at idle times, nearest first."""
 
     began = Signal()
     """The row is in the player."""
     changed = Signal()
-    """It is there from now on or no longer, or something else is to be said about it."""
+    """The row was loaded or left the player, or its remarks changed."""
     arrived = Signal(str)
-    """The key of a point that was wanted, and is heard now that it has said the sentence."""
+    """Key of a requested point whose take is now ready and heard."""
     failed = Signal(str)
-    """A sentence on audio that could not be read."""
+    """Audio could not be read, as a sentence."""
 
     def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
         super().__init__(parent)
@@ -81,14 +80,14 @@ class FrontRow(QObject):
         self._front: tuple[Point, ...] = ()
         self._sentence: Spoken = "", "", 0
         self._made: dict[str, Sound] = {}
-        """By the keys of their points."""
+        """By point key."""
         self._row: tuple[Sound, ...] = ()
         self._at = ""
-        """The key of the point that is wanted."""
+        """Key of the requested point."""
         self._reading = 0
         self._on = False
         self._no_more = ""
-        """Why others are not made, as a sentence."""
+        """Why missing takes are not made, as a sentence."""
         player.playing.changed.connect(self._note)
         self._making.take_made.connect(self._add)
         self._making.changed.connect(self._look_ahead)
@@ -100,12 +99,12 @@ class FrontRow(QObject):
 
     @property
     def front(self) -> tuple[Point, ...]:
-        """Its points, those included that cannot be heard yet."""
+        """Its points, including those without audio yet."""
         return self._front
 
     @property
     def at_end(self) -> bool:
-        """Whether the sentence was played to its end, rather than paused; the last of it may still be on its way to the
+        """Whether the sentence ended rather than was paused; its last samples may still be on their way to the
         loudspeaker."""
         sound, player = self._player.deck.sound, self._player.player
         if not self.on or sound is None or player.busy:
@@ -114,7 +113,7 @@ class FrontRow(QObject):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said about it while it is played, as sentences."""
+        """Remarks shown while it plays, as sentences."""
         if not self.on:
             return ()
         lacking = [one for one in self._front if one.key not in self._made]
@@ -129,9 +128,10 @@ class FrontRow(QObject):
             return (f"{here}{which} cannot say it: {self._no_more}",)
         return (f"{here}{which} still to say it, the nearest first, while nothing else is made.",)
 
-    # --- Beginning ----------------------------------------------------------------------------------------------------
+    # --- Start --------------------------------------------------------------------------------------------------------
     def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
-        """Play ``sentence`` by the settings of ``front``. Raises :class:`PlainError` if fewer than two can say it."""
+        """Play ``sentence`` with the settings of ``front``. Raises :class:`PlainError` if fewer than two can speak
+        it."""
         self._front, self._sentence, self._made = tuple(front), sentence, {}
         found = {one: self._results.sound_of(one, sentence) for one in self._front}
         spoken = [(one, sound) for one, sound in found.items() if sound is not None]
@@ -173,7 +173,7 @@ class FrontRow(QObject):
             self._look_ahead()
 
     def _titles(self) -> dict[str, str]:
-        """What each point of the front is called in the player, by its key."""
+        """Titles of the front's points in the player, by point key."""
         count = len(self._front)
         return {
             one.key: f"Front, {place} of {count} · {one.title} · {one.model}"
@@ -181,30 +181,30 @@ class FrontRow(QObject):
         }
 
     def _arranged(self) -> tuple[tuple[Sound, ...], int]:
-        """The sounds there are, along the front, and which of them is heard."""
+        """The available sounds along the front, and the index of the heard one."""
         keys = [one.key for one in self._front if one.key in self._made]
         return tuple(self._made[key] for key in keys), keys.index(self._at) if self._at in keys else 0
 
-    # --- Walking ------------------------------------------------------------------------------------------------------
+    # --- Navigation ---------------------------------------------------------------------------------------------------
     @property
     def at(self) -> str:
-        """The key of the point that is wanted."""
+        """Key of the requested point."""
         return self._at
 
     def next_heard(self) -> str:
-        """The key of the next point to the right that can be heard now; ``""`` after the last."""
+        """Key of the next point to the right with audio; ``""`` after the last."""
         keys = [one.key for one in self._front]
         after = keys[keys.index(self._at) + 1 :] if self._at in keys else []
         return next((key for key in after if key in self._made), "")
 
     def begin_at(self, key: str) -> None:
-        """Hear a point that :meth:`next_heard` named, from the beginning of its sentence."""
+        """Play a point named by :meth:`next_heard` from the beginning."""
         self._at = key
         self._player.deck.begin_in_row(self._arranged()[1])
         self._look_ahead()
 
     def repeat(self) -> None:
-        """Repeat the sentence from now on, also if it has just ended; not if the user has paused it."""
+        """Loop the sentence, restarting it if it has just ended, but not if the user paused it."""
         player = self._player.player
         paused = not player.busy and not self.at_end
         self._player.deck.repeat_row()
@@ -212,7 +212,7 @@ class FrontRow(QObject):
             player.play()
 
     def go_to(self, key: str) -> bool:
-        """Hear the point of this key, as soon as it has said the sentence; whether it is of the front and can be heard
+        """Switch to the point ``key`` as soon as its take is ready; returns whether it is on the front and ready
         now."""
         if not self.on or all(one.key != key for one in self._front):
             return False
@@ -231,9 +231,9 @@ class FrontRow(QObject):
                 self._making.ahead(())
             self.changed.emit()
 
-    # --- Made ahead ---------------------------------------------------------------------------------------------------
+    # --- Takes made ahead ---------------------------------------------------------------------------------------------
     def _wanted(self, point: Point) -> Wanted:
-        """What makes ``point`` say the sentence. Raises :class:`SettingError` if it cannot be made now."""
+        """The request for ``point`` to speak the sentence. Raises :class:`SettingError` if it cannot be made now."""
         text, voice, seed = self._sentence
         if point.setting is None:
             raise SettingError("It was measured by others, elsewhere.")
@@ -242,7 +242,7 @@ class FrontRow(QObject):
         return wanted_take(self._state.selection, text, voice, setting, artefacts)
 
     def _can_make(self, points: Iterable[Point]) -> bool:
-        """Whether any of ``points`` can say the sentence; else why not is remembered."""
+        """Whether any of ``points`` can speak the sentence; if not, keep the reason."""
         self._no_more = ""
         for one in points:
             try:
@@ -255,7 +255,7 @@ class FrontRow(QObject):
 
     @Slot()
     def _look_ahead(self) -> None:
-        """Have made what is lacking, in the order of its distance from where the user is."""
+        """Request the missing takes, nearest to the current point first."""
         if not self.on:
             return
         if len(self._made) == len(self._front):
@@ -285,7 +285,7 @@ class FrontRow(QObject):
 
     @Slot(object)
     def _add(self, take: Take) -> None:
-        """A take was made; it may be one that the row lacks."""
+        """Add a new take to the row if it is missing there."""
         said = take.text, take.voice, take.setting.seed
         if not self.on or said != self._sentence:
             return
@@ -311,7 +311,7 @@ class FrontRow(QObject):
         heard = self._player.deck.sound
         self._made[key] = made
         self._row, at = self._arranged()
-        # What is heard goes on, and then, if it is another one that is wanted, that follows.
+        # The current sound continues; if another is requested, switch to it.
         now = next(place for place, one in enumerate(self._row) if one is heard)
         self._player.deck.exchange_row(self._row, now)
         if key == self._at:
@@ -324,7 +324,7 @@ _LOOK_MILLISECONDS = 30
 
 
 class AlongFront(QObject):
-    """Between the panel, the player and the lab."""
+    """Connects the panel, the player and the lab."""
 
     def __init__(
         self, panel: TradeoffPanel, row: FrontRow, player: PlayerPresenter, lab: LabPresenter, undo: QUndoStack
@@ -333,18 +333,18 @@ class AlongFront(QObject):
         self._panel, self.row, self._player, self._lab = panel, row, player, lab
         self._undo = undo
         self._at = ""
-        """The point that is heard."""
+        """The point being heard."""
         self._arrived = ""
-        """The point that was just walked to, in this turn of the event loop."""
+        """The point the user just moved to, in this turn of the event loop."""
         self._walks = False
-        """Whether it goes from point to point by itself: until the end, or until the user walks."""
+        """Whether it advances by itself, until the end or until the user moves."""
         self._goes = False
-        """Whether the point that is being chosen is one that it went to by itself."""
+        """Whether the current change of point is automatic."""
         self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
-        """Looks whether the sentence has ended."""
+        """Polls for the end of the sentence."""
         self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
-        """The last step from one point of the row to another, as it would be marked."""
+        """The last step between points of the row, to be marked."""
         self.crossings: tuple[Crossing, ...] = ()
         panel.chosen.connect(self._follow)
         row.began.connect(self._begin)
@@ -356,9 +356,9 @@ class AlongFront(QObject):
         """Whether the front is played."""
         return self.row.on
 
-    # --- Playing it ---------------------------------------------------------------------------------------------------
+    # --- Playing ------------------------------------------------------------------------------------------------------
     def toggle(self) -> None:
-        """Play the front, or fall silent. Raises :class:`PlainError` when it cannot be played."""
+        """Play or stop the front. Raises :class:`PlainError` if it cannot be played."""
         if self.on:
             self._player.deck.stop()
             self._player.deck.leave_sound()
@@ -388,7 +388,7 @@ class AlongFront(QObject):
 
     @Slot()
     def _go_on(self) -> None:
-        """At the end of the sentence, go to the next point; after the last one, fall silent."""
+        """At the end of the sentence, go to the next point; after the last one, stop."""
         if not self._walks or not self.on:
             self.pace.stop()
             return
@@ -414,7 +414,7 @@ class AlongFront(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        """Hear the point that was chosen, if it is of the row."""
+        """Switch to the chosen point if it is in the row."""
         point = self._panel.plot.current
         if self._goes:
             return
@@ -430,7 +430,7 @@ class AlongFront(QObject):
 
     @Slot(str)
     def _arrive(self, key: str) -> None:
-        """A point that was walked to is heard only now."""
+        """Note the step to a point that became audible only now."""
         self._note_step(next(one for one in self.row.front if one.key == key))
 
     @Slot()
@@ -438,10 +438,11 @@ class AlongFront(QObject):
         self._arrived = ""
 
     def has_arrived(self, point: Point) -> bool:
-        """Whether ``point`` was walked to just now, and sounds for that reason: a click chooses and asks to hear."""
+        """Whether the user just moved to ``point``, which made it heard: a click both chooses it and asks to play
+        it."""
         return self.on and point.key == self._arrived
 
-    # --- Marking what is heard ----------------------------------------------------------------------------------------
+    # --- Marking ------------------------------------------------------------------------------------------------------
     def _note_step(self, after: Point) -> None:
         before, self._at = self._at, after.key
         if before != after.key:
@@ -451,7 +452,7 @@ class AlongFront(QObject):
             self._panel.foot.show_direction(faster)
 
     def mark(self) -> None:
-        """The listener hears a difference now, or no longer. Raises :class:`SettingError` before there was a step."""
+        """Mark that a difference is heard now, or no longer. Raises :class:`SettingError` before the first step."""
         if not self.on:
             raise SettingError("Play the front first (Ctrl+9), and walk along it.")
         if self._step is None:
@@ -464,16 +465,16 @@ class AlongFront(QObject):
         self._panel.show_crossings(crossings)
         announce(self._panel.plot, self._panel.foot.remarks)
 
-    # --- Finding what is heard ----------------------------------------------------------------------------------------
+    # --- Blind tests --------------------------------------------------------------------------------------------------
     def find(self) -> None:
-        """Set up a staircase along the front. Raises :class:`SettingError` if there is no audio of it."""
+        """Set up a staircase along the front. Raises :class:`SettingError` if the front has no audio."""
         points = self._panel.scene.points
         front = [one for one in spoken_front(self._panel.scene, self._panel.plot.current) if one.sounds]
         plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
 
     def why_not_rank(self) -> str:
-        """Why the points that are shown cannot be ranked, as a sentence, or ``""``."""
+        """Why the shown points cannot be ranked, as a sentence, or ``""``."""
         spoken = self._panel.scene.spoken
         if FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
             return ""
@@ -484,14 +485,14 @@ class AlongFront(QObject):
         )
 
     def rank(self) -> None:
-        """Set up a blind ranking of the points that are shown. Raises :class:`SettingError` if they are too many, or
-        too few with audio."""
+        """Set up a blind ranking of the shown points. Raises :class:`SettingError` if too few have audio, or too
+        many are shown."""
         if reason := self.why_not_rank():
             raise SettingError(reason)
         self._lab.propose(RANKING, self._panel.scene.spoken)
 
 
 def _slowness(point: Point) -> float:
-    """Its real-time factor; infinite without one."""
+    """Real-time factor; infinite if unknown."""
     figure = point.figures.get("real_time_factor")
     return math.inf if figure is None else figure.value

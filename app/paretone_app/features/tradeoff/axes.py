@@ -1,5 +1,4 @@
-"""Axes of the trade-off view, the values of points on them, and why a point has none. Free of
-Qt."""
+"""Axes of the trade-off view, values of points on them, and why a value is missing. No Qt."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ from paretone_app.numbers import general
 from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
-"""Metrics that already are ratios to the baseline."""
+"""Metrics that are already ratios to the baseline."""
 TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
-"""Metrics that only takes of one machine can be compared by."""
+"""Metrics comparable only between takes of one machine."""
 WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
-"""Metrics that other processes on the machine change."""
+"""Metrics affected by other processes on the machine."""
 _KNOB = "knob:"
-"""Prefix of the names of knobs' axes; technique, a full stop and the knob's name follow."""
+"""Prefix of knob axes' names; then technique, full stop, knob."""
 _BY_EAR = " (listening test)"
-"""Ending of titles of listening scores."""
+"""Suffix of the titles of listening scores."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,16 @@ class TradeoffAxis:
     title: str
     definition: str
     better: str
-    """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
+    """``LOWER``, ``HIGHER`` or ``NEITHER``, as for metrics."""
     unit: str = ""
     relative: bool = False
-    """Whether it is measured against the baseline, whose own value says nothing."""
+    """Whether it is measured against the baseline, whose own value is meaningless."""
     studied: bool = False
     judged: bool = False
     technique: str = ""
-    """Of an axis of a knob: the name of its technique, ``""`` for options of models."""
+    """For a knob axis: the technique's name, ``""`` for options of models."""
     knob: str = ""
-    """Name of the knob or option, if this is an axis of one."""
+    """For a knob axis: name of the knob or option."""
 
     @property
     def listened(self) -> bool:
@@ -59,16 +58,16 @@ class TradeoffAxis:
 
     @property
     def takes_ratios(self) -> bool:
-        """Whether the ratio to the baseline's value means more than the value itself."""
+        """Whether a ratio to the baseline is more meaningful than the value."""
         return not self.relative and self.name not in RATIOS_ALREADY and self.better != NEITHER
 
     def is_ratio(self, ratios: bool) -> bool:
-        """Whether published results, which are ratios to their own baselines, have a place on it."""
+        """Whether published results, given as ratios to their own baselines, can be shown on it."""
         return self.name in RATIOS_ALREADY or (ratios and self.takes_ratios)
 
     def figure(self, point: Point, ratios: bool) -> Estimate | None:
-        """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's own over the baseline's
-        value. What a knob is set to has none."""
+        """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's interval divided by
+        the baseline's value. Knob values have no interval."""
         if self.knob:
             value = None if point.setting is None else knob_value(point.setting, self.technique, self.knob)
             return None if value is None else Estimate(value, value, value, 1, 1)
@@ -88,7 +87,7 @@ class TradeoffAxis:
         return None if ratios and self.takes_ratios else point.floors.get(self.name)
 
     def why_not(self, point: Point, ratios: bool) -> str:
-        """Why ``point`` has no place on it: the end of a sentence that begins with "not shown:"."""
+        """Why ``point`` has no value here: the rest of a sentence after "not shown:"."""
         if self.knob:
             return f"the setting has no {self.title}"
         if point.kind == PUBLISHED:
@@ -163,11 +162,11 @@ KNOB_AXES: tuple[TradeoffAxis, ...] = tuple(
         )
     }.values()
 )
-"""Axes of what settings are set to: knobs of techniques, then options of models."""
+"""Axes of settings: knobs of techniques, then options of models."""
 
 
 def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
-    """What ``setting`` sets a knob or an option to, if that is a number; ``None`` where there is no such knob."""
+    """Numeric value of a knob or option in ``setting``; ``None`` if it has none."""
     used = setting.technique(technique) if technique else None
     values = setting.options if not technique else used.knobs if used is not None else {}
     value = values.get(knob)
@@ -175,7 +174,7 @@ def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
 
 
 def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
-    """The knobs that ``points`` have several values of."""
+    """The knobs with several values among ``points``."""
     seen: dict[tuple[str, str], set[object]] = defaultdict(set)
     for point in points:
         setting = point.setting
@@ -189,12 +188,12 @@ def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
 
 
 def axis(name: str) -> TradeoffAxis:
-    """The axis called ``name``; raises :class:`StopIteration` if there is none."""
+    """The axis called ``name``. Raises :class:`StopIteration` if there is none."""
     return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
 
 
 def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarray:
-    """(points, 3): value, low and high end of the interval; NaN where a point has no place."""
+    """(points, 3): value, low and high end of the interval; NaN if missing."""
     found = np.full((len(points), 3), np.nan)
     for place, point in enumerate(points):
         figure = one.figure(point, ratios)
@@ -209,7 +208,7 @@ def said(value: float, unit: str = "") -> str:
 
 
 def figure_text(one: TradeoffAxis, figure: Estimate, ratio: bool = False) -> str:
-    """A figure with its unit, interval and what it is from, for example ``2.05 times (1.98 to 2.12; n = 4)``."""
+    """A figure with unit, interval and number of takes, such as ``2.05 times (1.98 to 2.12; n = 4)``."""
     unit = "" if ratio and one.takes_ratios else one.unit
     text = said(figure.value, unit)
     if one.knob:

@@ -1,4 +1,5 @@
-"""Around the trade-off plot: axes and filters above it, techniques, and the line below."""
+"""Controls of the trade-off panel: axes and filters above the plot, legend of techniques, details, and the line
+below."""
 
 from __future__ import annotations
 
@@ -46,19 +47,19 @@ class TradeoffActions:
     set_a: Action
     set_b: Action
     keep: Action
-    """Adds the point's take to the library."""
+    """Add the point's take to the library."""
     use: Action
-    """Loads the point's setting into Setup."""
+    """Load the point's setting into Setup."""
     open: Action
     everything: Action
     play: Action
-    """Plays the front, or stops."""
+    """Play or stop the front."""
     mark: Action
-    """Marks that a difference is heard now, or no longer."""
+    """Mark that a difference is heard now, or no longer."""
     looks: Mapping[str, Action]
-    """What is shown, by the fields of :class:`PlotOptions`."""
+    """Display options, by the fields of :class:`PlotOptions`."""
     save: tuple[Action, ...]
-    """One for each kind of file."""
+    """One per file format."""
 
 
 _HEAR = "Hear"
@@ -97,7 +98,7 @@ class TradeoffDetails(QWidget):
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.sentence.activated.connect(self._choose_sentence)
         self._playing = ""
-        """Id of the take that plays."""
+        """Id of the take being played."""
         self.hear_button = ActionButton(can.hear, _HEAR)
         self.a_button, self.b_button = ActionButton(can.set_a, "Set &A"), ActionButton(can.set_b, "Set &B")
         self.keep_button = ActionButton(can.keep, "Add to Ta&kes")
@@ -121,14 +122,14 @@ class TradeoffDetails(QWidget):
 
     @property
     def sound(self) -> Sound | None:
-        """Which of the point's takes is heard, compared and kept."""
+        """The point's take to play, compare and keep."""
         if self._point is None or not self._point.sounds:
             return None
         return next((one for one in self._point.sounds if one.spoken == self._spoken), self._point.sounds[0])
 
     @property
     def text(self) -> str:
-        """The details, as rich text, with the differences whether they are folded or not."""
+        """The details as rich text, including the differences, folded or not."""
         return self._text.text() + self._difference.text()
 
     @Slot(bool)
@@ -137,7 +138,7 @@ class TradeoffDetails(QWidget):
         self._fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
 
     def _show_difference(self, html: str, title: str) -> None:
-        """Differences are folded until they are asked for, and stay as they are from point to point."""
+        """Differences are folded at first; the state is kept between points."""
         self._difference.setText(html)
         self._fold.setText(f"Differences from {title}")
         self._fold.setVisible(bool(html))
@@ -156,8 +157,8 @@ class TradeoffDetails(QWidget):
         only: bool,
         reason: Why | None = None,
     ) -> None:
-        """Show ``point`` compared with ``other``, and the ``reason`` why it is where it is; ``count`` points are
-        selected, and are the ``only`` ones shown or not."""
+        """Show ``point``, its differences from ``other``, and the ``reason`` for its position; ``count`` points are
+        selected, ``only``: no others are shown."""
         self._point = point
         colours = self._colours
         if point is None:
@@ -203,7 +204,7 @@ class TradeoffDetails(QWidget):
         self.sentence.setVisible(len(sounds) > 1)
 
     def show_playing(self, take: str) -> None:
-        """Which take plays, by its id; ``""``: none."""
+        """Take being played, by id; ``""`` for none."""
         self._playing = take
         self._show_hear()
 
@@ -212,7 +213,7 @@ class TradeoffDetails(QWidget):
         self.hear_button.set_text("Stop" if stops else _HEAR)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme; the point is shown again by its owner."""
+        """Follow the theme; the owner shows the point again."""
         self._colours = colours
 
 
@@ -232,13 +233,13 @@ _BOXES = {
 
 class PlotOptionsLine(QWidget):
     chosen = Signal()
-    """The user chose another: see :attr:`options`."""
+    """The user changed :attr:`options`."""
 
     def __init__(self, looks: Mapping[str, Action]) -> None:
         """``looks``: by the field of :class:`PlotOptions` that each sets."""
         super().__init__()
         self.own_axes = False
-        """Whether the user chose axes, rather than none yet."""
+        """Whether the user has chosen axes."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
         self.boxes = {name: ActionBox(action, _BOXES[name]) for name, action in looks.items()}
@@ -261,7 +262,7 @@ class PlotOptionsLine(QWidget):
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
     def show_options(self, options: PlotOptions, known: Sequence[TradeoffAxis]) -> None:
-        """Show ``options`` as what is chosen, and offer the ``known`` axes."""
+        """Show ``options`` as chosen, and offer the ``known`` axes."""
         for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
             with QSignalBlocker(combo):
@@ -283,10 +284,10 @@ class PlotOptionsLine(QWidget):
 
 
 class FilterLine(QWidget):
-    """Controls of a :class:`Filter` by origin, model, voice and words; the legend has those by technique."""
+    """Controls of a :class:`Filter` by source, model, voice and words; the legend filters by technique."""
 
     chosen = Signal()
-    """The user chose something else: see :meth:`applied_to`."""
+    """The user changed a filter: see :meth:`applied_to`."""
 
     def __init__(self, clear: Action) -> None:
         super().__init__()
@@ -305,12 +306,13 @@ class FilterLine(QWidget):
         build.fill(HBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
     def applied_to(self, chosen: Filter) -> Filter:
-        """``chosen`` with what is chosen here."""
+        """``chosen`` updated by these controls."""
         wanted = {name: str(combo.currentData() or "") for name, combo in self.combos.items()}
         return chosen.with_origins({**wanted, "words": self.search.text()})
 
     def show_filter(self, chosen: Filter, there: Mapping[str, Sequence[str]]) -> Filter:
-        """Show ``chosen``, and offer what is there by the same names. Gives ``chosen`` without what is gone."""
+        """Show ``chosen`` and offer the values in ``there``, by field. Returns ``chosen`` without values that no
+        longer exist."""
         gone = [name for name, known in there.items() if getattr(chosen, name) not in known]
         chosen = chosen.with_origins(dict.fromkeys(gone, ""))
         if self.search.text() != chosen.words:
@@ -324,7 +326,7 @@ class FilterLine(QWidget):
                     combo.addItem(shown_name(one).rpartition("/")[2] if name == "voice" else one, one)
                 combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
                 combo.setToolTip(combo.currentText())
-        # Only a second study can be beneath a first.
+        # Ghosts need a second source.
         self.combos["ghosts"].setVisible(len(there["ghosts"]) > 1)
         self.combos["ghosts"].setToolTip(_GHOSTS)
         return chosen
@@ -352,10 +354,10 @@ _KINDS = "filled: settings of studies · hollow: single takes · dashed ring: ti
 
 
 class TradeoffLegend(Flow):
-    """A click shows or hides the points that use a technique; with Ctrl, all others."""
+    """A click shows or hides the points of a technique; Ctrl-click hides all others."""
 
     hidden_changed = Signal(object)
-    """The techniques, by name, whose points are hidden: a frozenset."""
+    """Names of hidden techniques, as a frozenset."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
@@ -375,8 +377,8 @@ class TradeoffLegend(Flow):
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
     def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
-        """Offer these techniques, by name, with how many points use each; what was hidden stays so. ``mixed``: there
-        are takes as well as settings of studies."""
+        """Offer these techniques, with the number of points using each; hidden ones stay hidden. ``mixed``: there
+        are single takes and settings of studies."""
         for name in counts:
             if name not in self.buttons:  # Of another version.
                 self._add(name)
@@ -401,7 +403,7 @@ class TradeoffLegend(Flow):
         self.arrange()
 
     def _add(self, name: str) -> None:
-        """A button stays for good and is hidden while it is not needed."""
+        """Add a permanent button, hidden while not needed."""
         button = build.button(
             "", lambda _=False: self._clicked(name), name=technique_title(name) if name else "Baseline"
         )
@@ -437,7 +439,7 @@ class TradeoffLegend(Flow):
 
 @lru_cache(maxsize=256)
 def _icon(glyph: Glyph, colours: Colours, side: int, ratio: float) -> QIcon:
-    """The same one for the same looks: Qt keeps pictures of every icon there was (``resources/docs/endurance.md``)."""
+    """Cached by look: Qt keeps the pictures of every icon ever made (``resources/docs/endurance.md``)."""
     made = QIcon()
     for look, state in ((FILLED, QIcon.State.On), (HOLLOW, QIcon.State.Off)):
         drawn = QPixmap(round(side * ratio), round(side * ratio))
@@ -458,7 +460,7 @@ _HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 class TradeoffFoot(QWidget):
     along_changed = Signal(int)
-    """Use another point of the front as the current one: its place from the left, from 0."""
+    """Go to another point of the front: index from the left, from 0."""
 
     def __init__(self, can: TradeoffActions) -> None:
         super().__init__()
@@ -478,7 +480,7 @@ class TradeoffFoot(QWidget):
         self.play_button = ActionButton(can.play)
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        # The plot shall not change its size when the button comes.
+        # Keep the plot's size when the button appears.
         row.addStrut(self.everything_button.sizeHint().height())
         row.addWidget(self._counts)
         row.addWidget(self.everything_button)
@@ -488,12 +490,12 @@ class TradeoffFoot(QWidget):
         row.addWidget(self.play_button)
 
     def show_counts(self, text: str, zoomed: bool) -> None:
-        """Counts of shown points; when a section is shown, all of it can be asked for."""
+        """Show the counts of points, and a button to show everything while zoomed."""
         self._counts.setText(text)
         self.everything_button.setVisible(zoomed)
 
     def show_remarks(self, cautions: Sequence[str], others: Sequence[str] = ()) -> None:
-        """Sentences on what is shown, what to beware of first."""
+        """Sentences about the view, cautions first."""
         sentences = (*cautions, *others)
         self._remarks.setText("  ".join(sentences))
         self._remarks.setToolTip("\n".join(sentences))
@@ -501,12 +503,12 @@ class TradeoffFoot(QWidget):
         set_look(self._remarks, "warning" if cautions else "muted")
 
     def show_playing(self, on: bool) -> None:
-        """Whether the front is played; only then the slider walks along it, and something can be marked."""
+        """Show the slider and the mark button only while the front is played."""
         self.slider.setVisible(on)
         self.mark_button.setVisible(on)
 
     def show_place(self, at: int, count: int) -> None:
-        """Where on the front of ``count`` points the current one is, from the left; emits no signal."""
+        """Position of the current point on the front of ``count`` points, from the left; emits no signal."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, max(count - 1, 0))
             self.slider.setValue(at)

@@ -1,7 +1,6 @@
 """Trade-off: which setting should I take? Every take and every setting of studies, speed against quality.
 
-The panel knows neither the application's state nor the engine: it is given its actions.
-"""
+The panel depends on neither the application's state nor the engine: it receives its actions."""
 
 from __future__ import annotations
 
@@ -52,15 +51,15 @@ _READING = "Reading takes and studies…"
 
 
 class TradeoffPanel(QWidget):
-    """Above: axes, what is shown of them, filters, techniques. Then the plot and the details of one point."""
+    """From the top: axes and display options, filters, techniques; then the plot and the details of one point."""
 
     shown = Signal()
     scene_changed = Signal()
-    """Other points are shown, or the same ones otherwise."""
+    """Points, filter or options changed."""
     chosen = Signal(object)
-    """The user looks at another :class:`Point`, or at none."""
+    """The user chose another :class:`Point`, or ``None``."""
     selection_changed = Signal(object)
-    """The user selected other points: a tuple of them."""
+    """The user selected other points (a tuple)."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class TradeoffPanel(QWidget):
         self.filter, self.options = Filter(), PlotOptions()
         self._looks = PointStyles(colours)
         self._awaited: dict[str, str] = {}
-        """Origins that were filtered by when the application ended, of which there is no point yet."""
+        """Filter values of the last session without points so far."""
         self._read = False
         self._crossings: tuple[Crossing, ...] = ()
         self._of_row: tuple[str, ...] = ()
@@ -89,7 +88,7 @@ class TradeoffPanel(QWidget):
         self._build(colours)
         self.set_colours(colours)
 
-    # --- Building ----------------------------------------------------------------------------------------------------
+    # --- Building -----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
@@ -128,7 +127,7 @@ class TradeoffPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
-        """Show other points, or the same ones with other figures; ``heard`` is what staircases have found."""
+        """Show these points; ``heard``: results of staircases."""
         self._read = True
         self.pool = Pool(points, self._published, heard)
         if not self.options_line.own_axes:
@@ -139,34 +138,34 @@ class TradeoffPanel(QWidget):
         self._show()
 
     def show_front_playing(self, on: bool, remarks: tuple[str, ...]) -> None:
-        """Whether the front is played, and what is to be said about that: then dragging walks along it."""
+        """Show whether the front is played, with remarks; dragging then moves along it."""
         self.plot.drags_along, self._of_row = on, remarks
         self.foot.show_playing(on)
         self._show_remarks()
 
     def show_crossings(self, crossings: Sequence[Crossing]) -> None:
-        """Show where the listener began to hear a difference along the front, and where it ended."""
+        """Show where the listener marked differences along the front."""
         self._crossings = tuple(crossings)
         self._show_remarks()
 
     def set_a(self, reference: Reference | None, key: str) -> None:
-        """Set the setting compared as A, and the key of its point."""
+        """Set the reference for differences (take A), and the key of its point."""
         if (reference, key) != (self._a, self._a_key):
             self._a, self._a_key = reference, key
             self._show_point()
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
-        """Marks of points, in a letter or a word, by their keys."""
+        """Set the marks of points (a letter or word), by point key."""
         self.plot.set_marks(marks)
 
     def choose(self, key: str) -> None:
-        """Look at a point; emits no signal. Nothing happens if it is not shown."""
+        """Make a point current; emits no signal. Ignored if it is not shown."""
         if key in self.plot.scene.index:
             self.plot.choose(key)
             self._show_point()
 
     def select(self, keys: Collection[str]) -> None:
-        """Select points; emits no signal. A single one is looked at as well."""
+        """Select points; emits no signal. A single one also becomes current."""
         there = [key for key in keys if key in self.plot.scene.index]
         if len(there) == 1:
             self.choose(there[0])
@@ -186,11 +185,11 @@ class TradeoffPanel(QWidget):
 
     @property
     def remembered(self) -> str:
-        """Options and filter as text for :meth:`recall`."""
+        """Options and filter as text, for :meth:`recall`."""
         return remembered(self.options, self.options_line.own_axes, self.filter.with_origins(self._awaited))
 
     def recall(self, text: str) -> None:
-        """Show what :attr:`remembered` was, each part as soon as there are points of it."""
+        """Restore :attr:`remembered`, each filter value as soon as it has points."""
         self.options, self.options_line.own_axes, chosen = recalled(text)
         self._awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
         self.filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
@@ -200,12 +199,12 @@ class TradeoffPanel(QWidget):
 
     @property
     def selection(self) -> Selection:
-        """What is seen and selected, to share. Raises :class:`SettingError` if no point of a study is selected."""
+        """View and selected points, to share. Raises :class:`SettingError` if no point of a study is selected."""
         return selection_of(self.remembered, self.plot.selected, self.plot.current)
 
     def take_up(self, shared: Selection) -> str:
-        """See and select what somebody ``shared``; a sentence on what of it is not here, or ``""``. Raises
-        :class:`SettingError` if nothing is, and changes nothing then."""
+        """Apply a ``shared`` selection; returns a sentence about missing points, or ``""``. Raises
+        :class:`SettingError` without changes if all are missing."""
         found = find(shared, self.pool.points)
         self.recall(shared.view)
         self._take_what_was_awaited()
@@ -226,7 +225,7 @@ class TradeoffPanel(QWidget):
         self.set_filter(Filter())
 
     def write(self, path: Path) -> None:
-        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.plot.write`."""
+        """Write the view with its section; see :func:`paretone_app.features.tradeoff.plot.write_sheet`."""
         write_sheet(self.scene, self.filter, path, self.font(), sections=self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
@@ -242,7 +241,7 @@ class TradeoffPanel(QWidget):
     def invitation(self) -> str:
         return self.pages.invitation.text() if self.pages.is_empty else ""
 
-    # --- What the user asks for --------------------------------------------------------------------------------------
+    # --- User input ---------------------------------------------------------------------------------------------------
     def _choose_look(self) -> None:
         self.options = self.options_line.options
         self._show()
@@ -262,7 +261,7 @@ class TradeoffPanel(QWidget):
         self.chosen.emit(self.plot.current)
 
     def _selection_changed(self) -> None:
-        if self.details.point is self.plot.current:  # Else that is shown next.
+        if self.details.point is self.plot.current:  # Else it is shown next.
             self._show_point()
         self.selection_changed.emit(self.plot.selected)
 
@@ -273,7 +272,7 @@ class TradeoffPanel(QWidget):
 
     @property
     def _origins(self) -> dict[str, tuple[str, ...]]:
-        """Origins of points, by the fields of a filter."""
+        """Values for the filter by field."""
         sources, models, voices = self.pool.sources, self.pool.models, self.pool.voices
         return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
 

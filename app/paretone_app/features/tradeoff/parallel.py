@@ -1,4 +1,4 @@
-"""Parallel axes: points by all their figures and knobs, and a study within what is brushed. Free of Qt."""
+"""Parallel axes: points by all figures and knobs, and a study within the brushed ranges. No Qt."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from paretone_app.numbers import counted
 from paretone_app.results.points import Point
 
 DRAWN = 2000
-"""Lines beyond which more cannot be told apart."""
+"""Most lines drawn; more are indistinguishable."""
 _ROOM = 0.02
-"""Room at both ends of an axis, as a share of it, so that a brush can begin beyond the outermost value."""
+"""Margin at both ends of an axis, as a share, so that a brush can start beyond the extremes."""
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """What is drawn: ``points`` that pass the filter but for its ranges, and which of them are ``inside`` those."""
+    """Drawn data: ``points`` that pass the filter without its ranges, and a mask of those ``inside`` the ranges."""
 
     axes: tuple[TradeoffAxis, ...] = ()
     ends: np.ndarray = field(default_factory=lambda: np.empty((0, 2)), repr=False)
-    """(axes, 2): lowest and highest value, with some room."""
+    """(axes, 2): lowest and highest value, with a margin."""
     points: tuple[Point, ...] = ()
     values: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    """(points, axes), NaN where a point has none."""
+    """(points, axes); NaN if missing."""
     inside: np.ndarray = field(default_factory=lambda: np.empty(0, bool), repr=False)
     ranges: tuple[Range, ...] = ()
 
     @cached_property
     def heights(self) -> np.ndarray:
-        """(points, axes): places on the axes, 0 at the low end and 1 at the high one."""
+        """(points, axes): positions on the axes, 0 at the low end and 1 at the high end."""
         low, high = self.ends.T
         return (self.values - low) / (high - low)
 
     def range_of(self, axis: int) -> Range | None:
-        """What is brushed on the axis of this number."""
+        """The brushed range on this axis, if any."""
         return next((one for one in self.ranges if one.axis == self.axes[axis].name), None)
 
     def brushed(self, axis: int, low: float, high: float) -> tuple[Range, ...]:
-        """The ranges with another on the axis of this number, whose ends may be in any order; none if it is empty."""
+        """The ranges with the one on this axis replaced, ends in any order; removed if empty."""
         name = self.axes[axis].name
         others = tuple(one for one in self.ranges if one.axis != name)
         return others if low == high else (*others, Range(name, min(low, high), max(low, high)))
 
     def in_words(self, axis: int) -> str:
-        """An axis with what is brushed on it, as sentences."""
+        """An axis and its brushed range, as sentences."""
         column, brush = self.values[:, axis], self.range_of(axis)
         text = f"{self.axes[axis].label(False)}, {said(float(np.nanmin(column)))} to {said(float(np.nanmax(column)))}."
         if brush is not None:
@@ -66,7 +66,7 @@ class Parallel:
 
 
 def parallel(pool: Pool, chosen: Filter) -> Parallel:
-    """Own points of ``pool`` that pass ``chosen``, on every axis on which they differ: knobs first, then figures."""
+    """Own points of ``pool`` that pass ``chosen``, on every axis where they differ: knobs first, then figures."""
     places = np.flatnonzero(pool.wanted(replace(chosen, ranges=())) & pool.own)
     axes: list[TradeoffAxis] = []
     columns: list[np.ndarray] = []
@@ -96,8 +96,8 @@ def _ends(values: np.ndarray) -> np.ndarray:
 
 
 def nearest(heights: np.ndarray, inside: Sequence[bool] | np.ndarray, at: float, height: float) -> tuple[int, float]:
-    """The line, of those ``inside``, that is nearest to ``height`` (0 to 1) at the place ``at`` between axes, such as
-    1.5 halfway from the second axis to the third; and how far it is. −1 if there is none."""
+    """The nearest line among those ``inside`` to ``height`` (0 to 1) at position ``at`` between axes (1.5 is halfway
+    from the second axis to the third), and its distance. −1 if there is none."""
     left = int(np.clip(np.floor(at), 0, max(heights.shape[1] - 2, 0)))
     right = min(left + 1, heights.shape[1] - 1)
     share = min(max(at - left, 0.0), 1.0)
@@ -108,19 +108,19 @@ def nearest(heights: np.ndarray, inside: Sequence[bool] | np.ndarray, at: float,
 
 
 def sampled(places: np.ndarray) -> list[int]:
-    """``places``, or :data:`DRAWN` of them, evenly."""
+    """``places``, thinned evenly to :data:`DRAWN`."""
     if len(places) > DRAWN:
         places = places[np.linspace(0, len(places) - 1, DRAWN).astype(int)]
     return places.tolist()
 
 
 _BOUNDED = frozenset(one.name for one in METRICS if one.better != NEITHER)
-"""Figures that searches can keep within bounds."""
+"""Figures usable as bounds of a search."""
 
 
 def within(shown: Parallel) -> Within:
-    """The study of the model of the points in all ranges: knobs vary as far as those points do, and the brushed figures
-    stay within their ranges. Raises :class:`SettingError` where that is no study."""
+    """Study for the points in all ranges: knobs span those points' values, brushed figures are bounds. Raises
+    :class:`SettingError` if that makes no study."""
     inside = [point for point, is_in in zip(shown.points, shown.inside, strict=True) if is_in]
     models = {one.setting.model for one in inside if one.setting is not None}
     if not shown.ranges or not inside:
@@ -138,7 +138,7 @@ def within(shown: Parallel) -> Within:
 
 
 def _spans(settings: Sequence[Setting], brushed: Collection[str]) -> tuple[Span, ...]:
-    """The knobs that are ``brushed``, or else all in which ``settings`` differ."""
+    """The ``brushed`` knobs, or else all in which ``settings`` differ."""
     found = {}
     for axis in KNOB_AXES:
         values = [knob_value(one, axis.technique, axis.knob) for one in settings]
@@ -152,7 +152,7 @@ def _spans(settings: Sequence[Setting], brushed: Collection[str]) -> tuple[Span,
 
 
 def _bounds(shown: Parallel, at: int, axis: TradeoffAxis) -> Iterator[Bound]:
-    """The ends of a figure's range that leave something out."""
+    """Bounds from the ends of a range that exclude points."""
     brush: Range | None = shown.range_of(at)
     if brush is None or axis.name not in _BOUNDED:
         return
@@ -164,7 +164,7 @@ def _bounds(shown: Parallel, at: int, axis: TradeoffAxis) -> Iterator[Bound]:
 
 
 def _outwards(value: float, rounded: Callable[[float], int]) -> float:
-    """Four digits of ``value``, away from what lies within."""
+    """``value`` rounded outwards to four digits."""
     if value == 0.0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 3)

@@ -1,9 +1,9 @@
-"""The panel of parallel axes, linked with the trade-off view: both show the same points and share the filter. Every
-point is a line across all knobs and figures in which points differ.
+"""The panel of parallel axes, linked with the trade-off view by the same points and filter. Each point is a line across
+all knobs and figures in which points differ.
 
-Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
-elsewhere chooses the nearest line. Keys: Left and Right go from axis to axis, Up and Down move the upper end of what is
-brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left."""
+Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a
+click elsewhere chooses the nearest line. Keys: Left and Right change the axis, Up and Down move the upper end of its
+range, with Shift the lower end; Delete clears it, Enter ranks the remaining points by ear."""
 
 from __future__ import annotations
 
@@ -50,26 +50,25 @@ _ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _ACTIVATING = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _CLEARING = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
 _STEP = 1 / 20
-"""By which a key moves an end, as a share of the axis."""
+"""Key step, as a share of the axis."""
 _APART, _TALL, _TOP, _BOTTOM, _GRIP = 8.5, 9.0, 2.6, 1.4, 0.5
-"""From axis to axis and the height, at least; room above and below; half the width of a brush: in heights of the
-font."""
+"""In font heights: least distance of axes and height; margins above and below; half the width of a brush."""
 _CLICK, _DRAG = 0.05, 3.0
-"""How far a click may miss a line, as a share of the axis; pixels from which on a press is a brush."""
+"""Largest distance of a click from a line, as a share of the axis; pixels before a press becomes a brush."""
 _FAINT, _CLEAR = 36, 190
-"""Opacities of lines outside and inside the ranges, of 255."""
+"""Alpha (of 255) of lines outside and inside the ranges."""
 
 
 class ParallelAxes(CursorCanvas):
     ranges_changed = Signal(object)
-    """The user brushed: all ranges, a tuple."""
+    """The user brushed: tuple of all ranges."""
     chosen = Signal(str)
-    """The user clicked a line: the key of its point."""
+    """The user clicked a line: its point's key."""
 
     reached = Signal(int)
-    """The cursor went to an axis at this place across, in pixels."""
+    """The cursor moved to an axis: its x position in pixels."""
     activated = Signal()
-    """The user wants to hear the points in all ranges."""
+    """The user wants to rank the points in all ranges by ear."""
 
     own_keys = (*_MOVES, *_ENDS, *_CLEARING, *_ACTIVATING)
     own_modifiers = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
@@ -81,17 +80,17 @@ class ParallelAxes(CursorCanvas):
         self._looks = PointStyles(colours)
         self._current = ""
         self._axis = 0
-        """That of the cursor."""
+        """Axis with the cursor."""
         self._faint: QPixmap | None = None
         self._lines: QPixmap | None = None
-        """Lines of all points, and of those in all ranges, as pictures: brushing draws the latter only."""
+        """Lines of all points, and of those in all ranges, as pictures: brushing redraws only the latter."""
         self._pressed: tuple[int, float, float | None] | None = None
-        """Axis, place on it, and, if a range is moved, where on the axis that began."""
+        """Pressed axis, height, and the moved range's low end, or ``None`` for a new range."""
         self._at = QPointF()
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, shown: Parallel, looks: PointStyles, current: str) -> None:
-        """Show other points or ranges; ``current`` is the key of the point that is looked at."""
+        """Show these points and ranges; ``current``: key of the current point."""
         if shown.points != self.shown.points or shown.axes != self.shown.axes:
             self._faint = None
         self.shown, self._looks, self._current = shown, looks, current
@@ -115,7 +114,7 @@ class ParallelAxes(CursorCanvas):
     def sizeHint(self) -> QSize:
         return self.minimumSizeHint()
 
-    # --- In words ----------------------------------------------------------------------------------------------------
+    # --- Text ---------------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.shown.in_words(self._axis) if self.shown.axes else "No two points differ."
 
@@ -137,26 +136,26 @@ class ParallelAxes(CursorCanvas):
         ]
         return "\n".join("\t".join(row) for row in rows) + "\n"
 
-    # --- Where things are --------------------------------------------------------------------------------------------
+    # --- Geometry -----------------------------------------------------------------------------------------------------
     @property
     def area(self) -> QRectF:
-        """From the first axis to the last one."""
+        """From the first axis to the last."""
         em = self.fontMetrics().height()
         side = self.width_of_axis / 2
         return QRectF(0, 0, self.width(), self.height()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
 
     @property
     def width_of_axis(self) -> float:
-        """Room that an axis needs at least, in pixels."""
+        """Least width of an axis, in pixels."""
         return _APART * self.fontMetrics().height()
 
     def place(self, axis: float, height: float) -> QPointF:
-        """Position of a ``height``, 0 to 1, on an axis, in pixels."""
+        """Pixel position of ``height`` (0 to 1) on an axis."""
         area, last = self.area, max(len(self.shown.axes) - 1, 1)
         return QPointF(area.left() + axis / last * area.width(), area.bottom() - height * area.height())
 
     def height_of(self, axis: int, value: float) -> float:
-        """Where a value is on an axis, 0 to 1 within it."""
+        """Height of a value on an axis; 0 to 1 within it."""
         low, high = self.shown.ends[axis].tolist()
         return (value - low) / (high - low)
 
@@ -189,11 +188,11 @@ class ParallelAxes(CursorCanvas):
 
     # --- Brushing ----------------------------------------------------------------------------------------------------
     def _brush(self, axis: int, one: float, other: float) -> None:
-        """Brush from one height to another."""
+        """Brush from height ``one`` to ``other``."""
         self.ranges_changed.emit(self.shown.brushed(axis, self._value_at(axis, one), self._value_at(axis, other)))
 
     def clear_axis(self, axis: int) -> None:
-        """Brush nothing on an axis any more."""
+        """Remove the range on an axis."""
         if self.shown.range_of(axis) is not None:
             self.ranges_changed.emit(self.shown.brushed(axis, 0.0, 0.0))
 
@@ -285,7 +284,7 @@ class ParallelAxes(CursorCanvas):
                 self._paint_axis(painter, axis)
 
     def _picture(self, strands: Iterable[tuple[QColor, list[int]]]) -> QPixmap:
-        """Lines, those of one colour after the other."""
+        """Picture of the lines, colour by colour."""
         ratio = self.devicePixelRatioF()
         picture = QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
@@ -314,13 +313,13 @@ class ParallelAxes(CursorCanvas):
             yield ink, places
 
     def _draw(self, painter: QPainter, places: list[int]) -> None:
-        """Draw lines from axis to axis, none where a value is missing."""
+        """Draw lines from axis to axis, with gaps at missing values."""
         area, last = self.area, max(len(self.shown.axes) - 1, 1)
         y = area.bottom() - self.shown.heights[places] * area.height()
         x = np.broadcast_to(area.left() + np.arange(y.shape[1]) / last * area.width(), y.shape)
         ends = np.stack([x[:, :-1], y[:, :-1], x[:, 1:], y[:, 1:]], axis=-1).reshape(-1, 4)
         known = ends[~np.isnan(ends).any(axis=1)]
-        pieces = PrimitiveArray(QLineF, 4)  # It has to live until they are drawn.
+        pieces = PrimitiveArray(QLineF, 4)  # Must live until they are drawn.
         pieces.resize(len(known))
         pieces.ndarray()[:] = known
         painter.drawLines(*pieces.drawargs())
@@ -366,9 +365,9 @@ class ParallelAxes(CursorCanvas):
 
 
 _FIRST_ID = 10_000
-"""Ids of edits that are merged, from here on: one for each brush."""
+"""First id of merged edits: one per brush."""
 _PAUSE_MILLISECONDS = 600
-"""Pause after which another change is another brush."""
+"""A change after this pause starts a new undo entry."""
 
 
 class ParallelPanel(QWidget):
@@ -379,8 +378,8 @@ class ParallelPanel(QWidget):
     def __init__(
         self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action, parent: QWidget | None = None
     ) -> None:
-        """What is brushed can be undone by ``undo_stack``. ``rank`` has the points in all ranges ranked by ear, and
-        ``study`` makes a study within the ranges."""
+        """Brushing is undoable on ``undo_stack``. ``rank`` ranks the points in all ranges by ear; ``study`` makes a
+        study within the ranges."""
         super().__init__(parent)
         self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)
         self._clear.triggered.connect(lambda: self._brush(()))
@@ -388,7 +387,7 @@ class ParallelPanel(QWidget):
         self._undo_stack = undo_stack
         self._brushes = _FIRST_ID
         self._goes_on = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
-        """While it runs, a brush goes on that began before."""
+        """While it runs, a change belongs to the present brush."""
         self._tradeoff: TradeoffPanel | None = None
         self.axes = ParallelAxes(colours)
         area = QScrollArea()
@@ -411,7 +410,7 @@ class ParallelPanel(QWidget):
         self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
 
     def follow(self, tradeoff: TradeoffPanel | None) -> None:
-        """Show the points of ``tradeoff`` from now on; ``None`` if there is none yet."""
+        """Show the points of ``tradeoff``; ``None`` if there is none yet."""
         self._tradeoff = tradeoff
         if tradeoff is not None:
             tradeoff.scene_changed.connect(self.refresh)
@@ -419,7 +418,7 @@ class ParallelPanel(QWidget):
             self.refresh()
 
     def refresh(self) -> None:
-        """The trade-off view shows something else."""
+        """Update from the trade-off view."""
         tradeoff = self._tradeoff
         if tradeoff is None or not self.isVisible():
             return

@@ -1,10 +1,9 @@
-"""The trade-off view's plot: points by two figures, their front, and what is chosen among them.
+"""The trade-off view's plot: points by two figures, the front, and the selection.
 
-Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
-it; a double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and
-End go to its ends; Enter or Space lets the point be heard, A and B compare it, N marks where a difference begins to be
-heard or ends. Zooming: :mod:`paretone_app.plotting.chart`.
-"""
+Mouse: a click chooses and plays a point, Ctrl-click adds to the selection, dragging a rectangle selects its points;
+a double click shows everything. Keys: Left and Right move along the front, with Shift along all points; Home and End
+go to its ends; Enter or Space plays the point, A and B compare it, N marks where a difference becomes audible or
+inaudible. Zooming: :mod:`paretone_app.plotting.chart`."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _OPACITY = 0.12
 
 
 class HeardBands(Layer):
-    """One for each staircase, on an X axis of speed-ups, and one for the method of limits, whose line is dotted."""
+    """Bands on an X axis of speed-ups: one per staircase, and one for the method of limits with a dotted line."""
 
     heard: Sequence[HeardFrom] = ()
     limit: Limit | None = None
@@ -72,13 +71,13 @@ class HeardBands(Layer):
 
 
 class PointMarks:
-    """Marks over the points that ``drawn`` has placed in ``frame``."""
+    """Marks over the points placed by ``drawn`` in ``frame``."""
 
     def __init__(self, frame: Frame, drawn: ScatterLayers) -> None:
         self._frame, self._drawn = frame, drawn
         self._scene = Scene()
         self.letters: dict[str, str] = {}
-        """By the keys of their points."""
+        """By point key."""
         self._drops = tuple(QGraphicsLineItem(frame) for _ in range(2))
         for line in self._drops:
             line.setZValue(10)
@@ -87,19 +86,18 @@ class PointMarks:
         self._badges.badges = self._badged
 
     def set_letters(self, letters: Mapping[str, str]) -> None:
-        """Marks of points, in a letter or a word, by their keys."""
+        """Set the marks of points (a letter or word), by point key."""
         if dict(letters) != self.letters:
             self.letters = dict(letters)
             self._badges.redraw()
 
     def show(self, scene: Scene, current: str, selected: Collection[str], hovered: int | None, focused: bool) -> None:
-        """Mark the ``current`` point of ``scene`` and the ``selected`` ones, by their keys, and the ``hovered`` one, by
-        its place."""
+        """Mark the ``current`` point of ``scene``, the ``selected`` ones (keys) and the ``hovered`` one (index)."""
         self._scene = scene
         drawn, colours, index = self._drawn, self._frame.colours, scene.index
         inside, radius = drawn.inside, drawn.radius
         if len(inside) != len(scene.points):
-            return  # The frame changes while other points come.
+            return  # The frame changes before the new points arrive.
         under = [] if hovered is None else [hovered]
         self._hover_ring.show_rings([(drawn.place(one), radius + 3) for one in under], pen(colours.muted, 1.2))
         several = 1 < len(selected) <= MANY
@@ -120,7 +118,7 @@ class PointMarks:
         self._badges.radius = radius
 
     def _badged(self) -> list[Badge]:
-        """Letters of the points that are in view."""
+        """Badges of the points in view."""
         colours = self._frame.colours
         fills = {"A": colours.baseline, "B": colours.accelerated}
         places = ((self._scene.index.get(key), letter) for key, letter in self.letters.items())
@@ -136,19 +134,19 @@ _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
 _MARK = Qt.Key.Key_N
 _DRAG = 4.0
-"""Pixels from which on a press is a rectangle."""
+"""Pixels before a press becomes a rectangle."""
 
 
 class TradeoffPlot(ZoomChart):
     chosen = Signal()
     """The user chose another point, or none: see :attr:`current`."""
     selection_changed = Signal()
-    """The user selected other points: see :attr:`selected`."""
+    """The user changed the selection: see :attr:`selected`."""
     activated = Signal()
     side_chosen = Signal(str)
     """Use the current point as ``"A"`` or ``"B"``."""
     marked = Signal()
-    """A difference begins or ceases to be heard at the current point."""
+    """The user marked an audible change at the current point."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False
@@ -163,7 +161,7 @@ class TradeoffPlot(ZoomChart):
         self.marks = PointMarks(self.frame, self.drawn)
         self._bands = HeardBands(self.frame, -1)
         self.drags_along = False
-        """Whether dragging from a point walks along the front."""
+        """Whether dragging from a point moves along the front."""
         self._dragging = False
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
@@ -175,7 +173,7 @@ class TradeoffPlot(ZoomChart):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_scene(self, shown: Scene, looks: PointStyles) -> None:
-        """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
+        """Show these points; keep the choice and selection as far as possible."""
         before, after = (one.identity_of_axes for one in (self._scene, shown))
         across, up = (
             section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
@@ -194,23 +192,23 @@ class TradeoffPlot(ZoomChart):
         self.refresh()
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
-        """Marks of points, in a letter or a word, by their keys."""
+        """Set the marks of points (a letter or word), by point key."""
         self.marks.set_letters(marks)
 
     def show_limit(self, limit: Limit | None) -> None:
-        """Mark from where on a difference is heard, by the method of limits."""
+        """Mark the speed-up from which on a difference is heard, by the method of limits."""
         self._bands.limit = limit
         self._bands.redraw()
 
     def choose(self, key: str) -> None:
-        """Make the point called ``key`` the current one, and the only selected; emits no signal."""
+        """Make the point ``key`` current and the only selected one; emits no signal."""
         self._current = key if key in self._scene.index else ""
         self._bring_into_view()
         self.select({key} if self._current else ())
         self.refresh()
 
     def select(self, keys: Collection[str]) -> None:
-        """Select these of the points that are shown; emits no signal."""
+        """Select shown points; emits no signal."""
         selected = frozenset(keys) & self._scene.index.keys()
         if selected != self._selected:
             self._selected = selected
@@ -235,13 +233,13 @@ class TradeoffPlot(ZoomChart):
     def as_text(self) -> str:
         return table(self._scene, delimiter="\t")
 
-    # --- What is chosen ----------------------------------------------------------------------------------------------
+    # --- Selection ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         super().refresh()
         self._mark()
 
     def _brighten(self) -> None:
-        """Several selected points stand out from all others."""
+        """Highlight several selected points."""
         index = self._scene.index
         several = len(self._selected) > 1
         self.drawn.highlight([index[key] for key in self._selected] if several else None)
@@ -272,7 +270,7 @@ class TradeoffPlot(ZoomChart):
             super().wheelEvent(event)
 
     def middle(self) -> QPointF:
-        """The current point if it is in view."""
+        """The current point if in view, else the centre."""
         at = self._scene.index.get(self._current)
         return self.frame.area.center() if at is None or not self.drawn.inside[at] else self.drawn.place(at)
 
@@ -282,12 +280,12 @@ class TradeoffPlot(ZoomChart):
         return sum(inside and not point.published for point, inside in pairs)
 
     def _bring_into_view(self) -> None:
-        """Move the section to the current point if it lies beyond."""
+        """Move the section to the current point if it lies outside."""
         at = self._scene.index.get(self._current)
         if at is not None and not self.drawn.inside[at]:
             self.bring_into_view(self.drawn.place(at))
 
-    # --- Choosing ----------------------------------------------------------------------------------------------------
+    # --- Navigation ---------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         point = self.current
         several = f" {grouped(len(self._selected))} points are selected." if len(self._selected) > 1 else ""
@@ -297,7 +295,7 @@ class TradeoffPlot(ZoomChart):
         return words + several + section
 
     def _go_to(self, index: int | None, keep: bool = False) -> None:
-        """Make a point the current one; ``keep`` the rest of the selection."""
+        """Make a point current; ``keep`` the other selected points."""
         self._current = "" if index is None else self._scene.points[index].key
         alone = frozenset({self._current} if self._current else ())
         selected = self._selected | alone if keep else alone
@@ -312,7 +310,7 @@ class TradeoffPlot(ZoomChart):
         self.chosen.emit()
 
     def walk(self, by: int, all_points: bool = False) -> None:
-        """Go ``by`` points further along the front, or along all points; beyond its ends there is nothing."""
+        """Move ``by`` points along the front, or along all points, stopping at the ends."""
         path = self._scene.across if all_points or not self._scene.walk else self._scene.walk
         if not path:
             return
@@ -322,14 +320,14 @@ class TradeoffPlot(ZoomChart):
         elif here in path:
             at = min(max(path.index(here) + by, 0), len(path) - 1)
         else:
-            # From off the path to its nearest point in that direction.
+            # From off the path to the nearest point in that direction.
             x = self._scene.x[list(path), 0]
             at = int(np.searchsorted(x, self._scene.x[here, 0])) - (by < 0)
             at = min(max(at, 0), len(path) - 1)
         self._go_to(path[at])
 
     def go_along(self, at: int) -> None:
-        """Go to a point of the front, or of all if there is none: 0 is the first from the left, −1 the last."""
+        """Go to a point of the front, or of all points without a front: 0 is the leftmost, −1 the rightmost."""
         path = self._scene.walk or self._scene.across
         if path:
             self._go_to(path[at])
@@ -355,7 +353,7 @@ class TradeoffPlot(ZoomChart):
             self.activated.emit()
 
     def _drag_to(self, x: float) -> None:
-        """Walk to the point of the front that is nearest across, in pixels."""
+        """Go to the front's point nearest in x (pixels)."""
         walk = list(self._scene.walk)
         near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
         if near is not None and self._scene.points[near].key != self._current:
@@ -427,7 +425,7 @@ class TradeoffPlot(ZoomChart):
         self.take_selection({one.key for one in self._scene.points if not one.published})
 
     def take_selection(self, keys: Collection[str]) -> None:
-        """As if the user had selected these points."""
+        """Select these points as by the user, with signals."""
         self._selected = frozenset(keys)
         if self._current not in self._selected:
             self._current = next(iter(self._selected)) if len(self._selected) == 1 else ""
@@ -481,7 +479,7 @@ class TradeoffPlot(ZoomChart):
 
 
 def _own(event: QKeyEvent) -> bool:
-    """Whether a key moves among points or does something with one."""
+    """Whether a key moves among points or acts on one."""
     key, modifiers = Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
     if modifiers == Qt.KeyboardModifier.ShiftModifier:
         return key in (Qt.Key.Key_Left, Qt.Key.Key_Right)
@@ -499,8 +497,8 @@ def write_sheet(
     colours: Colours = LIGHT,
     sections: Sections = EVERYTHING,
 ) -> None:
-    """Write what is shown as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``, which has the points beyond
-    the ``sections``, too. Raises :class:`PlainError` for another ending, or when the file cannot be written."""
+    """Write the view in the format of ``path``'s suffix: ``.svg``, ``.png``, or ``.csv``, which includes points
+    outside the ``sections``. Raises :class:`PlainError` for another suffix, or if the file cannot be written."""
     lines = _origins(shown, chosen, sections != EVERYTHING)
 
     def sheet() -> Sheet:

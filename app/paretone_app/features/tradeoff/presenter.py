@@ -1,5 +1,5 @@
-"""The trade-off presenter: brings takes and studies together, and links what is chosen with Takes, Strategy, A and B,
-and Setup."""
+"""The trade-off presenter: combines takes and studies, and links the selection with Takes, Strategy, A and B, and
+Setup."""
 
 from __future__ import annotations
 
@@ -41,15 +41,14 @@ if TYPE_CHECKING:
 
 
 _SETUP = "Setup"
-"""Mark of the points with the setting in Setup."""
+"""Mark of points with the setting in Setup."""
 
 
 class TradeoffLinks(QObject):
-    """Links the panel with Takes and Strategy: a selection in one is selected in the others; A, B and the setting in
-    Setup are marked."""
+    """Synchronises the selection with Takes and Strategy; marks A, B and the setting in Setup."""
 
     followed = Signal()
-    """Another point was chosen from elsewhere."""
+    """A change elsewhere chose another point."""
 
     def __init__(
         self,
@@ -77,21 +76,21 @@ class TradeoffLinks(QObject):
 
     @contextmanager
     def _linked(self) -> Iterator[None]:
-        """Within the block, selections made in other panels are not sent back here."""
+        """Within the block, ignore selections caused by this synchronisation."""
         before, self._linking = self._linking, True
         try:
             yield
         finally:
             self._linking = before
 
-    # --- From here ---------------------------------------------------------------------------------------------------
+    # --- To others ----------------------------------------------------------------------------------------------------
     @Slot(object)
     def _point_chosen(self, point: Point | None) -> None:
         self._state.artefacts.compare_with(self._results.table_of(point) if point is not None else None)
 
     @Slot(object)
     def _points_selected(self, points: tuple[Point, ...]) -> None:
-        """Takes follows in a separate turn, so that thousands of points are drawn first."""
+        """Select in Takes in a later turn, so that thousands of points are drawn first."""
         if not self._linking:
             self._wanted = points
             self._follow_in_takes.start()
@@ -101,7 +100,7 @@ class TradeoffLinks(QObject):
         with self._linked():
             self._takes.select(self._results.takes_of(self._wanted))
 
-    # --- From elsewhere ----------------------------------------------------------------------------------------------
+    # --- From others --------------------------------------------------------------------------------------------------
     @Slot()
     def _takes_selected(self) -> None:
         if self._linking:
@@ -116,7 +115,7 @@ class TradeoffLinks(QObject):
 
     @Slot()
     def show_sides(self) -> None:
-        """Mark A, B and the setting in Setup; the label of a point is its difference from A."""
+        """Mark A, B and the setting in Setup; A is also the reference for differences."""
         from paretone_app.features.tradeoff.words import Reference
 
         take = self._state.comparison.take_a
@@ -130,7 +129,7 @@ class TradeoffLinks(QObject):
 
     @Slot()
     def show_setup(self) -> None:
-        """Follow Setup and Strategy: what is selected there is chosen here, as soon as there is a point of it."""
+        """Choose the point of the setting in Setup and Strategy, as soon as it exists."""
         if not self._panel.isVisible():
             return
         self.show_sides()
@@ -146,11 +145,11 @@ class TradeoffLinks(QObject):
 
 
 REST_MILLISECONDS = 150
-"""How long a point stays chosen before its take is read, so that nothing is read on the way."""
+"""How long a point stays chosen before its take is read, to skip points on the way."""
 
 
 class ChosenTake(QObject):
-    """Between the panel and Decoding, which shows a take of a language model inside."""
+    """Passes the chosen point's take to Decoding, for language models."""
 
     def __init__(
         self,
@@ -159,7 +158,7 @@ class ChosenTake(QObject):
         comparison: Comparison,
         run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
     ) -> None:
-        """``run(work, callback)`` runs ``work`` in another thread, and ``callback`` with its result in this one."""
+        """``run(work, callback)``: ``work`` runs in a worker, ``callback`` here with the result."""
         super().__init__(panel)
         self._panel, self._results, self._comparison, self._run = panel, results, comparison, run
         self._wanted = ""
@@ -189,20 +188,20 @@ class ChosenTake(QObject):
             return
         if isinstance(found, BaseException) and not isinstance(found, PlainError):
             raise found
-        # A take that cannot be read says so where it is heard.
+        # Playback reports unreadable takes.
         self._comparison.set_chosen(None if isinstance(found, BaseException) else found)
 
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
 _ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
-"""Actions along the front, and the methods that do them."""
+"""Actions along the front, with their methods."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-"""Options of the plot that are switched on and off."""
+"""Switchable options of the plot."""
 
 
 class TradeoffPresenter(Presenter):
-    """Owns Trade-off. Nothing is read before the panel is seen."""
+    """Owns Trade-off. Nothing is read before the panel is visible."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -225,7 +224,7 @@ class TradeoffPresenter(Presenter):
         self._bind()
 
     def _bind(self) -> None:
-        """Bind the actions; those that need the panel ask for it first."""
+        """Bind the actions; they depend on the panel."""
         actions, panel = self._actions, lambda: built(self.tradeoff)
         of_points: dict[str, Callable[[], object]] = {
             "front_back": lambda: panel().plot.walk(-1),
@@ -279,7 +278,7 @@ class TradeoffPresenter(Presenter):
         return self._why_not_built() or ("" if self.along is None else self.along.why_not_rank())
 
     def _why_not_heard(self) -> str:
-        """Why there is no take of the point."""
+        """Why the point has no take."""
         point = self.tradeoff.plot.current if self.tradeoff is not None else None
         if point is None:
             return "Select a point first."
@@ -300,7 +299,7 @@ class TradeoffPresenter(Presenter):
             return ""
         return f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
+    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for action in self._own:
             action.refresh()
@@ -334,7 +333,7 @@ class TradeoffPresenter(Presenter):
             Part(
                 "open the example, a finished study (Ctrl+Alt+E).",
                 lambda: panel.pages.empty.buttons[0] if panel.invitation else panel.open_button,
-                # Takes are points too, and leave the plot when the study's come.
+                # Takes are points too, and vanish when the study's points arrive.
                 lambda: any(point.folder in self._results.studies for point in panel.scene.points),
                 example.trigger,
                 lambda: "" if example.isEnabled() else example.toolTip(),
@@ -395,7 +394,7 @@ class TradeoffPresenter(Presenter):
         return panel
 
     def study_within(self) -> None:
-        """Ask about a study within what is brushed. Raises :class:`SettingError` where that is none."""
+        """Start a study within the brushed ranges. Raises :class:`SettingError` if they make none."""
         from paretone_app.features.tradeoff.parallel import parallel, within
 
         panel = built(self.tradeoff)
@@ -413,7 +412,7 @@ class TradeoffPresenter(Presenter):
 
     @Slot()
     def _remember(self) -> None:
-        """At once: after a crash the view is as it was, too."""
+        """At once, to survive a crash."""
         self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
     # --- Points ------------------------------------------------------------------------------------------------------
@@ -431,11 +430,11 @@ class TradeoffPresenter(Presenter):
         file_dialogs.ask_for_folder(self._window, "Folder of a study’s results", self.open_study)
 
     def open_study(self, folder: Path) -> None:
-        """Show the study in ``folder``, with the panel in front."""
+        """Show the study in ``folder`` and bring the panel to the front."""
 
         def opened(study: OpenStudy) -> None:
             if study.results is None:
-                # It stays open: what is damaged can be set aside there.
+                # It stays open there, to set damaged results aside.
                 self._notices.say(f"{study.folder_problem} Open it in the panel Studies.".strip(), "error")
 
         self._workspaces.bring_forward("tradeoff")
@@ -447,16 +446,16 @@ class TradeoffPresenter(Presenter):
         self._ask_where_to_write("Save the trade-off view", file_dialogs.PLOTS[ending], name, self.write)
 
     def write(self, path: Path) -> None:
-        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
+        """Write the view in the format of ``path``'s suffix. Raises :class:`PlainError` on failure."""
         built(self.tradeoff).write(path)
         self._notices.note(f"Wrote {path}")
 
     def _ask_where_to_save_selection(self) -> None:
-        _ = built(self.tradeoff).selection  # Says so if there is none to share.
+        _ = built(self.tradeoff).selection  # Raises if there is none.
         self._ask_where_to_write("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
 
     def save_selection(self, path: Path) -> None:
-        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
+        """Write the selected points of studies. Raises :class:`PlainError` on failure."""
         saved.write(built(self.tradeoff).selection, path)
         self._notices.note(f"Wrote {path}")
 
@@ -469,14 +468,14 @@ class TradeoffPresenter(Presenter):
         )
 
     def open_selection(self, path: Path) -> None:
-        """Select what a file says. Raises :class:`SettingError` if it cannot be read, or nothing of it is here."""
+        """Apply a saved selection. Raises :class:`SettingError` if it is unreadable or none of its points is here."""
         remark = built(self.tradeoff).take_up(saved.read(path))
         if remark:
             self._notices.warn(remark)
 
-    # --- What can be done with a point -------------------------------------------------------------------------------
+    # --- Actions on a point -------------------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound | None) -> None:
-        """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
+        """Play one of a point's takes, or stop it. Raises :class:`PlainError` on failure."""
         if self.along is not None and self.along.has_arrived(point):
             return
         sound = _audible(point, sound)
@@ -493,18 +492,17 @@ class TradeoffPresenter(Presenter):
         self._player.hear_sound(PlayerSound(take.samples, take.sample_rate, title, sound.text, sound.take))
 
     def set_side(self, side: str, point: Point, sound: Sound | None) -> None:
-        """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
+        """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` if it cannot be read."""
         take = self._results.take_of(point, _audible(point, sound))
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     def keep(self, point: Point, sound: Sound | None) -> None:
-        """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
+        """Copy a study's take into the library. Raises :class:`PlainError` on failure."""
         self._results.takes.add(self._results.take_of(point, _audible(point, sound)))
         self._notices.say(f"Added “{point.title}” to Takes.", "info")
 
     def use(self, point: Point, sound: Sound | None) -> None:
-        """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
-        done."""
+        """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` on failure."""
         take, table = self._results.take_of(point, _audible(point, sound)), self._results.table_of(point)
         caution = self._state.editing.use_setting(take)
         if caution:
@@ -515,7 +513,7 @@ class TradeoffPresenter(Presenter):
 
 
 def _audible(point: Point, sound: Sound | None) -> Sound:
-    """``sound`` of ``point``. Raises :class:`SettingError` if there is none, with the reason."""
+    """``sound`` of ``point``. Raises :class:`SettingError` with the reason if it is missing."""
     if sound is not None:
         return sound
     if point.published:

@@ -1,4 +1,4 @@
-"""Axes and filter of the trade-off view between sessions, and a selection of points as a file to share. Free of Qt."""
+"""Saving axes and filter of the trade-off view between sessions, and sharing selections of points as files. No Qt."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _KEPT = (*ORIGINS, "words")
 
 
 def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
-    """As JSON. Axes that the user did not choose are left out, and so are the points of *Show only these*: which those
-    were is of the moment."""
+    """As JSON. Omits axes not chosen by the user, and the points of *Show only these*, which are transient."""
     look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
     filter_kept = {name: getattr(chosen, name) for name in _KEPT} | {"hidden": sorted(chosen.hidden)}
     filter_kept["ranges"] = [[one.axis, one.low, one.high] for one in chosen.ranges]
@@ -32,7 +31,7 @@ def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
 
 
 def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
-    """Remembered options, whether the axes are the user's choice, and filter. Unreadable values and other versions are
+    """Restored options, whether the user chose the axes, and the filter. Unreadable values and other versions are
     ignored."""
     try:
         found = json.loads(text)
@@ -58,7 +57,7 @@ def _ranges(kept: object) -> Iterator[Range]:
 
 
 def _axes(kept: dict) -> tuple[str, str] | None:
-    """The user's own X axis and Y axis; ``None`` if there are none, or not any more."""
+    """The user's X axis and Y axis; ``None`` if not chosen or no longer existing."""
     x, y = (kept.get(name) for name in _AXES)
     if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in (*AXES, *KNOB_AXES)}:
         return x, y
@@ -74,7 +73,7 @@ _VERSION = 1
 _FIELDS = {"paretone_selection": int, "view": dict, "points": list, "current": int}
 _POINT_FIELDS = {"study": str, "title": str, "setting": dict}
 _LARGEST = 32 * 2**20
-"""Bytes of a file."""
+"""Largest file size, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,14 @@ class Chosen:
 @dataclass(frozen=True)
 class Selection:
     view: str
-    """Axes and filter, as :func:`paretone_app.features.tradeoff.saved.remembered` writes them."""
+    """Axes and filter, from :func:`paretone_app.features.tradeoff.saved.remembered`."""
     points: tuple[Chosen, ...]
     current: Chosen | None = None
 
 
 def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
-    """The studies' points among the ``selected`` ones. Raises :class:`SettingError` if there are none: takes are in
-    nobody else's library."""
+    """The study points among the ``selected``. Raises :class:`SettingError` if there are none: takes exist only in
+    the user's library."""
     chosen = {one.key: Chosen(one.source, one.title, one.setting) for one in selected if one.setting and _shared(one)}
     if not chosen:
         raise SettingError("Select points of a study first; takes are in your library alone.")
@@ -118,7 +117,7 @@ def write(selection: Selection, path: Path) -> None:
 
 
 def read(path: Path) -> Selection:
-    """Raises :class:`SettingError` that says what is wrong with the file at ``path``."""
+    """Raises :class:`SettingError` with the fault of the file at ``path``."""
     try:
         if path.stat().st_size > _LARGEST:
             raise SettingError(f"{path} is too large for a selection; choose a file that Trade-off saved.")
@@ -144,14 +143,14 @@ def _chosen(data: Any, where: str) -> Chosen:
 class Found:
     keys: tuple[str, ...]
     current: str
-    """Key of the point that is looked at; ``""`` if that is not there."""
+    """Key of the current point; ``""`` if missing."""
     remark: str
-    """A sentence on those that are not there, or ``""``."""
+    """A sentence about missing points, or ``""``."""
 
 
 def find(selection: Selection, points: Sequence[Point]) -> Found:
-    """Among ``points``, those of the study with the title first, else of any study with that setting: a study may be
-    called otherwise elsewhere. Raises :class:`SettingError` if none is there."""
+    """Find the points, preferably in the study with the title, else in any study with the setting, since titles may
+    differ. Raises :class:`SettingError` if all are missing."""
     by_study = {(one.source, one.setting): one.key for one in points if _shared(one)}
     anywhere = {one.setting: one.key for one in points if _shared(one)}
     keys: dict[Chosen, str] = {}

@@ -1,4 +1,4 @@
-"""What the trade-off view shows: which points are wanted, where they lie, and the front. Free of Qt."""
+"""The content of the trade-off view: filtered points, their positions, and the front. No Qt."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import PUBLISHED, STUDY, Point
 
 BASELINE = ""
-"""Stands for "no technique" among techniques."""
+"""Stands for "no technique"."""
 ORIGINS = ("source", "ghosts", "model", "voice")
-"""Fields of a filter that name what points come from."""
+"""Fields of a filter for the origin of points."""
 
 
 @dataclass(frozen=True)
 class Range:
     axis: str
-    """By the name of the figure or knob."""
+    """Name of the figure or knob."""
     low: float
     high: float
 
@@ -39,23 +39,23 @@ class Range:
 @dataclass(frozen=True)
 class Filter:
     source: str = ""
-    """Takes, or the title of a study; ``""`` for all."""
+    """``TAKES``, or the title of a study; ``""`` for all."""
     model: str = ""
     voice: str = ""
     words: str = ""
-    """All of them must occur."""
+    """All must occur."""
     hidden: frozenset[str] = frozenset()
-    """Techniques, by name, that no shown point uses; :data:`BASELINE` for those that use none."""
+    """Names of techniques whose points are hidden; :data:`BASELINE` for points without techniques."""
     only: frozenset[str] | None = None
-    """Keys of the only points that are shown; ``None`` for all."""
+    """Keys of the only points shown; ``None`` for all."""
     ranges: tuple[Range, ...] = ()
-    """In all of which a shown point's values lie."""
+    """All must contain a point's values."""
     ghosts: str = ""
-    """Takes, or the title of a study, whose points are ghosts: drawn faintly beneath the others, and never on the
+    """``TAKES``, or the title of a study, whose points are ghosts: drawn faintly below the others, never on the
     front; ``""`` for none."""
 
     def with_origins(self, origins: Mapping[str, str]) -> Filter:
-        """A copy with these sources, ghosts, models, voices or words, by the names of their fields."""
+        """A copy with these sources, ghosts, models, voices or words, by field name."""
         return replace(
             self,
             source=origins.get("source", self.source),
@@ -67,12 +67,12 @@ class Filter:
 
     @property
     def filters(self) -> bool:
-        """Whether it leaves anything out."""
+        """Whether it hides anything."""
         return self != Filter()
 
     @property
     def of_ghosts(self) -> Filter | None:
-        """The same filter for the ghosts; ``None`` if there are to be none."""
+        """The filter for the ghosts; ``None`` without ghosts."""
         if not self.ghosts or self.ghosts == self.source:
             return None
         return replace(self, source=self.ghosts, ghosts="")
@@ -83,13 +83,13 @@ class PlotOptions:
     x: str = "real_time_factor"
     y: str = "log_mel_distance"
     ratios: bool = False
-    """Values over those of their baselines, where that means something."""
+    """Divide values by the baselines', if meaningful."""
     dominated: bool = True
-    """Also those that another one beats in both."""
+    """Also show points that another one beats on both axes."""
     published: bool = False
     intervals: bool = True
     log_x: bool = False
-    """Whether the X axis is logarithmic, as far as anything can be shown on it then."""
+    """Whether the X axis is logarithmic, unless no value is positive."""
     log_y: bool = False
 
     @property
@@ -98,12 +98,12 @@ class PlotOptions:
 
 
 class Pool:
-    """All points that there are, with what is asked of them again and again."""
+    """All points, with cached properties for repeated queries."""
 
     def __init__(
         self, points: Sequence[Point] = (), published: Sequence[Point] = (), heard: Sequence[HeardFrom] = ()
     ) -> None:
-        """``heard`` is what staircases have found along rows of settings."""
+        """``heard``: results of staircases along rows of settings."""
         self.points = tuple(points) + tuple(published)
         self.heard = tuple(heard)
         self.index = {one.key: place for place, one in enumerate(self.points)}
@@ -113,14 +113,14 @@ class Pool:
     def values(self, one: TradeoffAxis, ratios: bool) -> np.ndarray:
         """As :func:`paretone_app.features.tradeoff.axes.values`, for all points."""
         key = one.name, ratios and one.takes_ratios
-        # Published results have a place on ratios only, so one and the same metric differs for them.
+        # Published results have only ratios, so one metric differs for them with and without ratios.
         if key not in self._values:
             self._values[key] = values(self.points, one, ratios)
         return self._values[key]
 
     @cached_property
     def own(self) -> np.ndarray:
-        """Which are not published results."""
+        """Mask of points that are not published results."""
         return np.array([one.kind != PUBLISHED for one in self.points], bool)
 
     @cached_property
@@ -137,7 +137,7 @@ class Pool:
 
     @cached_property
     def _bits(self) -> np.ndarray:
-        """Which techniques each uses, one bit each; the first bit is that of none."""
+        """Bit mask of each point's techniques; the first bit means none."""
         places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
         return np.array([sum(places[name] for name in one.techniques or (BASELINE,)) for one in self.points], np.int64)
 
@@ -147,7 +147,7 @@ class Pool:
 
     @cached_property
     def techniques(self) -> tuple[str, ...]:
-        """All that points use, in order."""
+        """All techniques of the points, in order."""
         return in_order({name for one in self.points for name in one.techniques})
 
     @cached_property
@@ -160,19 +160,19 @@ class Pool:
 
     @cached_property
     def voices(self) -> tuple[str, ...]:
-        """The voices in which points can be heard."""
+        """Voices of the points' takes."""
         return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
 
     @cached_property
     def axes(self) -> tuple[TradeoffAxis, ...]:
-        """Those that any own point has a value on, and knobs that own points have several values of."""
+        """Axes with a value for any own point, and knobs with several values among them."""
         own = [one for one in self.points if not one.published]
         known = set().union(*(one.figures for one in own))
         return (*(one for one in AXES if one.name in known), *varied(own))
 
     def wanted(self, chosen: Filter) -> np.ndarray:
-        """Which points pass the filter. Published results are asked for technique and words only: they are of other
-        models and voices."""
+        """Mask of points that pass the filter. Published results are filtered only by technique and words, since
+        their models and voices differ."""
         mask = np.ones(len(self.points), bool)
         if chosen.source:
             mask &= ~self.own | (self._sources == chosen.source)
@@ -202,14 +202,14 @@ class Pool:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Number of own points per technique in use, :data:`BASELINE` first."""
+        """Number of own points per technique, :data:`BASELINE` first."""
         found = Counter(name for one in self.points if not one.published for name in one.techniques or (BASELINE,))
         return {name: found[name] for name in (BASELINE, *self.techniques) if found[name]}
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The drawn scene. Arrays go with ``points``."""
+    """The drawn scene. Arrays and indices refer to ``points``."""
 
     options: PlotOptions = PlotOptions()
     points: tuple[Point, ...] = ()
@@ -217,28 +217,28 @@ class Scene:
     """(n, 3): value, low and high end of the interval."""
     y: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
     walk: tuple[int, ...] = ()
-    """The points on the front, from left to right."""
+    """Points on the front, from left to right."""
     missing: tuple[tuple[str, int], ...] = ()
-    """Why points that were wanted have no place, with how many of them."""
+    """Reasons for missing values, with the number of points."""
     filtered: int = 0
-    """Own points that the filter left out."""
+    """Own points hidden by the filter."""
     dominated: int = 0
-    """Own points that are not shown because they are not on the front."""
+    """Own points hidden because they are not on the front."""
     notes: tuple[str, ...] = ()
     logarithmic: tuple[bool, bool] = (False, False)
     """Whether the X axis and the Y axis are logarithmic."""
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    """The judges' scores of the reference speech, on the X axis and on the Y axis."""
+    """Judges' scores of the reference speech, on the X axis and on the Y axis."""
     heard: tuple[HeardFrom, ...] = ()
-    """Of rows of which settings are shown, if the X axis is the speed-up."""
+    """Staircase results whose settings are shown, if the X axis is the speed-up."""
     ghosts: frozenset[int] = frozenset()
-    """Points of another study, which are drawn faintly beneath the others."""
+    """Points of another study, drawn faintly below the others."""
     ghost_front: tuple[int, ...] = ()
-    """The front of those, from left to right."""
+    """The front of the ghosts, from left to right."""
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Places of points by their keys."""
+        """Index of each point by key."""
         return {one.key: place for place, one in enumerate(self.points)}
 
     @cached_property
@@ -248,7 +248,7 @@ class Scene:
 
     @cached_property
     def places_on_front(self) -> int:
-        """Number of places of the front: points with equal figures are drawn over each other."""
+        """Number of distinct positions on the front: points with equal figures coincide."""
         return len({(float(self.x[one, 0]), float(self.y[one, 0])) for one in self.walk})
 
     @cached_property
@@ -258,7 +258,7 @@ class Scene:
 
     @property
     def identity_of_axes(self) -> tuple[object, object]:
-        """X axis and Y axis: a section is valid only for the same ones."""
+        """Identity of X axis and Y axis: a section is valid only for these."""
         options = self.options
         x, y = (
             (one.name, options.ratios and one.takes_ratios, logarithmic)
@@ -268,12 +268,12 @@ class Scene:
 
     @cached_property
     def own(self) -> int:
-        """Number of points that are neither published results nor ghosts."""
+        """Number of points except published results and ghosts."""
         return sum(not one.published for one in self.points) - len(self.ghosts)
 
     @cached_property
     def spoken(self) -> tuple[str, ...]:
-        """A take of each setting with audio; of more than can be ranked, not all."""
+        """One take per setting with audio; stops beyond the most that can be ranked."""
         found: dict[Setting | None, str] = {}
         for one in self.points:
             if one.sounds and not one.published:
@@ -284,7 +284,7 @@ class Scene:
 
     @cached_property
     def shifts(self) -> tuple[tuple[int, int], ...]:
-        """Each ghost whose setting is on the front, or which is on its own front, and the point of the same setting."""
+        """Pairs of a ghost and the point with the same setting, if either is on its front."""
         there = {point.candidate: place for place, point in enumerate(self.points) if place not in self.ghosts}
         pairs = [(ghost, there.get(self.points[ghost].candidate)) for ghost in sorted(self.ghosts)]
         return tuple(
@@ -307,7 +307,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     logarithmic: list[bool] = []
     for one, found, asked in zip(options.axes, (x, y), (options.log_x, options.log_y), strict=True):
         there = found[wanted & own & placed, 0]
-        # Rather a linear axis than an empty plot.
+        # A linear axis is better than an empty plot.
         refused = asked and len(there) > 0 and not (there > 0.0).any()
         if refused:
             which = "the one point is not" if len(there) == 1 else f"none of the {len(there)} points is"
@@ -338,7 +338,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     published = wanted & placed & ~own if options.published else np.zeros(len(own), bool)
     if options.published and not published.any():
         notes.append(_why_none_published(options))
-    # Published results first, then ghosts: they are drawn beneath.
+    # Published results first, then ghosts: drawn below.
     chosen_places = np.r_[np.flatnonzero(published), np.flatnonzero(haunting), np.flatnonzero(shown)].astype(int)
     on_front = np.flatnonzero(best[chosen_places])
     kept_x, kept_y = x[chosen_places], y[chosen_places]
@@ -370,7 +370,7 @@ def _from_the_left(places: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[in
 
 
 def _heard(found: Sequence[HeardFrom], points: Sequence[Point], across: TradeoffAxis) -> tuple[HeardFrom, ...]:
-    """Those of a row of which two settings or more are shown."""
+    """Staircase results with at least two of their settings shown."""
     if not found or across.name != "speed_up":
         return ()
     shown = {one.candidate for one in points if not one.published}
@@ -391,7 +391,7 @@ def _heard_in_words(one: HeardFrom) -> str:
 
 
 def _floors(points: Sequence[Point], one: TradeoffAxis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
-    """Judges' scores of the reference speech for ``points``, each once, ascending."""
+    """Distinct judges' scores of the reference speech for ``points``, ascending."""
     if not one.judged:
         return ()
     found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}
@@ -438,21 +438,21 @@ def _why_none_published(options: PlotOptions) -> str:
 
 
 # --- The method of limits ---------------------------------------------------------------------------------------------
-# The listener walks along the front and says where a difference begins to be heard, and where it ends. That is quick,
-# and not blind: they know which way leads to faster settings.
+# The listener moves along the front and marks where a difference becomes audible or inaudible. Quick but not blind: the
+# direction of faster settings is known.
 @dataclass(frozen=True)
 class Crossing:
-    """A step from one point of the front to the next one, after which the listener heard otherwise than before."""
+    """A step between neighbouring points of the front at which the audibility of a difference changed."""
 
     before: str
     after: str
     heard: bool
-    """Now it is heard, on the way to faster settings; no longer, on the way back."""
+    """True: now heard, towards faster settings; False: no longer heard, on the way back."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """From where on the X axis a difference is heard: the mean of the crossings, the first of them and the last."""
+    """Value on the X axis from which on a difference is heard: mean, least and greatest of the crossings."""
 
     value: float
     low: float
@@ -461,10 +461,9 @@ class Limit:
 
 
 def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
-    """Of the crossings both of whose points are ``shown``, each halfway between them; ``None`` if there is none.
+    """Limit from the crossings with both points ``shown``, each halfway between them; ``None`` if there are none.
 
-    Means are geometric where all values are above 0, as those of speed-ups are.
-    """
+    Means are geometric if all values are positive, such as speed-ups."""
     pairs = [(shown.index.get(one.before), shown.index.get(one.after)) for one in crossings]
     ends = np.array([pair for pair in pairs if None not in pair], int).reshape(-1, 2)
     if not len(ends):

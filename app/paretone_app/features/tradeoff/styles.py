@@ -1,6 +1,6 @@
-"""Styles of points in the trade-off view: each technique has its colour and its shape, and a point with two techniques
-is half each; settings of studies are filled, single takes hollow, published results dotted. Describes the view as a
-scatter plot, too."""
+"""Styles of points in the trade-off view, and the view as a scatter plot: each technique has a colour and a shape,
+points with two techniques are half each; settings of studies are filled, single takes hollow, published results
+dotted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PointStyles(Glyphs):
     """Colours and shapes of techniques in a theme."""
 
     def ghost(self, names: tuple[str, ...]) -> Glyph:
-        """A ghost's style: as that of a setting, but hardly stronger than the ground."""
+        """Style of a ghost: as its setting's, but barely visible."""
         made = self.glyph(names, FILLED)
         return replace(made, colours=tuple(_mixed(one, self.colours.base) for one in made.colours))
 
@@ -48,7 +48,7 @@ class PointStyles(Glyphs):
 
 
 def described(shown: Scene, looks: PointStyles) -> Scatter:
-    """The drawn part of ``shown``."""
+    """The scatter plot of ``shown``."""
     x, y = (
         _dimension(one, shown.options.ratios, logarithmic, floors)
         for one, logarithmic, floors in zip(shown.options.axes, shown.logarithmic, shown.floors, strict=True)
@@ -77,7 +77,7 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
 
 
 def _doubtful(shown: Scene) -> tuple[int, ...]:
-    """The points whose place on an axis other processes have changed."""
+    """Points with a value on an axis that other processes have affected."""
     if not any(one.name in WALL_TIMES for one in shown.options.axes):
         return ()
     return tuple(place for place, one in enumerate(shown.points) if one.busy)
@@ -89,21 +89,21 @@ def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple
 
 
 def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
-    """The published results of each table."""
+    """The published results of each table, as lines."""
     published = [(place, one) for place, one in enumerate(shown.points) if one.published]
     for _, table in itertools.groupby(published, lambda one: (one[1].source, one[1].model)):
         yield tuple(place for place, _ in table)
 
 
 def _of_ghosts(shown: Scene) -> Iterator[tuple[int, ...]]:
-    """Their front, and where the same settings are now."""
+    """The ghosts' front, and lines from ghosts to the same settings."""
     if len(shown.ghost_front) > 1:
         yield shown.ghost_front
     yield from shown.shifts
 
 
 def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
-    """Settings of one study that differ in the knob on an axis only, in the order of its values."""
+    """Lines through settings of one study that differ only in the knob on an axis, in the order of its values."""
     for one, places in zip(shown.options.axes, (shown.x, shown.y), strict=True):
         lines: dict[tuple[str, Setting], list[int]] = defaultdict(list)
         for place, point in enumerate(shown.points if one.knob else ()):
@@ -115,7 +115,7 @@ def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
 
 
 def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
-    """Techniques and what they look like, and kinds of points if there are several."""
+    """Techniques with their styles, and kinds of points if there are several."""
     names = in_order({name for one in shown.points for name in one.techniques})
     if any(not one.techniques and not one.published for one in shown.points):
         yield looks.glyph(()), "Baseline"

@@ -1,4 +1,4 @@
-"""Texts and tables of the trade-off view and its points. Free of Qt."""
+"""Texts and tables of the trade-off view and its points. No Qt."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from paretone_app.state.differences import difference_words, setting_differences
 
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
 _FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")
-"""Figures of speed and quality, which come before all others."""
+"""Figures of speed and quality, listed first."""
 _LONGEST = 28
-"""Letters of a value that are shown of a difference."""
+"""Longest value in a difference, in letters."""
 
 
 @dataclass(frozen=True)
 class Reference:
     title: str
-    """In the middle of a sentence: ``A``, ``its baseline``."""
+    """Within a sentence: ``A``, ``its baseline``."""
     setting: Setting
     text: str = ""
     voice: str = ""
@@ -59,7 +59,7 @@ def doubt(point: Point) -> str:
 
 
 def on_axes(point: Point, options: PlotOptions) -> list[str]:
-    """Its figures on both axes, a line each."""
+    """Its figures on both axes, one line each."""
     found = []
     for one in options.axes:
         figure = one.figure(point, options.ratios)
@@ -71,7 +71,7 @@ def on_axes(point: Point, options: PlotOptions) -> list[str]:
 
 
 def plain(point: Point, shown: Scene) -> str:
-    """A point in a sentence or two, for screen readers."""
+    """A point in one or two sentences, for screen readers."""
     place = shown.index.get(point.key)
     where = ", on the front" if place in shown.front else ", a ghost" if place in shown.ghosts else ""
     said = "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
@@ -89,12 +89,12 @@ def tip(point: Point, shown: Scene) -> str:
     lines += map(escape, filter(None, (doubt(point),)))
     lines += map(escape, point.remarks if point.kind != TAKE else ())
     lines += map(escape, point.machines)
-    # Unbroken lines would make it as wide as the screen.
+    # Otherwise an unbroken line makes it as wide as the screen.
     return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
 
 
 def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
-    """All figures of a point as a table, those of the axes first, then speed and quality, then the rest."""
+    """All figures of a point as a table: those of the axes, then speed and quality, then the rest."""
     first = [
         one for one in dict.fromkeys(options.axes) if not one.knob and one.figure(point, options.ratios) is not None
     ]
@@ -121,7 +121,7 @@ def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
 
 
 def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
-    """Name, value, interval and, if it is wanted, the number of takes."""
+    """Name, value, interval and optionally the number of takes."""
     low, high = said(figure.low), said(figure.high)
     spread = "" if low == high else f"<small>{low}–{high}</small>"
     cells = [name, f"<b>{said(figure.value)}</b>", spread]
@@ -135,19 +135,19 @@ def _direction(one: TradeoffAxis) -> str:
 
 
 def reference_of(point: Point) -> Reference | None:
-    """The baseline of a point's setting, for points that use a technique."""
+    """The baseline of a point's setting, if the point uses techniques."""
     if point.setting is None or not point.techniques:
         return None
     return Reference("its baseline", point.setting.baseline)
 
 
 def difference_html(point: Point, other: Reference, colours: Colours) -> str:
-    """Differences of a point's setting from another, as rich text."""
+    """Differences of a point's setting from ``other``, as rich text."""
     if point.setting is None:
         return ""
     left, right = other.setting, point.setting
     if point.kind == STUDY:
-        # Over seeds and voices, and with strategy tables of its own.
+        # Study settings cover seeds and voices and have their own strategy tables.
         left, right = left.bare, right.bare
     found = []
     if point.kind == TAKE and other.text:
@@ -162,8 +162,8 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
 
 
 def comparable(point: Point, other: Reference) -> bool:
-    """Whether the differences of a point from ``other`` say what the point's figures are due to: both are of one model
-    and, of single takes, speak one text."""
+    """Whether the differences from ``other`` explain the point's figures: same model and, for single takes, same
+    text."""
     if point.setting is None or point.setting.model != other.setting.model:
         return False
     return point.kind != TAKE or not other.text or point.sounds[0].text == other.text
@@ -192,7 +192,7 @@ def counts(shown: Scene) -> str:
 
 
 def playing_words(played: int, whole: int) -> str:
-    """That ``played`` of the ``whole`` points on the front are heard in turn, as a sentence."""
+    """Sentence: ``played`` of the ``whole`` points on the front are heard in turn."""
     if played < whole:
         which = f"{played} of the {whole} points on the front, those of one study,"
         return f"Playing {which} in turn; walk to stay with one."
@@ -200,7 +200,7 @@ def playing_words(played: int, whole: int) -> str:
 
 
 def remarks(shown: Scene) -> tuple[str, ...]:
-    """Why points are not shown, and what to beware of, as sentences."""
+    """Cautions, and why points are not shown, as sentences."""
     total = sum(count for _, count in shown.missing)
     found = list(shown.notes)
     if total:
@@ -215,19 +215,19 @@ Measured = Mapping[tuple[Path | None, Setting], Point]
 """Points of studies, by folder and setting."""
 
 
-# --- Why a point of the front is where it is --------------------------------------------------------------------------
+# --- Explanation of a point on the front ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Change:
-    """An option, or a technique with all of its knobs, that differs."""
+    """A changed option, or a technique with changed knobs."""
 
     words: str
     alone: Point | None
-    """The neighbour with this change and no other; ``None`` where that is not measured."""
+    """The neighbour with only this change; ``None`` if not measured."""
 
 
 @dataclass(frozen=True)
 class Why:
-    """What leads from the ``neighbour`` to the ``point``."""
+    """The changes from the ``neighbour`` to the ``point``."""
 
     neighbour: Point
     point: Point
@@ -235,8 +235,8 @@ class Why:
 
 
 def why(point: Point | None, shown: Scene, measured: Measured) -> Why | None:
-    """Of a study's point on the front, from the one before it, for the first from the one after it, among those of the
-    same study and model; ``None`` if there is none."""
+    """Explain a study's point on the front by its left neighbour (the first point: by its right one) among those of
+    the same study and model; ``None`` if there is none."""
     if point is None or point.kind != STUDY or point.setting is None:
         return None
     place = shown.index.get(point.key)
@@ -264,7 +264,7 @@ def _changes(neighbour: Point, point: Point, measured: Measured) -> Iterator[Cha
 
 
 def _each_alone(before: Setting, after: Setting) -> Iterator[Setting]:
-    """``before`` with each of the changes that lead to ``after`` by itself: every option, and every technique."""
+    """``before`` with each single change towards ``after``: every option, and every technique."""
     for name in sorted(set(before.options) | set(after.options)):
         if before.options.get(name) != after.options.get(name) and name in after.options:
             yield replace(before, options=before.options.replace(**{name: after.options[name]}))
@@ -275,7 +275,7 @@ def _each_alone(before: Setting, after: Setting) -> Iterator[Setting]:
 
 
 def why_html(one: Why, options: PlotOptions, colours: Colours) -> str:
-    """As rich text: every change with what it does alone on both axes."""
+    """As rich text: every change with its own effect on both axes."""
     moved = _moved(one.neighbour, one.point, options)
     lines = [f"<b>From {escape(one.neighbour.title)}, its neighbour on the front:</b> {moved}"]
     for change in one.changes:
@@ -298,13 +298,13 @@ def _moved(before: Point, after: Point, options: PlotOptions) -> str:
     return ", ".join(found)
 
 
-# --- As a table -------------------------------------------------------------------------------------------------------
+# --- Table ------------------------------------------------------------------------------------------------------------
 def table(shown: Scene, delimiter: str = ",") -> str:
-    """One row for each point that is shown, from left to right: every figure with its interval and number of takes."""
+    """One row per shown point, from left to right: every figure with interval and number of takes."""
     rows: list[list[object]] = []
     there = {name for one in shown.points for name in one.figures}
     names = [one.name for one in AXES if one.name in there]
-    # Of papers, there may be figures that nobody measures here.
+    # Papers may report figures not measured here.
     names += sorted(there - set(names))
     head = ["title", "kind", "source", "model", "techniques", "front", "busy_takes", *_places(shown)]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]

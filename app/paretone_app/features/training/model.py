@@ -1,4 +1,4 @@
-"""Trainings that the panel offers: the forms that techniques' jobs declare, those of plug-ins included."""
+"""Trainings offered by the panel: the forms declared by techniques' jobs, plug-ins included."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paretone_app.numbers import general, percent
 
 
 def offered(family: str, mel_steps: int) -> list[TrainingForm]:
-    """Those for models of ``family``, the ones that are for it first; ``mel_steps`` as a model has them."""
+    """Trainings for models of ``family``, first those that name it first; ``mel_steps``: of the model's flow, or 0."""
     found = [
         one
         for one in training_forms()
@@ -23,5 +23,4 @@ def training(name: str) -> TrainingForm:
 
 
 def figure_wording(figure: Figure, value: float) -> str:
-    """The value of a validation's figure as people read it."""
     return percent(value) if figure.share else general(value, 3)

@@ -1,4 +1,4 @@
-"""Training: weights, drafts and students of the loaded model, with the curves of how it goes."""
+"""Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 DRAW_MILLISECONDS = 100
 _SMOOTHING = 25
-"""Steps over which thick loss curves are means: single batches differ more than training changes."""
+"""Window of the running mean of thick loss curves, in steps: single batches differ more than training changes."""
 _STEPS_AT_LEAST = 10
-"""That the axis shows."""
+"""Minimum range of the step axis."""
 
 
 class TrainingCurves(QWidget):
-    """Loss above, validation below; both over the number of steps, logarithmically."""
+    """Loss above, validation below; both over a logarithmic axis of steps."""
 
     drawn = Signal()
-    """The curves were drawn again, or are empty."""
+    """The curves were redrawn or cleared."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +60,7 @@ class TrainingCurves(QWidget):
         self._draw()
 
     def show_figures(self, figures: tuple[Figure, ...]) -> None:
-        """Draw these figures of validations from now on; an earlier training is forgotten if they are others."""
+        """Set the validation figures to draw; other figures than before clear the curves."""
         if figures != self._figures:
             self._figures = figures
             self.clear()
@@ -98,7 +98,7 @@ class TrainingCurves(QWidget):
             Series(name, steps, np.array(_running_mean(values)), ink, style=DASHES[index // 5])
             for index, (ink, (name, values)) in enumerate(zip(inks, self.terms.items(), strict=False))
         ]
-        # Several terms of a loss differ by orders of magnitude, and those of every step would hide each other.
+        # Several terms of a loss differ by orders of magnitude, and their curves of every step would hide each other.
         each = [Series("each step", steps, np.array(values), colours.disabled, 1.0) for values in self.terms.values()]
         each = each if len(each) == 1 else []
         drawn = np.concatenate([np.empty(0), *(one.y for one in (*each, *means))])
@@ -115,7 +115,7 @@ class TrainingCurves(QWidget):
         self.drawn.emit()
 
     def _drawn(self, one: Figure) -> list[float]:
-        """The values of a figure; those that are no shares as shares of the first one."""
+        """Values of a figure as drawn: shares as they are, others divided by the first value."""
         values = self.found.get(one.name, [])
         return list(values) if one.share else [value / (values[0] or 1.0) for value in values]
 
@@ -138,7 +138,7 @@ class TrainingCurves(QWidget):
 
 
 def _append(steps: list[int], series: dict[str, list[float]], step: int, values: Mapping[str, float]) -> None:
-    """Add ``values`` by name at ``step``, in place of what came there or later."""
+    """Add ``values`` by name at ``step``, replacing entries at that step or later."""
     while steps and steps[-1] >= step:
         steps.pop()
         for one in series.values():
@@ -156,7 +156,7 @@ def _mark(sign: str, colour: str) -> str:
 
 
 def _running_mean(values: list[float]) -> list[float]:
-    """Over the last steps; those at which a term was not taken are passed over."""
+    """Running mean over the last steps, without the steps that lack the term."""
     taken = np.isfinite(values)
     sums, counts = np.cumsum(np.where(taken, values, 0.0)), np.cumsum(taken)
     sums[_SMOOTHING:] -= sums[:-_SMOOTHING].copy()
@@ -181,10 +181,10 @@ class TrainingActions:
 
 
 class TrainingPanel(QWidget):
-    """Left: what, on what, how, and for how long. Right: loss and validation."""
+    """Left: the training, its data, knobs and time. Right: loss and validation."""
 
     training_chosen = Signal(str)
-    """The training of this name was chosen; its usual time and folder can be proposed."""
+    """The training of this name was chosen: propose its usual time and folder."""
 
     def __init__(self, colours: Colours, can: TrainingActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -276,7 +276,7 @@ class TrainingPanel(QWidget):
             buttons.addWidget(one, 1)
         self.progress = JobProgress("Training progress")
         self._state = build.words("muted", selectable=True)
-        # What comes and goes with a training does not move the controls.
+        # Keep the room of the hidden bar, so that the controls do not move.
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(policy)
@@ -297,14 +297,14 @@ class TrainingPanel(QWidget):
         self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
-        right = build.column(self._state, (self.pages, 1))  # Where a sentence moves none of the controls.
+        right = build.column(self._state, (self.pages, 1))  # Here a sentence moves no controls.
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def offer(self, family: str, mel_steps: int = 0) -> None:
-        """Have the trainings in the list that models of ``family`` know; those that were there stay if there are none,
-        and while one runs. ``mel_steps`` are those of the flow after a language model."""
+        """List the trainings for models of ``family``; keep the list if there are none, and during a training.
+        ``mel_steps``: of the flow after a language model."""
         known = offered(family, mel_steps)
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not known or listed == [one.name for one in known]:
@@ -329,13 +329,13 @@ class TrainingPanel(QWidget):
         self.work.setText(work)
 
     def fit(self, knobs: Mapping[str, object]) -> None:
-        """Give these knobs of the chosen training these values."""
+        """Set knobs of the chosen training."""
         one = self.training
         self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
         self._show()
 
     def choose(self, name: str, **knobs: object) -> None:
-        """Choose the training called ``name``, with some of its knobs."""
+        """Choose the training called ``name``, and set some of its knobs."""
         index = self.chooser.findData(name)
         if index < 0:
             return
@@ -352,14 +352,15 @@ class TrainingPanel(QWidget):
             self.choose(name)
 
     def set_corpus(self, spoken: bool) -> None:
-        """Whether what is learnt from can be synthesised where recordings are needed and no manifest is given."""
+        """Set whether training speech can be synthesised without a manifest."""
         self._spoken = spoken
         hint = "Leave empty to synthesise training speech"
         self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``; while one runs, its progress says what is left."""
+        """Show the estimated time of the training, or ``""``; hidden during a training, whose progress shows the time
+        left."""
         self._estimated = text
         self._show()
 
@@ -373,7 +374,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def show_preparing(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
-        """What comes before the first step is done so far."""
+        """Show the progress of the preparations before the first step."""
         if self._running and not self.curves.has_any:
             self.progress.show_progress(done, total, seconds_left)
             sentence = text if text.endswith((".", "…")) or not text else f"{text}."
@@ -425,7 +426,7 @@ class TrainingPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
-        """Tab follows reading order, though controls are made when they are first wanted."""
+        """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self._choose_work, self.knobs.reachable)
 
     def _choose(self) -> None:
@@ -464,7 +465,7 @@ class TrainingPanel(QWidget):
         self._show_state()
 
     def _missing(self) -> str:
-        """What is to be filled in first, as a sentence, or ``""``."""
+        """Which input is missing, as a sentence, or ``""``."""
         one, plan = self.training, self.plan(resume=False)
         if not (plan.manifest or plan.knobs.get("sentences") or (one.needs_manifest and self._spoken)):
             return "Choose a manifest (a CSV file with recordings and texts), or have the model say sentences."
@@ -472,7 +473,6 @@ class TrainingPanel(QWidget):
 
     @property
     def _has_run(self) -> bool:
-        """Whether the work folder contains an earlier run."""
         work = self.plan(resume=False).work
         return bool(work) and (Path(work) / CHECKPOINT).is_file()
 

@@ -1,4 +1,4 @@
-"""The training presenter: weights, drafts and students of the loaded model, usable as soon as they are there."""
+"""The training presenter: weights, drafts and students of the loaded model, ready for use once trained."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class TrainingPresenter(Presenter):
         super().__init__(services)
         self._runs = services.folder / "training"
         self._proposed = ""
-        """The work folder that was proposed last."""
+        """Work folder proposed last."""
         self._known: tuple[str, str] = "", ""
-        """The training and the model for which the usual time was proposed."""
+        """Training and model whose usual time was proposed last."""
         self._fitted: dict[str, str] = {}
-        """The checkpoint that the knobs of each training were last fitted to, by training."""
+        """Checkpoint to which the knobs were last fitted, by training."""
         self._used: set[str] = set()
-        """The techniques with a training that were in use when Setup was looked at last."""
+        """Techniques with a training that were in use at the last refresh."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         services.state.jobs.ended.connect(self._job_ended)
@@ -69,7 +69,7 @@ class TrainingPresenter(Presenter):
         return {one.name for one in training_forms() if self._state.selection.is_used(one.name)}
 
     def _follow_setup(self, panel: TrainingPanel) -> None:
-        """Choose the training of the technique that has been switched on since."""
+        """Choose the training of a technique newly switched on."""
         used = self._in_use
         added, self._used = used - self._used, used
         if len(added) == 1:
@@ -110,7 +110,7 @@ class TrainingPresenter(Presenter):
             self._make_ready(event.technique, event.result, event.info or self._state.selection.info)
 
     def _make_ready(self, name: str, trained: Trained, info: ModelInfo | None) -> None:
-        """Set what the new weights are for, so that using the technique is all that is left to do."""
+        """Choose the new weights and set their knobs, so that the user only has to switch the technique on."""
         weights = technique(name).weights
         there = weights.all_of(info) if weights is not None and info is not None else ()
         made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
@@ -157,7 +157,7 @@ class TrainingPresenter(Presenter):
 
     @property
     def _may_be_spoken(self) -> bool:
-        """Whether what the model learns from can be synthesised."""
+        """Whether training speech for the model can be synthesised."""
         return self._state.selection.entry.bundled
 
     def _start_planned(self, resume: bool) -> None:

@@ -1,4 +1,4 @@
-"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised."""
+"""Transfer: quality of the table on other sentences and voices, and calibration on several if advised."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TransferActions:
 
 
 class TransferPanel(QWidget):
-    """Left: sentences and voices to take. Right: what was measured on them, with a verdict."""
+    """Left: choice of sentences and voices. Right: measurements on them, with a verdict."""
 
     def __init__(self, sentences: Sequence[str], can: TransferActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -127,7 +127,7 @@ class TransferPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_voices(self, voices: Sequence[Voice]) -> None:
-        """The voices there are; those that were ticked stay so, else the first is."""
+        """Set the available voices; ticked ones stay ticked; without any, tick the first."""
         voices = tuple(voices)
         if voices == self._voices:
             return
@@ -142,7 +142,7 @@ class TransferPanel(QWidget):
         self._show()
 
     def set_table(self, fingerprint: str) -> None:
-        """Which table is in use; a report on another one is put away."""
+        """Set the table in use; discard a report on another."""
         if self.report is not None and self.report.table != fingerprint:
             self.show_report(None)
 

@@ -79,7 +79,7 @@ class TransferPresenter(Presenter):
         return self.transfer
 
     def _measure_chosen(self) -> None:
-        # Calibrations keep the first passage of a text, which is what is measured as well.
+        # Calibrations and measurements both use the first passage of a text.
         own = self._strategy.calibrated_on
         unseen = tuple(
             one

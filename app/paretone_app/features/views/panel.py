@@ -1,4 +1,4 @@
-"""Views: questions about the model, answered by figures that real runs make.
+"""Views: questions about the model, answered by figures from real runs.
 
 In the figure arrow keys go from point to point, Page Up and Page Down from panel to panel.
 """
@@ -37,7 +37,7 @@ _HINT = "Point at the figure or use the arrow keys to read values."
 
 
 class ViewsPanel(QWidget):
-    """Left: which question, its knobs, and computing it. Right: the figure with its caption."""
+    """Left: choice of a question, its knobs, and computing. Right: the figure with its caption."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ViewsPanel(QWidget):
         save: Sequence[Action],
         parent: QWidget | None = None,
     ) -> None:
-        """``save``: one for each kind of file."""
+        """``save``: one action per file type."""
         super().__init__(parent)
         self._colours = colours
         self._save = tuple(save)
@@ -108,7 +108,7 @@ class ViewsPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, layers: int, family: str) -> None:
-        """Number of layers of the loaded model, for the knobs, and its family, for the list of views; 0 and ``""``
+        """Set the loaded model's number of layers (for the knobs) and family (for the list of views); 0 and ``""``
         without a model."""
         if family and family != self._family:
             with QSignalBlocker(self.chooser):
@@ -119,7 +119,7 @@ class ViewsPanel(QWidget):
         self._show_view()
 
     def choose(self, name: str) -> None:
-        """Show the view of this name, where the model can answer it."""
+        """Show the view of this name, if listed."""
         index = self.chooser.findData(name)
         if index >= 0:
             self.chooser.setCurrentIndex(index)
@@ -156,7 +156,7 @@ class ViewsPanel(QWidget):
 
     @property
     def knobs(self) -> KnobControls:
-        """The controls of the chosen view. Each view has its own, named after it."""
+        """The controls of the chosen view, created on demand."""
         name = self.view.name
         if name not in self._controls:
             made = self._controls[name] = KnobControls(self.view.title)
@@ -179,12 +179,11 @@ class ViewsPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
-        """Tab follows reading order, though controls are made when they are first wanted."""
+        """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self.chooser, self.knobs.reachable)
 
     def _offer(self, family: str) -> None:
-        """Have the views in the list that models of ``family`` can answer, all without one and if there are none;
-        the chosen one stays chosen if it is among them."""
+        """List the views for models of ``family``, or all views if there are none; keep the chosen view if listed."""
         chosen, self._family = self.chooser.currentData(), family
         self.chooser.clear()
         for one in [one for one in views() if family in one.families] or views():
@@ -200,7 +199,7 @@ class ViewsPanel(QWidget):
         try:
             values = checked(knobs, self.values if knobs else {}, view.title)
         except SettingError:
-            # Another model has fewer layers.
+            # The values do not fit another model, which has fewer layers.
             values = defaults(knobs)
         if knobs:
             self._values[view.name] = values
@@ -246,7 +245,7 @@ class ViewsPanel(QWidget):
             return
         large = FigureCanvas(self._colours, self)
         large.setWindowFlags(Qt.WindowType.Window)
-        # Kept when it is closed, so that Qt and Python never end it on different threads.
+        # Kept after closing, so that Qt and Python never destroy it on different threads.
         large.setWindowTitle(f"{self.figure.title} – Paretone")
         large.show_figure(self.figure)
         large.read.connect(large.setToolTip)
@@ -259,5 +258,5 @@ class ViewsPanel(QWidget):
 
 
 def _making(made: Provenance) -> str:
-    # A figure stays when another model is chosen, so it says whose it is.
+    # A figure stays after a change of model, so it names its model.
     return f"{made.model}, computed in {rough_duration(made.seconds)}."

@@ -73,7 +73,7 @@ class ViewsPresenter(Presenter):
 
     @Slot(str)
     def open(self, name: str) -> None:
-        """Bring the view called ``name`` forward and compute it, unless it has been."""
+        """Show the view called ``name``, and compute it if it has no figure yet."""
         if self.views is None:
             return
         self.views.choose(name)
@@ -86,8 +86,7 @@ class ViewsPresenter(Presenter):
         self.compute(panel.view.name, Values(panel.values))
 
     def compute(self, name: str, knobs: Values) -> None:
-        """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be
-        done."""
+        """Compute the view called ``name`` for the selection. Raises :class:`PlainError` if that is not possible."""
         state = self._state
         problem = state.availability.why_not_synthesise()
         if problem:
@@ -119,8 +118,7 @@ class ViewsPresenter(Presenter):
             )
 
     def write(self, figure: Figure, path: Path) -> None:
-        """Write ``figure`` in the form that the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
-        written."""
+        """Write ``figure`` in the format of the ending of ``path``. Raises :class:`PlainError` if that fails."""
         from paretone_app.plotting.sheet import write_figure
 
         write_figure(figure, path)

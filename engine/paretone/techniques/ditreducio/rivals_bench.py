@@ -192,7 +192,7 @@ def compared(
     distances: Mapping[str, np.ndarray],
     own: str = TABLES["reuse"],
 ) -> tuple[float, float, float] | None:
-    """The mean distance of one of :data:`OWN` over that of the best rival at :data:`COUNTED`, between the ends of its
+    """Mean distance of one of :data:`OWN` over that of the best rival at :data:`COUNTED`, between the ends of its
     interval; ``None`` if it or all rivals missed that share."""
     found = {
         one.technique: distances[one.way.title]
@@ -208,7 +208,7 @@ def compared(
 
 # --- Entrants ---------------------------------------------------------------------------------------------------------
 def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
-    """All techniques at all targets, as far as they reach."""
+    """All techniques at all targets within their range."""
     for temporal in TABLES:
         yield from _tables(model, baseline, temporal, arguments)
     for target in arguments.targets:
@@ -222,8 +222,8 @@ def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namesp
 
 
 def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
-    """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
-    moved within that calibration's record."""
+    """One table per target, each from its own calibration: at the threshold predicted by the last one, then adjusted
+    within its record."""
     voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
     operations = model.operations(scripted(model, arguments.text, voice, baseline, prepared=False))
     record: CalibrationRecord | None = None
@@ -243,7 +243,7 @@ def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argp
 
 
 def _for_end(model: FlowSpeech, baseline: Setting, target: float, arguments: argparse.Namespace) -> Contender:
-    """A table calibrated for the end of the trajectory, on the sentence that the others are searched on."""
+    """A table calibrated for the end of the trajectory, on the sentence of the searches."""
     bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
     used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
@@ -281,7 +281,7 @@ def _searched(
 def _counted(
     model: FlowSpeech, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
 ) -> Iterator[Contender]:
-    """The number of steps whose share comes nearest, if that is near enough."""
+    """The number of steps with the nearest share, if within the tolerance."""
     operations = model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))
     settings = [rival.setting(baseline, steps) for steps in range(1, baseline.options["steps"])]
     shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
@@ -294,7 +294,7 @@ def _counted(
 def _threshold_for(
     target: float, share: Callable[[float], float], low: float = 0.0, high: float = 2.0, trials: int = 20
 ) -> float:
-    """The threshold whose share, which falls with it, comes nearest to ``target`` on the way of a bisection."""
+    """The threshold, along a bisection, whose share comes nearest to ``target``; shares fall with thresholds."""
     best, nearest = high, float("inf")
     for _ in range(trials):
         middle = (low + high) / 2
@@ -309,7 +309,7 @@ def _threshold_for(
 def _timed(
     model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace, within: Budget
 ) -> PairedTimes:
-    """Backbone and sampler on one sentence, all in the same rounds."""
+    """Time backbone and sampler on one sentence, all in the same rounds."""
     voice = bundled.speaker(arguments)
     samplings = {
         way.title: model.sampling(scripted(model, arguments.text, voice, way.setting, way.artefacts))

@@ -34,7 +34,7 @@ NAME = "skipping"
 LEVELS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40)
 """Thresholds in units of the mean absolute error; on the bundled model they range from hardly any skip to most."""
 COUNTED_FROM = 0.10
-"""Levels whose table saves less than this share of the operations are measured, but do not count in the headline."""
+"""Tables that save less than this share of the operations are measured, but do not count in the headline."""
 DEFINITION = (
     "Realised share: (1 - time ratio of the backbone) / (1 - ops ratio), times paired and interleaved with the "
     "backbone that skips nothing; median over the thresholds that skip at least 10 % of the operations."
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> Report:
     baseline = sample(target, None)
 
     def distance(mel: Tensor) -> float:
-        """Distance of the new speech alone: the prompt's frames are cut off before anyone hears them."""
+        """Distance of the new speech alone: the prompt's frames are cut off before playback."""
         return (mel - baseline)[:, target.prompt_frames :].abs().mean().item()
 
     rows: list[dict[str, object]] = []
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def sample(target: CalibrationTarget, table: StrategyTable | None) -> Tensor:
-    """The backbone's and the sampler's whole work for one sentence: the last state, prompt frames included."""
+    """Run backbone and sampler for one sentence and return the last state, prompt frames included."""
     plan, memory = None, None
     if table is not None:
         plan, memory = skip_plan(table), [LayerMemory() for _ in range(table.layers)]

@@ -1,4 +1,4 @@
-"""The strategy table of DiTReducio: what every layer does at every step.
+"""DiTReducio's strategy table: the action of every layer at every step.
 
 Torch-free: a front end draws, edits and prices tables without loading the engine's heavy parts.
 """
@@ -35,11 +35,11 @@ TEMPORAL = Choice(
     values=TEMPORAL_VARIANTS,
     titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
 )
-"""The knob of DiTReducio that chooses."""
+"""Knob of the output of temporal skips."""
 
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
-"""Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
+"""Modules saved by branch skipping: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
 
 
 _FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
@@ -47,7 +47,7 @@ _FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": s
 _BY_HAND = "edited by hand"
 _IMPORTED = "imported from "
 _FOLDER = re.compile(rf"^{_IMPORTED}.*[/\\]")
-"""The folder of a file that a table was imported from: it says something of a machine, and nothing of the table."""
+"""Folder of an imported table's file, which is removed from its origin: it belongs to a machine."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class StrategyTable:
     actions: tuple[tuple[SkipAction, ...], ...]
     branch_skip: str = "both"
     origin: str = ""
-    """Origin of the table, in words: calibrated at which threshold, edited by hand, imported from a file."""
+    """Description of the origin: calibrated at a threshold, edited by hand, or imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
     """Output of temporal skips; see :data:`paretone.techniques.ditreducio.table`."""
     edited: StrategyTable | None = field(default=None, repr=False, compare=False)
-    """The table that was edited by hand, in this session."""
+    """The table before editing by hand, in this session."""
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps
@@ -92,7 +92,7 @@ class StrategyTable:
     def computing(
         cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
     ) -> StrategyTable:
-        """The table that skips nothing."""
+        """Table without skips."""
         return cls(
             compatibility,
             ((SkipAction.NONE,) * compatibility.steps,) * layers,
@@ -122,7 +122,7 @@ class StrategyTable:
         return tuple(row[step] for row in self.actions)
 
     def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
-        """A copy with one cell changed by hand; the table that was edited, once all cells are as they were."""
+        """Copy with one cell changed by hand; the original table if all cells are restored."""
         row = (
             *self.actions[layer][:step],
             SkipAction(action),
@@ -148,7 +148,7 @@ class StrategyTable:
         return 1 - self.count(SkipAction.NONE) / (self.layers * self.steps)
 
     def ops_ratio(self, operations: OperationCounts) -> float:
-        """Backbone operations under this table over those without it; what is counted: see ``OperationCounts``."""
+        """Backbone operations under this table over those without it, counted as in ``OperationCounts``."""
         branches = operations.branches
         both = operations.attention + operations.feed_forward
         one_branch = both if self.branch_skip == "both" else operations.attention + branches * operations.feed_forward
@@ -161,7 +161,7 @@ class StrategyTable:
         """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
         data = self.to_json()
         del data["origin"]
-        # JSON writers differ in how they write whole numbers; equal values shall be equal here.
+        # JSON writers differ in whole numbers; equal values must be equal here.
         data["belonging"]["sampling"] = {
             name: value if isinstance(value, str | bool) else float(value)
             for name, value in self.compatibility.sampling.items()
@@ -169,8 +169,8 @@ class StrategyTable:
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only
-        if it is in use, so that all other tables keep their fingerprints."""
+        """Plain JSON values for :meth:`from_json`. Additions to the paper are written only if used, so that other
+        tables keep their fingerprints."""
         return {
             "belonging": self.compatibility.to_json(),
             "branch_skip": self.branch_skip,
@@ -181,7 +181,7 @@ class StrategyTable:
 
     @classmethod
     def from_json(cls, data: object, where: str = "strategy table") -> StrategyTable:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        """Read the result of :meth:`to_json`. Raises :class:`ProfileError`, which names the faulty field."""
         found = exact(data, where, _FIELDS, ProfileError, optional=("temporal", "origin"))
         return cls(
             Compatibility.from_json(found["belonging"], f"{where}.belonging"),
@@ -192,8 +192,8 @@ class StrategyTable:
         )
 
     def to_official(self) -> dict:
-        """The official code's own form: ``methods[layer][step]`` and where module outputs must be cached. Raises
-        :class:`ProfileError` for a table that forecasts, which the official code cannot."""
+        """The official code's format: ``methods[layer][step]``, and the steps at which module outputs are cached.
+        Raises :class:`ProfileError` for a table with forecasts, which the official code lacks."""
         if self.temporal != TEMPORAL_VARIANTS[0]:
             raise ProfileError(
                 "The strategy table was calibrated with forecasts, which the official code does not know; calibrate "
@@ -206,10 +206,9 @@ class StrategyTable:
 
     @classmethod
     def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:
-        """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the
-        caller must.
+        """Read an official ``{steps}_{threshold}.json``, which does not contain its compatibility.
 
-        Raises :class:`ProfileError` when it is not such a file or its number of steps is another.
+        Raises :class:`ProfileError` if it is no such file or has another number of steps.
         """
         if not isinstance(data, dict) or "methods" not in data:
             raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
@@ -232,7 +231,7 @@ def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]
 
 
 def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
-    """Steps whose output a later skip uses: each last step before a skip that is not itself a temporal skip."""
+    """Steps whose output a later skip uses: the last step before each skip that is not itself a temporal skip."""
     needed = [False] * len(row)
     last = 0
     for step, action in enumerate(row):
@@ -244,7 +243,7 @@ def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
 
 
 def check_profile(table: StrategyTable, entry: UsedTechnique, compatibility: Compatibility) -> None:
-    """Raise :class:`ProfileError` if the table, the knobs of ``entry`` and what the profile runs on disagree."""
+    """Raise :class:`ProfileError` if table, knobs of ``entry`` and the profile's compatibility disagree."""
     for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
         said = entry.knobs.get(name, own)
         if said != own:
@@ -258,5 +257,5 @@ def check_profile(table: StrategyTable, entry: UsedTechnique, compatibility: Com
 
 
 def fixed_knobs(table: StrategyTable, knobs: Values) -> Values:
-    """``knobs`` as the table was calibrated, not as set for the next calibration."""
+    """``knobs`` with those fixed by the table's calibration."""
     return knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)

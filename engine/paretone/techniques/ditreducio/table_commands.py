@@ -1,5 +1,5 @@
-"""``paretone transfer``, ``export-table`` and ``import-table``: what is done with a strategy table in a file,
-Paretone's or the official one."""
+"""``paretone transfer``, ``export-table`` and ``import-table``: commands for strategy tables in files, Paretone's or
+official ones."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def _run_import(options: argparse.Namespace, session: Session) -> Result:
 def with_table(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with DiTReducio used under the table in ``path``, and that table.
+    """``setting`` with DiTReducio under the table in ``path``, and that table.
 
-    ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
+    ``knobs`` are those given by the user. Raises :class:`ProfileError` if the table cannot be used here.
     """
     compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting)
     data = read(path)
@@ -165,7 +165,7 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> list[Utterance]:
-    """Utterances that the table was calibrated on, as far as known; voices take turns."""
+    """Utterances of the table's calibration, if known; voices take turns."""
     if not options.own_text:
         evidence = profile.evidence if profile else None
         if profile is None or not evidence or not evidence.text:
@@ -178,7 +178,7 @@ def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> li
 
 
 def _plain(options: argparse.Namespace) -> Setting:
-    """The setting of the arguments, completed by that of the table if its file has one."""
+    """The setting of the arguments, with the options of the table's file if it has any."""
     data = read(options.table)
     if not isinstance(data, dict) or "actions" not in data:
         return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
@@ -189,7 +189,7 @@ def _plain(options: argparse.Namespace) -> Setting:
 
 
 def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
-    """A profile's setting and table, checked against the model."""
+    """Setting and table of a profile, checked against the model."""
     if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
     profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting))

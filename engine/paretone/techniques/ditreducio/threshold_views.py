@@ -1,4 +1,4 @@
-"""Views over a row of thresholds: tables, latencies and ablation (figures 9, 5 and 6 of the DiTReducio paper), and both
+"""Views over several thresholds: tables, latencies and ablation (figures 9, 5 and 6 of the DiTReducio paper), and both
 objectives. Torch-free at import."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CALIBRATED, PREDICTED = "calibrated", "predicted"
 
 
 def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]:
-    """Which thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in the
-    unit of its relative error."""
+    """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in
+    the unit of its relative error."""
     return (
         Number(
             "largest",
@@ -69,7 +69,7 @@ def thresholds(knobs: Values) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Calibrations:
-    """Tables by threshold, and how they came about."""
+    """Tables by threshold, and their exactness."""
 
     tables: dict[float, StrategyTable]
     exact: int
@@ -84,7 +84,7 @@ class Calibrations:
 
 
 def calibration_units(layers: int, steps: int) -> int:
-    """Layer evaluations of one calibration, about."""
+    """Approximate number of layer evaluations of one calibration."""
     return 3 * steps * layers + (steps - 1) * layers * (layers + 1) // 2
 
 
@@ -96,7 +96,7 @@ def calibrations_needed(task: Task) -> int:
 
 
 def record_at_hand(task: Task) -> CalibrationRecord | None:
-    """The task's calibration, if it was made for this model, sampling and knobs, whatever its threshold."""
+    """The task's calibration, if it was made for this model, sampling and knobs, at any threshold."""
     from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.preparation import knobs_of
 
@@ -115,8 +115,8 @@ def calibrate_all(
     title: str = "",
     record: CalibrationRecord | None = None,
 ) -> Calibrations:
-    """Tables at all thresholds of the task's knobs. ``calibrate`` makes one calibration, of ``units``; ``record`` is
-    one that spares it where tables are predicted."""
+    """Tables at all thresholds of the task's knobs. ``calibrate`` runs one calibration, of ``units``; ``record``
+    replaces it if tables are predicted."""
     wanted = thresholds(task.knobs)
 
     def made(threshold: float) -> CalibrationRecord:
@@ -132,7 +132,7 @@ def calibrate_all(
 
 
 def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
-    """Calibrates as published on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
+    """Calibration as published on the task's sentence under DiTReducio's knobs in its setting, except the threshold."""
     from paretone.setting.setting import UsedTechnique
     from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
@@ -147,7 +147,7 @@ def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], Calibratio
 
 
 def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
-    """The task with DiTReducio used under ``table``."""
+    """The task with DiTReducio under ``table``."""
     from paretone.setting.setting import UsedTechnique
     from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.preparation import knobs_of
@@ -161,7 +161,7 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 
 def compute_tables(task: Task) -> Findings:
-    """As many calibrations as are asked for."""
+    """Calibrate, and show the tables."""
     steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
@@ -208,7 +208,7 @@ def _tables_caption(found: Calibrations, ratios: dict[float, float]) -> str:
 
 
 def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
-    """Share of temporal skips in half of the steps that may skip, over all tables."""
+    """Share of temporal skips in the first or second half of the steps after step 0, over all tables."""
     cells: list[SkipAction] = []
     for table in tables:
         middle = 1 + (table.steps - 1) // 2
@@ -250,7 +250,7 @@ def latency_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute_latencies(task: Task) -> Findings:
-    """Calibrate, then time the modules under all tables and none of them within the same rounds."""
+    """Calibrate, then time the modules with and without all tables in the same rounds."""
     import torch
 
     from paretone.models.networks.diffusion import DiffusionTransformer
@@ -272,8 +272,7 @@ def compute_latencies(task: Task) -> Findings:
             work.part(0, "Warming up" if number < 0 else f"Timing, round {number + 1} of {rounds}")
             for name in running_order(tuple(variants), max(number, 0)):
                 clock.reset()
-                # With an observer, for every table and for none: otherwise layers may run block by block, in which
-                # a module is not one call.
+                # Always with an observer: otherwise layers may run block by block, in which a module is not one call.
                 run_through(target, work, ignore_output, table=variants[name])
                 for module, seconds in clock.read().items():
                     if number >= 0:
@@ -318,7 +317,7 @@ def _latencies_found(latencies: Latencies, found: Calibrations, clock: str, modu
 
 
 def share(latencies: Latencies, name: str, module: str) -> float:
-    """Latency of a module under a table over that under none, paired round by round."""
+    """Latency of a module under a table over that without one, paired round by round."""
     pairs = zip(latencies[name][module], latencies[BASELINE][module], strict=True)
     return median(one / plain for one, plain in pairs)
 
@@ -336,7 +335,7 @@ MODULE_LATENCIES = View(
 
 @dataclass(frozen=True)
 class Variant:
-    """DiTReducio with parts of it taken away."""
+    """DiTReducio with parts removed."""
 
     title: str
     candidates: tuple[SkipAction, ...]
@@ -369,7 +368,7 @@ class AblationPoint:
 
 
 def compute_ablation(task: Task) -> Findings:
-    """Calibrate every variant, speak all sentences under every table, and hold them against the baseline."""
+    """Calibrate every variant, speak all sentences under every table, and compare them with the baseline."""
     from paretone.techniques.ditreducio.preparation import knobs_of
     from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
@@ -498,7 +497,7 @@ def _ablation_caption(
 
 
 def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[AblationPoint]) -> str:
-    """Whether a variant costs more at what the full method saves, where their savings overlap."""
+    """Compare the cost of a variant with the full method's at equal savings, where these overlap."""
     if name == FULL.title:
         return ""
     excess = [
@@ -516,7 +515,7 @@ def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[Ablati
 
 
 def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:
-    """The distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
+    """Distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
     ordered = sorted(points, key=lambda point: point.ops_ratio)
     for left, right in pairwise(ordered):
         if left.ops_ratio <= ops_ratio <= right.ops_ratio and left.ops_ratio < right.ops_ratio:
@@ -540,7 +539,7 @@ PUBLISHED, OURS = "published: error of the step", "ours: end of the trajectory"
 
 
 def objective_knobs(layers: int) -> tuple[Knob, ...]:
-    """Thresholds of the published calibration, budgets of ours, and on how many sentences each table is judged."""
+    """Knobs: thresholds of the published calibration, budgets of ours, and the number of judged sentences."""
     return (
         *threshold_knobs(count=4, tables=PREDICTED),
         Number(

@@ -1,11 +1,10 @@
-"""One sentence on its way through the steps while skips are tried on it.
+"""Trajectory of one sentence through the steps while skips are tried on it.
 
-The result is that of running the whole backbone for every trial, and again to take the step. What a trial costs is only
-what it can change, though:
+The result equals running the whole backbone for every trial, and again to take the step. A trial costs less, though:
 
 * layers below the tried one are not computed again;
-* branches do not see each other, so a skipped branch leaves the first one as it was: only the others are computed;
-* an accepted trial has already computed the layers above it, which later trials and the step itself start from.
+* branches are independent, so skipping does not change the first branch: only the others are computed;
+* an accepted trial has already computed the layers above it, from which later trials and the step itself start.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
 COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
 REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))
 SPARING_ATTENTION = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(keep_output=True))
-"""The attention's output is known, the feed-forward is computed."""
+"""Reuse the attention's output, compute the feed-forward."""
 
 
 class Work:
-    """Counts layer evaluations for an observer and gives it chances to stop."""
+    """Counts layer evaluations for an observer and lets it stop the work."""
 
     def __init__(self, observer: Observer, total: int) -> None:
         self._observer = observer
@@ -75,7 +74,7 @@ class Work:
 
 @dataclass
 class Path:
-    """A way through the layers at one step: what goes into each, what each remembers, and what comes out."""
+    """Path through the layers at one step: inputs and memories of the layers, and the output."""
 
     inputs: list[Tensor]
     memories: list[LayerMemory]
@@ -84,7 +83,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A candidate at one layer: what the layer then remembers, and the path above it."""
+    """A candidate at one layer: the layer's memory after it, and the path above."""
 
     action: SkipAction
     memory: LayerMemory
@@ -92,7 +91,7 @@ class Outcome:
 
 
 class Trajectory:
-    """A sentence's state from step to step, and its path through the layers at the present one.
+    """State of a sentence from step to step, and its path through the layers at the current step.
 
     ``begin`` computes a step; ``outcomes``, ``error``, ``accept`` and ``settle`` go up its layers; ``finish`` takes it.
     With ``side_by_side`` all candidates of a cell pass the remaining layers in one batch.
@@ -110,21 +109,21 @@ class Trajectory:
         self._work = work
         self._side_by_side = side_by_side
         self._states = [target.noise]
-        """Along the trajectory that skips nothing: the state before each step, and after the last."""
+        """States along the trajectory without skips: before each step, and after the last."""
         self._first_memories: list[LayerMemory] = []
-        """Stored values of the layers after step 0, at which nothing is ever skipped."""
+        """Memories of the layers after step 0, which never skips."""
         self.state = target.noise
         self._memories: list[LayerMemory] = [LayerMemory() for _ in range(self._layers)]
         self._kept_at: list[tuple[int | None, int | None]] = [(None, None)] * self._layers
-        """The steps at which each layer's memory was kept, and the one kept before it."""
+        """Last two steps at which each layer's memory was stored, latest first."""
         self._recalled = self._memories
-        """The memories as skips at the present step take them to be."""
+        """Memories for skips at the current step, extrapolated if forecasting."""
         self._nothing = (SkipAction.NONE,) * self._layers
 
     # --- Without skips ------------------------------------------------------------------------------------------------
     def explore(self, step: int) -> np.ndarray:
-        """Take ``step`` along the trajectory that skips nothing, and keep it for :meth:`restart` and :meth:`pass_by`:
-        the diagonal similarity of every layer."""
+        """Take ``step`` without skips, store its state for :meth:`restart` and :meth:`pass_by`, and return the diagonal
+        similarity of every layer."""
         similarities = np.full(self._layers, np.nan)
 
         def probe(layer: int, name: str, value: Tensor) -> None:
@@ -155,9 +154,9 @@ class Trajectory:
         return 2 if self._forecasts else 1
 
     def pass_by(self, step: int, remember: bool) -> None:
-        """Take ``step`` as :meth:`explore` did, which must be where this sentence still is. With ``remember``, the
-        layers keep what they compute, so that the next step may skip; the steps before it that a skip takes into
-        account must have been remembered as well."""
+        """Take ``step`` as in :meth:`explore`, valid while nothing has been skipped. With ``remember``, store the
+        layers' outputs for skips at the next step; earlier steps that such a skip uses must have been remembered as
+        well."""
         if remember:
             self.begin(step, self._nothing)
             for layer in range(self._layers):
@@ -176,12 +175,11 @@ class Trajectory:
 
     @property
     def velocity(self) -> Tensor:
-        """The velocity that the sampler follows under all that is accepted at the present step."""
+        """Velocity for the sampler under all accepted skips of the current step."""
         return self.calibration_target.guide(self._path.output)
 
     def outcomes(self, layer: int, candidates: Sequence[SkipAction]) -> Iterator[Outcome]:
-        """The result of each candidate of one layer, with all that is accepted at the layers below. The layers must be
-        gone through from the lowest up."""
+        """Outcome of each candidate of one layer, given the accepted ones below. Call for layers from the lowest up."""
         hidden = self._path.inputs[layer]
         if self._side_by_side and len(candidates) > 1:
             starts = [self._start(layer, hidden, action) for action in candidates]
@@ -198,7 +196,7 @@ class Trajectory:
             yield self._completed(Outcome(action, memory, self._walk(layer + 1, first, self._entered[rows], rows)))
 
     def error(self, outcome: Outcome) -> float:
-        """Error of an outcome against the step as it began. Raises :class:`PlainError` when that is not a number."""
+        """Error of an outcome relative to the beginning of the step. Raises :class:`PlainError` if it is not finite."""
         error = self._error(self._baseline, self._compared(outcome.above.output))
         if not math.isfinite(error):
             raise PlainError(
@@ -208,7 +206,7 @@ class Trajectory:
         return error
 
     def accept(self, layer: int, outcome: Outcome) -> None:
-        """Put an outcome in force; where it lacks the first branch, that stays as it is."""
+        """Accept an outcome; the first branch, if missing in it, is unchanged."""
         path = self._path
         inputs, memories = path.inputs[: layer + 1], [*path.memories[:layer], outcome.memory]
         for later, (hidden, memory) in enumerate(
@@ -219,7 +217,7 @@ class Trajectory:
         self._path = Path(inputs, memories, outcome.above.output)
 
     def settle(self, layer: int, action: SkipAction) -> None:
-        """``layer`` does ``action`` at this step: from now on it remembers what that leaves."""
+        """Store the memory of ``layer`` after ``action`` at this step."""
         if action is SkipAction.TS:
             return
         memory = self._path.memories[layer]
@@ -234,11 +232,11 @@ class Trajectory:
 
     # --- Parts --------------------------------------------------------------------------------------------------------
     def _start(self, layer: int, hidden: Tensor, action: SkipAction) -> tuple[Tensor, LayerMemory]:
-        """The tried layer itself: its output, for branch skipping without the first branch, and what it remembers."""
+        """Output of the tried layer, for branch skipping without the first branch, and its memory."""
         before = self._recalled[layer]
         if action is SkipAction.TS:
             return self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, REUSING, before), before
-        # The first branch does what it does anyway; the others follow it at the distance that was remembered.
+        # The first branch is unchanged; the others follow by their stored residuals.
         plain, items = self._path.memories[layer], self._items
         attention, feed_forward = (
             ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
@@ -259,7 +257,7 @@ class Trajectory:
         return after, LayerMemory(attention, feed_forward)
 
     def _walk(self, first: int, hidden: Tensor, entered: Tensor, rows: slice | Tensor = slice(None)) -> Path:
-        """From the input of layer ``first`` to the backbone's output. ``rows`` are these among all branches' rows."""
+        """Walk from the input of layer ``first`` to the backbone's output, with ``rows`` of all branches' rows."""
         self._work.check()
         inputs, kept = [], []
         for layer in range(first, self._layers):
@@ -275,14 +273,14 @@ class Trajectory:
         return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self.calibration_target.run))
 
     def _completed(self, outcome: Outcome) -> Outcome:
-        """The outcome with the first branch's output, which branch skipping does not change."""
+        """The outcome completed by the first branch's output, which branch skipping does not change."""
         output = self._path.output
         missing = len(output) - len(outcome.above.output)
         above = replace(outcome.above, output=torch.cat([output[:missing], outcome.above.output]))
         return replace(outcome, above=above) if missing else outcome
 
     def _recall(self, layer: int) -> LayerMemory:
-        """A layer's memory as a skip at the present step takes it to be."""
+        """Memory of a layer for a skip at the current step."""
         memory, further = (
             self._memories[layer],
             extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer]),
@@ -294,8 +292,8 @@ class Trajectory:
         )
 
     def _settled(self, memory: LayerMemory, before: LayerMemory, skipped: LayerMemory | None = None) -> LayerMemory:
-        """Stored values of a layer that computed everything: with the residuals for branch skipping (those of
-        ``skipped`` if it skipped branches), and the changes since ``before`` for forecasts."""
+        """Memory of a fully computed layer: with residuals for branch skipping (those of ``skipped`` if it skipped
+        branches), and changes since ``before`` for forecasts."""
         modules = []
         for name in ("attention", "feed_forward"):
             output, earlier = getattr(memory, name).output, getattr(before, name).output
@@ -317,7 +315,7 @@ class Trajectory:
 
 
 def _following(first: Tensor, distances: Tensor) -> Tensor:
-    """All branches from the first one's output and the others' residuals."""
+    """All branches, from the first one's output and the others' residuals."""
     return torch.cat([first[None], first + distances]).flatten(0, 1)
 
 
@@ -326,7 +324,7 @@ def _chosen(memory: LayerMemory, rows: slice | Tensor) -> LayerMemory:
 
 
 def _merged(whole: LayerMemory, part: LayerMemory) -> LayerMemory:
-    """``part`` may lack the leading rows of ``whole``."""
+    """``part`` completed by leading rows of ``whole``."""
     modules = []
     for all_rows, last_rows in ((whole.attention, part.attention), (whole.feed_forward, part.feed_forward)):
         missing = len(all_rows.kept) - len(last_rows.kept)
@@ -336,7 +334,7 @@ def _merged(whole: LayerMemory, part: LayerMemory) -> LayerMemory:
 
 
 def _split(path: Path, sizes: Sequence[int]) -> list[Path]:
-    """The paths of candidates that walked side by side. What reuses its memory keeps it whole."""
+    """Split the joint path of several candidates. Memories that a layer reuses stay whole."""
     inputs = [hidden.split(sizes) for hidden in path.inputs]
     outputs = path.output.split(sizes)
     paths = []

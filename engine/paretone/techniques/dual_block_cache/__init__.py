@@ -1,10 +1,9 @@
-"""Dual block cache: the caching of vLLM-Omni, SGLang, diffusers and TensorRT-LLM, with the names and the rule of
-cache-dit.
+"""Dual block cache: the caching of vLLM-Omni, SGLang, diffusers and TensorRT-LLM, with cache-dit's names and rule.
 
 A :class:`Rule` decides for each branch, ``cache`` evaluates. Source: cache-dit 1.5.3 (``caching/cache_contexts``). A
-pass is reused if what the first blocks add has changed by less than a threshold since the branch was last *computed*;
-changes are not summed over steps, as TeaCache does. Decisions and outputs are those of the ``cache-dit`` package on the
-official F5 class, which a test holds it to. Torch-free.
+pass is reused if the residual of the first blocks has changed by less than a threshold since the branch was last
+*computed*; unlike in TeaCache, changes are not summed over steps. A test compares decisions and outputs with the
+``cache-dit`` package on the official F5 class. Torch-free.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ POLICIES = (DYNAMIC, STATIC)
 
 @dataclass(frozen=True)
 class Rule:
-    """``DBCacheConfig``, with its names; ``taylorseer_order`` is that of ``TaylorSeerCalibratorConfig``."""
+    """``DBCacheConfig``, with its names; ``taylorseer_order`` is from ``TaylorSeerCalibratorConfig``."""
 
     Fn_compute_blocks: int = 1
     Bn_compute_blocks: int = 0
@@ -44,11 +43,11 @@ class Rule:
     steps_computation_mask: tuple[bool, ...] = ()
     steps_computation_policy: str = DYNAMIC
     taylorseer_order: int = 0
-    """0: the last difference is reused as it is."""
+    """0: reuse the last difference unchanged."""
 
     @classmethod
     def of(cls, knobs: Values) -> Rule:
-        """The rule that the technique's knobs describe. Raises :class:`SettingError` for a mask of other characters."""
+        """Rule of the technique's knobs. Raises :class:`SettingError` for a mask with other characters."""
         mask = read_mask(str(knobs["steps_computation_mask"]))
         return cls(**{**knobs, "steps_computation_mask": mask})
 
@@ -57,7 +56,7 @@ class Rule:
         return self.Fn_compute_blocks + self.Bn_compute_blocks
 
     def warms_up(self, step: int) -> bool:
-        """Whether ``step`` is computed because it belongs to the warm-up, which a mask shortens to its leading ones."""
+        """Whether ``step`` is computed for warm-up, which a mask limits to its leading ones."""
         steps, mask = self.max_warmup_steps, self.steps_computation_mask
         if mask:
             steps = min(steps, next((at for at, computes in enumerate(mask) if not computes), len(mask)))
@@ -68,7 +67,7 @@ class Rule:
 
 
 def read_mask(text: str) -> tuple[bool, ...]:
-    """A steps computation mask: ``1`` computes, ``0`` may reuse; commas, brackets and spaces do not matter. Raises
+    """Parse a steps computation mask: ``1`` computes, ``0`` may reuse; commas, brackets and spaces are ignored. Raises
     :class:`SettingError` for other characters."""
     digits = [one for one in text if one not in ", []"]
     if set(digits) - {"0", "1"}:
@@ -80,18 +79,18 @@ def read_mask(text: str) -> tuple[bool, ...]:
 
 
 class Decisions:
-    """One branch's decisions, step after step."""
+    """Decisions of one branch, step by step."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self.reused: list[int] = []
-        """Steps that were reused."""
+        """Reused steps."""
         self._continuous = 0
         self._accumulated = 0.0
 
     def reuses(self, step: int, change: Callable[[], float] | None) -> bool:
-        """Decide about ``step``. ``change`` measures the relative change since the last computed step; ``None`` if
-        nothing has been computed."""
+        """Decide whether to reuse at ``step``. ``change`` measures the relative change since the last computed step;
+        ``None`` before the first."""
         found = change is not None and self._reuses(step, change)
         if found:
             self.reused.append(step)
@@ -112,7 +111,7 @@ class Decisions:
             return False
         if not 0 < rule.residual_diff_threshold < 1:
             return rule.residual_diff_threshold >= 1
-        # Every measured change adds up, that of a step which is then computed as well.
+        # Every measured change counts, including that of a step which is then computed.
         found = change()
         self._accumulated += found
         return found < rule.residual_diff_threshold
@@ -125,11 +124,11 @@ USUAL = {
     "steps_computation_policy": Rule().steps_computation_policy,
     "taylorseer_order": 0,
 }
-"""What cache-dit does without being told, so that nothing has to be carried."""
+"""cache-dit's defaults, which exports omit."""
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """The configuration that cache-dit reads, without the fields that the target does not pass on."""
+    """Carry cache-dit's configuration, without fields that the target does not pass on."""
     if CACHE_DIT not in target.takes:
         return lacking(target, entry)
     fields = configuration(Rule.of(knobs_of(entry)))
@@ -144,8 +143,8 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def configuration(rule: Rule) -> dict[str, dict[str, Any]]:
-    """The fields of ``cache_config`` that ``cache_dit.load_configs`` reads, as JSON values, by the knobs that they are
-    of; without those that say what holds anyway."""
+    """Fields of ``cache_config`` for ``cache_dit.load_configs``, as JSON values by knob, without those at their
+    defaults."""
     found = {name: {name: value} for name, value in vars(rule).items() if USUAL.get(name, ...) != value}
     if "steps_computation_mask" in found:
         found["steps_computation_mask"] = {"steps_computation_mask": [int(one) for one in rule.steps_computation_mask]}

@@ -1,7 +1,6 @@
-"""The dual block cache at work: every branch reuses its middle blocks or computes them, as the rule decides.
+"""Evaluation of the dual block cache: each branch reuses or computes its middle blocks by the rule.
 
-All branches pass the first and the last blocks together; the middle ones are computed for the branches that need them,
-so that a branch which is reused costs nothing there.
+All branches pass the first and the last blocks together; the middle blocks run only for the branches that need them.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ def evaluators(stage: Stage, rule: Rule) -> Callable[[], Evaluator]:
 
 
 class DualBlockCache:
-    """Evaluates with a memory for each branch; the conditional branch is the first."""
+    """Evaluator with a memory per branch; the conditional branch is the first."""
 
     def __init__(self, backbone: Layered, rule: Rule) -> None:
         self._backbone, self._rule = backbone, rule
         self._branches: list[_Branch] = []
         self._computed: dict[int, int] = {}
-        """Number of branches that were computed, by evaluation."""
+        """Number of computed branches, by evaluation."""
 
     @property
     def reused(self) -> tuple[tuple[int, ...], ...]:
-        """The evaluations that each branch reused."""
+        """Reused evaluations of each branch."""
         return tuple(tuple(one.decisions.reused) for one in self._branches)
 
     def velocities(self, state: Tensor, evaluation: int, run: Conditioning) -> Tensor:
@@ -73,7 +72,7 @@ class DualBlockCache:
         return always + self._computed[evaluation] * middle * layer
 
     def _passed(self, layers: range, hidden: Tensor, evaluation: int, run: Conditioning) -> Tensor:
-        """``hidden`` after these layers; it is left as it was."""
+        """``hidden`` after these layers; the input is unchanged."""
         for index in layers:
             hidden = self._backbone.layer(index, hidden, evaluation, run, in_place=index > layers.start)
         return hidden
@@ -84,13 +83,13 @@ class _Branch:
         self.decisions = Decisions(rule)
         self._order = rule.taylorseer_order
         self._first: Tensor | None = None
-        """What the first blocks added when the branch was last computed."""
+        """Residual of the first blocks when the branch was last computed."""
         self._middle: list[Tensor] = []
-        """What the middle blocks then added, and its derivatives by the step."""
+        """Residual of the middle blocks at that step, and its derivatives by the step."""
         self._at = 0
 
     def reuses(self, step: int, added: Tensor) -> bool:
-        """Whether the middle blocks are reused at ``step``, at which the first ones added ``added``."""
+        """Whether to reuse the middle blocks at ``step``; ``added`` is the residual of the first blocks."""
         before = self._first
         if before is None:
             return self.decisions.reuses(step, None)
@@ -106,7 +105,7 @@ class _Branch:
         self._at = step
 
     def recalled(self, step: int) -> Tensor:
-        """What the middle blocks add at ``step``: the last value, or its Taylor series."""
+        """Residual of the middle blocks at ``step``: the last value, or its Taylor series."""
         value, *derivatives = self._middle
         for order, derivative in enumerate(derivatives, start=1):
             value = value + derivative * ((step - self._at) ** order / factorial(order))
@@ -114,6 +113,6 @@ class _Branch:
 
 
 def _part(run: Conditioning, branches: Sequence[int]) -> Conditioning:
-    """``run`` for the rows of some branches."""
+    """``run`` restricted to some branches."""
     mask = None if run.mask is None else run.mask.unflatten(0, (run.branches, -1))[list(branches)].flatten(0, 1)
     return replace(run, branches=len(branches), mask=mask)

@@ -1,10 +1,10 @@
-"""Static error-curve cache: modules are reused while their measured change from step to step adds up to little.
+"""Static error-curve cache: modules are reused while the sum of their measured changes from step to step is small.
 
-After SmoothCache (Liu et al., arXiv 2411.10510): one ordinary run per sentence measures how much the outputs of each
-kind of module change, and a schedule follows from a threshold; attention and feed-forward have separate schedules,
-all layers of a kind do the same. What differs: SmoothCache measures the error of a reuse over every distance, here the
-changes from step to step add up. The sentences are the catalogue's first, spoken by the voice that is to speak; the
-curve is measured once for each voice and trajectory, before the first take.
+After SmoothCache (Liu et al., arXiv 2411.10510): one ordinary run per sentence measures the changes in the outputs of
+each kind of module, and a schedule follows from a threshold; attention and feed-forward have separate schedules, equal
+for all layers. Difference: SmoothCache measures the error of a reuse over every distance, here changes from step to
+step are summed. The sentences are the catalogue's first, in the voice of the take; the curve is measured once per voice
+and trajectory, before the first take.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NAME = "error_curve"
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """Change of the outputs of each kind of module at every step: relative L1 change since the step before, mean over
-    layers and sentences; infinite at the first step."""
+    """Change of each kind of module's outputs at every step: relative L1 change since the step before, mean over layers
+    and sentences; infinite at the first step."""
 
     attention: tuple[float, ...]
     feed_forward: tuple[float, ...]
@@ -38,8 +38,8 @@ class ErrorCurve:
         return cls(*(tuple(map(fmean, column)) for column in columns))
 
     def schedule(self, threshold: float) -> tuple[tuple[SkipAction, ...], tuple[SkipAction, ...]]:
-        """Actions of attention and feed-forward at every step: reuse while the changes since they were last computed
-        add up to less than ``threshold``."""
+        """Actions of attention and feed-forward at every step: reuse while the changes since the last computation sum
+        to less than ``threshold``."""
         return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
 
 

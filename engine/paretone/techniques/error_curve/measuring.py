@@ -1,4 +1,4 @@
-"""An error curve, measured with a loaded model before the first take, and the evaluations that follow it."""
+"""Measurement of an error curve with a loaded model before the first take, and the evaluations by its schedule."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.error_curve import ErrorCurve
 
 SENTENCES = 2
-"""Number of sentences that a curve is measured on."""
+"""Number of sentences per curve."""
 
 
 def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
-    """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. The curve is measured once for each voice, seed and
-    plan."""
+    """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. Measures the curve once per voice, seed and plan."""
     backbone = stage.layered
     key = replace(stage.plan, evaluator=None, notes=()), stage.voice.id, stage.plan.seed
     curves: dict[object, ErrorCurve] = stage.memory.setdefault(__name__, {})
@@ -34,7 +33,7 @@ def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
 
 @torch.inference_mode()
 def measured(stage: Stage) -> ErrorCurve:
-    """The curve under the stage's plan and voice, mean over the catalogue's first sentences."""
+    """Curve under the stage's plan and voice, mean over the catalogue's first sentences."""
     curves = []
     for text in catalogue.sentences()[:SENTENCES]:
         meter = ChangeMeter(stage.layered)
@@ -44,10 +43,10 @@ def measured(stage: Stage) -> ErrorCurve:
 
 
 class ChangeMeter:
-    """Everything is computed, and how much each kind of module changes from one evaluation to the next is measured.
+    """Evaluator that computes everything and measures the change of each kind of module between evaluations.
 
     :attr:`changes` holds, for every evaluation, the relative L1 change since the one before, mean over the layers;
-    infinite at the first, and where the number of branches changed.
+    infinite at the first, and after a change in the number of branches.
     """
 
     def __init__(self, backbone: Evaluated) -> None:

@@ -1,6 +1,7 @@
-"""First-block cache: the remaining layers are replaced by what they last added, while the first one hardly changes.
+"""First-block cache: while the first layer's residual hardly changes, the other layers are replaced by their last
+residual.
 
-Decided while it runs, sentence by sentence, with nothing to prepare. Sources and what differs from them:
+Decided at run time, sentence by sentence, without preparation. Sources and differences from them:
 :mod:`paretone.techniques.first_block.cache`.
 """
 

@@ -1,10 +1,9 @@
-"""The first-block cache at work: all layers but the first are left out while that one hardly changes.
+"""Evaluation of the first-block cache: all other layers are skipped while the first one's residual hardly changes.
 
-It follows two sources. FBCache of ParaAttention (github.com/chengzeyi/ParaAttention) compares what the first block adds
-to its input with what it added last time, and where that hardly changed puts the remaining blocks' last residual in
-their place. TeaCache (Liu et al., arXiv 2411.19108) adds such changes up until they pass a threshold. Here they are
-added up as there and measured as in the former; TeaCache's polynomial, which is fitted to one model's timestep
-embedding, is left out.
+Combines two sources. FBCache of ParaAttention (github.com/chengzeyi/ParaAttention) compares the first block's residual
+with its last value and, if it hardly changed, substitutes the remaining blocks' last residual. TeaCache (Liu et al.,
+arXiv 2411.19108) sums such changes until they pass a threshold. Here changes are measured as in FBCache and summed as
+in TeaCache, without TeaCache's polynomial, which is fitted to one model's timestep embedding.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
 
 
 class FirstBlockCache:
-    """The layers after the first are computed once the first one's changes have added up to ``threshold``."""
+    """Evaluator that computes the layers after the first once the first one's changes sum to ``threshold``."""
 
     def __init__(self, backbone: Layered, threshold: float) -> None:
         self._backbone, self._threshold = backbone, threshold
         self._run: Run | None = None
         self._first: Tensor | None = None
-        """Change of the first layer's input at the last evaluation."""
+        """Residual of the first layer at the last evaluation."""
         self._rest: Tensor | None = None
-        """Change by the other layers when last computed."""
+        """Residual of the other layers when last computed."""
         self._change = 0.0
         self._skipped: set[int] = set()
 
@@ -43,7 +42,7 @@ class FirstBlockCache:
         if run is self._run and self._first is not None:
             self._change += relative_change(self._first, first)
         self._first = first
-        # What was kept for other branches is of no use.
+        # Values from a run with other branches are useless.
         if run is self._run and self._rest is not None and self._change < self._threshold:
             hidden = hidden + self._rest
             self._skipped.add(evaluation)

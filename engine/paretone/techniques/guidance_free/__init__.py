@@ -1,7 +1,7 @@
-"""CFG-free flow matching: weights trained so that one branch speaks as two do under classifier-free guidance.
+"""CFG-free flow matching: weights trained so that one branch replaces the two of classifier-free guidance.
 
-The weights are the technique's artefact: the same architecture, half the forward passes. A model trained with the
-weight w equals guidance of strength g = w / (1 − w), as the official code counts it.
+The weights are the technique's artefact: the same architecture, half the forward passes. Training with the weight w
+equals guidance of strength g = w / (1 − w), in the official code's definition.
 """
 
 from __future__ import annotations
@@ -46,32 +46,32 @@ if TYPE_CHECKING:
 
 
 METHODS = ("model-guidance", "distillation")
-"""The papers' method, and copying the guided model."""
+"""The papers' method, and distillation of the guided model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuidanceFreeRequest(FineTuningRequest):
-    """Fine-tune ``model`` so that one branch speaks as under guidance. Without a ``matrix_rate``, AdamW moves
-    everything. The result is :class:`paretone.training.requests.Trained`."""
+    """Request to fine-tune ``model`` so that one branch replaces guidance. Without a ``matrix_rate``, AdamW trains all
+    weights. The result is :class:`paretone.training.requests.Trained`."""
 
     weight: float
     """w, between 0 and 1; equals guidance w / (1 − w)."""
     method: str = METHODS[0]
     weight_warm_up: float = 0.1
-    """Share of the budget in which w rises."""
+    """Share of the budget over which w rises."""
     latest: float = 1.0
-    """Time after which the target is the plain one."""
+    """Flow time after which targets have no guidance."""
     average_difference: bool = False
-    """Whether the difference of the branches is the averaged model's."""
+    """Whether to take the difference of the branches from the averaged model."""
 
 
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
-"""Weights that differ by no more are taken for equal: two thirds cannot be typed."""
+"""Largest difference of weights w that count as equal: two thirds cannot be typed."""
 
 
 UNEQUAL_GUIDANCE = 0.1
-"""Strengths that differ by no more are taken for equal: the names of weights have two digits."""
+"""Largest difference of strengths that count as equal: the names of weights have two digits."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -99,22 +99,21 @@ def describe(knobs: Values) -> str:
 
 
 def require_guidance(info: ModelInfo) -> None:
-    """Raise :class:`SettingError` unless the model is guided in the way that CFG-free replaces."""
+    """Raise :class:`SettingError` unless the model has the kind of guidance that CFG-free replaces."""
     if "guidance" not in {knob.name for knob in info.knobs}:
         raise SettingError(f"{info.title} is guided differently from F5-TTS, so there are no CFG-free weights for it.")
 
 
 def fitting(info: ModelInfo, weight: float) -> tuple[WeightSet, ...]:
-    """The loaded model's weights for ``weight``, the nearest first."""
+    """Weights of the loaded model for ``weight``, nearest first."""
     near = [one for one in info.weight_sets if abs(one.weight - weight) <= SAME_WEIGHT]
     return tuple(sorted(near, key=lambda one: abs(one.weight - weight)))
 
 
 def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
-    """The weights of the loaded model that ``entry`` uses: those that it names by fingerprint, else any of
-    ``weight``.
+    """Weights of the loaded model for ``entry``: those with its fingerprint, else any of ``weight``.
 
-    Raises :class:`SettingError` that says what there is and how to come by others.
+    Raises :class:`SettingError` with the available weights and the command to train others.
     """
     require_guidance(info)
     if info.trained_guidance is not None:
@@ -208,9 +207,9 @@ TITLED_METHODS = (
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
 SPEAKERS = {"natural phones": f"{TEACHER} first speaks 6,500 sentences, for seven minutes on an idle machine"}
-"""Who speaks what bundled models learn from, by their text front ends."""
+"""Sources of training speech of bundled models, by text front end."""
 MINUTES = minutes_by_share(20.0, 8_200_000)
-"""Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16."""
+"""Training of the shipped weights (bundled model, w = 0.5) on one CPU core with bfloat16."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
@@ -278,7 +277,7 @@ FORM = TrainingForm(
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """The weights go with the profile, where the target runs weights of F5-TTS."""
+    """Carry the weights if the target runs weights of F5-TTS."""
     if F5_WEIGHTS not in target.takes:
         return lacking(target, entry)
     return Carried((whole_line(entry, "its weights are written, and run without guidance"),))
@@ -296,7 +295,7 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
 
 
 def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> GuidanceFreeWeights | None:
-    """Those that the profile runs with, the checkpoint's own if these are CFG-free."""
+    """Weights that the profile runs, or the checkpoint's own if they are CFG-free."""
     from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights  # Imports torch.
 
     others = [one for one in profile.setting.techniques if one.technique != NAME and technique(one.technique).weights]

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Time every weight against guidance in the same rounds, then let the judge listen."""
+    """Time every weight against guidance in the same rounds, then run the judge."""
     model = bundled.loaded_flow(arguments)
     chosen = _chosen(model, arguments.weights)
     baseline = bundled.setting(arguments)
@@ -97,8 +97,8 @@ def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) ->
 
 
 def _chosen(model: FlowSpeech, wanted: Sequence[float] | None) -> list[WeightSet]:
-    """The weight sets to compare, the weakest first. Raises :class:`PlainError` when one is not there."""
-    # Of several with one weight, the first.
+    """Weight sets to compare, weakest first. Raises :class:`PlainError` if one is missing."""
+    # Of several with the same w, take the first.
     there = list({one.weight: one for one in reversed(model.info.weight_sets)}.values())[::-1]
     if wanted is None and there:
         return there
@@ -116,7 +116,7 @@ def _chosen(model: FlowSpeech, wanted: Sequence[float] | None) -> list[WeightSet
 def _timed(
     model: FlowSpeech, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
 ) -> Mapping[float | None, Interval]:
-    """The speed-up of every weight; of guidance over itself under ``None``."""
+    """Speed-up of every weight; under ``None`` that of guidance over itself."""
     voice = bundled.speaker(arguments)
     settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
     settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
@@ -136,7 +136,7 @@ def _heard(
     speed_up: Mapping[float | None, Interval],
     arguments: argparse.Namespace,
 ) -> list[dict[str, object]]:
-    """Rows of what the judge understood, all voices together, and of how far takes are from the guided ones."""
+    """Rows of the judge's results, all voices together, and of the takes' distances from the guided ones."""
     strongest = guided(baseline, chosen[-1].equivalent_guidance)
     ways = [Way(UNGUIDED, guided(baseline, 0.0)), Way(OTHER_NOISE, replace(strongest, seed=strongest.seed + 1))]
     for one in chosen:
@@ -185,8 +185,8 @@ def _row(title: str, heard: Sequence[VoiceVerdict]) -> dict[str, object]:
 
 
 def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> dict[str, object]:
-    """Paired with the takes of ``reference``: sentence by sentence, voice by voice. Frames are paired by time warping,
-    and also one by one where all pairs are equally long: another seed speaks at another pace."""
+    """Comparison paired with the takes of ``reference``, by sentence and voice. Frames are paired by time warping, and
+    also one by one if all pairs have equal lengths: another seed speaks at another pace."""
     more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
     pairs = [
         (first.trace.drawn_mel, second.trace.drawn_mel)

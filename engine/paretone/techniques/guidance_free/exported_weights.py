@@ -1,8 +1,8 @@
-"""CFG-free weights as a file that the official package and Paretone both load, with metadata that says what they are.
+"""CFG-free weights as a file for the official package and Paretone, with descriptive metadata.
 
 Layout: the official keys, ``ema_model.transformer.…``, with ``initted`` and ``step``. Metadata: ``cfg_free`` ("true"),
-``weight`` (the w of training), ``equivalent_guidance`` (w/(1−w)), ``method``, ``base`` (SHA-256 of the checkpoint they
-were trained from), ``steps``.
+``weight`` (the w of training), ``equivalent_guidance`` (w/(1−w)), ``method``, ``base`` (SHA-256 of the original
+checkpoint), ``steps``.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class GuidanceFreeWeights:
     path: Path
     metadata: Mapping[str, str]
     tensors: Mapping[str, Tensor] = field(repr=False)
-    """By official names without ``transformer.``."""
+    """Tensors by official names without ``transformer.``."""
     source: Path
-    """Folder of the model that they were trained from."""
+    """Folder of the original model."""
 
     @classmethod
     def of(
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> GuidanceFreeWeights | None:
-        """Those that ``profile`` runs with on ``checkpoint``; ``None`` if it runs the checkpoint with guidance.
+        """Weights that ``profile`` runs on ``checkpoint``; ``None`` if it runs the checkpoint with guidance.
 
-        ``check`` may raise to cancel. Raises :class:`ProfileError` when they are not there.
+        ``check`` may raise to cancel. Raises :class:`ProfileError` if the weights are missing.
         """
         own = cfg_free_metadata(checkpoint.path)
         if own is not None:
@@ -59,7 +59,8 @@ class GuidanceFreeWeights:
 
     @classmethod
     def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
-        """The file at ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
+        """Read the file at ``path``, which must fit the architecture of ``checkpoint``. Raises
+        :class:`CheckpointError`."""
         metadata = cfg_free_metadata(path)
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
@@ -73,16 +74,15 @@ class GuidanceFreeWeights:
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, Content]:
-        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
-        read."""
+        """Files by name: the weights and their companions. Raises :class:`CheckpointError` if these cannot be read."""
         weights = {f"ema_model.transformer.{name}": value for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
         return {self.name: safetensors_file(weights, self.metadata), **companions(self.source)}
 
 
 def cfg_free_metadata(path: Path) -> dict[str, str] | None:
-    """The metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` when a CFG-free
-    one leaves out what must be known of it."""
+    """Metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` if a required field
+    is missing."""
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None

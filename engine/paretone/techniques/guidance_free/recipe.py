@@ -1,16 +1,16 @@
-"""Fine-tuning a flow-matching model so that one branch speaks as well as two under classifier-free guidance.
+"""Fine-tuning of a flow-matching model so that one branch replaces the two of classifier-free guidance.
 
-*Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes
-u + w·sg(v_c − v_u). The paper prints this with a minus, under which guidance gets weaker and not stronger; the sign
-here is that of the first authors' code, whose fixed point is v_c = v_u + Δ/(1 − w): the field that guidance of
-strength g = w/(1 − w) follows. For w ≥ 1 there is none.
+*Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes u
++ w·sg(v_c − v_u). The paper prints a minus, which would weaken guidance; the sign here is that of the first authors'
+code, whose fixed point is v_c = v_u + Δ/(1 − w): the field under guidance of strength g = w/(1 − w). For w ≥ 1 there is
+none.
 
-*Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen model that is started from.
+*Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen initial model.
 
-What is dropped is drawn once a batch, as in the official code, at the paper's rates: text and speech together 0.2, and
-independently speech alone 0.3. A batch without both keeps the plain target, or there would be no v_u to differ from.
-There is no dropout, so both forward passes see the same. Distillation drops nothing: the frozen model knows both
-branches, and of the trained one only that with text and speech will run.
+Dropped conditions are drawn once per batch, as in the official code, at the paper's rates: text and speech together
+0.2, and independently speech alone 0.3. A batch without both keeps the plain target, which trains v_u. There is no
+dropout, so both forward passes are consistent. Distillation drops nothing: the frozen model knows both branches, and
+only the trained branch with text and speech will run.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 
 def equivalent_guidance(weight: float) -> float:
-    """The strength g of guidance, as the official code counts it, that a model trained at ``weight`` w replaces."""
+    """Strength g of guidance, in the official code's definition, that training with ``weight`` w replaces."""
     return weight / (1 - weight)
 
 
@@ -74,23 +74,23 @@ class GuidanceFreeOptions(Rated):
     weight: float
     method: str = MODEL_GUIDANCE
     frames: int = 1_800
-    """Mel frames of one step of one process, padding included."""
+    """Mel frames per step and process, padding included."""
     learning_rate: float = 1e-5
     matrix_rate: float | None = None
-    """Learning rate of Muon for the matrices of the blocks; ``None`` for AdamW on everything, as in the papers."""
+    """Muon's learning rate for the matrices of the blocks; ``None``: AdamW for all weights, as in the papers."""
     warm_up: int = 50
-    """Steps in which the learning rate rises."""
+    """Steps over which the learning rate rises."""
     hold: float = 0.5
-    """Share of the budget after which it falls."""
+    """Share of the budget before the learning rate falls."""
     weight_warm_up: float = 0.1
-    """Share of the budget in which the weight rises from 0: the model is started from was trained without."""
+    """Share of the budget over which the weight rises from 0, the value of the initial model."""
     latest: float = 1.0
-    """Times after which the target is the plain one."""
+    """Flow time after which targets have no guidance."""
     average_difference: bool = False
-    """Whether v_c − v_u is the averaged model's, as in the first authors' code, at the cost of a third forward pass."""
+    """Whether v_c − v_u is from the averaged model, as in the first authors' code, for a third forward pass."""
     average_decay: float = 0.999
     joined_share: float = 0.5
-    """Share of the items that are two recordings of one voice, where the model can read those."""
+    """Share of items with two recordings of one voice, if the model can read those."""
     half_precision: bool = False
     validation_items: int = 16
     seed: int = 1
@@ -133,7 +133,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         )
         super().__init__(learner, processes.device, options)
         self._field = learner.call
-        # Every process draws for itself.
+        # Each process draws its own numbers.
         seed = options.seed + 1_000_003 * processes.number
         joined_share = options.joined_share if may_join(examples.training) else 0.0
         self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
@@ -155,7 +155,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        # Drawn on the CPU, so that one seed gives the same run on every device.
+        # Drawn on the CPU, so that a seed gives the same run on every device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
@@ -185,17 +185,17 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         return weight * (problem.times <= self.options.latest).float()[:, None, None]
 
     def _velocity(self, model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-        """In float32, because differences of velocities are small."""
+        """Velocity of ``model`` in float32, because differences of velocities are small."""
         with self.processes.accelerator.autocast():
             return predicted_velocity(model, ids, problem).float()
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Error of the averaged model's one branch against the guided velocity of the initial model.
+        """Error of the averaged model's one branch relative to the guided velocity of the initial model.
 
-        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of what it is without training; other
-        changes by these recordings count, too. ``learnt``: how far the velocity has moved the way that guidance moves
-        it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
+        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of its value before training; other
+        changes by these recordings count, too. ``learnt``: movement of the velocity along the effect of guidance, as a
+        share of that effect, mean over times; 0 at the start, 1 at the goal.
         """
         found = [self._result(one) for one in self._validation_problems]
         by_time = [[one for one in found if one.time == time] for time in VALIDATION_TIMES]
@@ -246,7 +246,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` when the checkpoint was started from other weights or by another number of
+        """Raises :class:`TrainingError` if the checkpoint was started from other weights or with another number of
         processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
@@ -264,7 +264,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
-        """Write the averaged weights as official ones, with what they are as metadata. Raises :class:`OSError`."""
+        """Write the averaged weights in the official layout, with descriptive metadata. Raises :class:`OSError`."""
         save_official(path, self.average.module, self.steps, self.metadata)
 
     @property
@@ -273,7 +273,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """By these a CFG-free checkpoint is recognised."""
+        """Metadata by which a CFG-free checkpoint is recognised."""
         weight = self.options.weight
         return {
             "cfg_free": "true",
@@ -291,7 +291,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
 
 @dataclass(frozen=True)
 class _ValidationProblem:
-    """A held-out batch at a time, and what the model that was started from makes of it without and under guidance."""
+    """A held-out batch at a time, with the initial model's velocities without and with guidance."""
 
     batch: SpeechBatch
     time: float
@@ -311,7 +311,7 @@ class _Result:
 
 
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
-"""Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
+"""Learning rates: measured on the bundled model; the official one for fine-tuning the released models."""
 INTERVALS = Intervals(validation_steps=100, validates_first=True)
 
 
@@ -342,10 +342,10 @@ def fine_tune(
     intervals: Intervals = INTERVALS,
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train under ``options``, and export the result. A bundled model that is given no speech learns from what it
-    learnt from before: from ``corpus``.
+    """Train under ``options`` and export the result. A bundled model without given speech learns from ``corpus``, the
+    kind of speech that it was trained on.
 
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     chosen = entry(request.model)
     if chosen.kind != F5:
@@ -370,7 +370,7 @@ def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSessio
 
 
 def _rate(request: GuidanceFreeRequest, checkpoint: F5Checkpoint) -> float:
-    """The learning rate that was asked for, or the usual one of a model of this size."""
+    """The requested learning rate, or the default one for a model of this size."""
     if request.learning_rate is not None:
         return request.learning_rate
     parameters = sum(value.numel() for value in checkpoint.weights.values())

@@ -1,8 +1,7 @@
 """Effect of the weight w of CFG-free training: figure 1 of the CFG-free paper, for the available weights.
 
-Weights trained with w equal guidance of strength g = w / (1 − w): they are compared with the plain checkpoint
-guided at that strength, and against the plain checkpoint's conditional branch alone, which is where training started
-from.
+Weights trained with w equal guidance of strength g = w / (1 − w): they are compared with the plain checkpoint guided at
+that strength, and with its conditional branch alone, the start of training.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
-"""Weights of which the caption says whether there are checkpoints; the paper's training broke down above 0.7."""
+"""Weights whose checkpoints the caption reports; the paper's training broke down above 0.7."""
 CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional branch alone"
 
 
@@ -29,7 +28,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute(task: Task) -> Findings:
-    """Speak all sentences with all weights, guided at equal strengths, and unguided."""
+    """Speak all sentences with all weights, with guidance of equal strengths, and without guidance."""
     from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
     model, info = task.model, task.model.info
@@ -78,7 +77,7 @@ def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
 
 
 def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
-    """Those of :data:`ASKED` that no set of weights was trained for."""
+    """Those of :data:`ASKED` without a set of weights."""
     there = [one.weight for one in sets]
     return tuple(one for one in ASKED if all(abs(one - weight) > guidance_free.SAME_WEIGHT for weight in there))
 

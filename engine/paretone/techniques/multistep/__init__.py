@@ -1,4 +1,4 @@
-"""Multistep solvers: steps of a higher order than Euler's, with one evaluation a step. The methods:
+"""Multistep solvers: higher order than Euler's with one evaluation per step. The methods:
 :mod:`paretone.sampling.multistep`."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 FEW_STEPS = 8
-"""At this number of steps or fewer, Euler was nearer on the bundled F5-TTS."""
+"""Up to this number of steps, Euler was more accurate on the bundled F5-TTS."""
 TITLES = {"ab2": "Adams–Bashforth 2", "unipc": "Predictor–corrector (after UniPC)", "stork2": "STORK-2"}
 _SPOKEN = {"ab2": "Adams–Bashforth 2", "unipc": "a predictor–corrector", "stork2": "STORK-2"}
 _START_TITLES = {"euler": "Euler", "heun": "Heun", "midpoint": "Midpoint (one more evaluation)"}
@@ -36,7 +36,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(options: Values, knobs: Values, guidance: str = "") -> tuple[str, ...]:
-    """Remarks on settings in which the order is not had. ``guidance`` is the title of a technique that changes it."""
+    """Remarks on settings that lose the order. ``guidance`` is the title of a technique that changes it."""
     found = []
     if options["steps"] == 1 and knobs["start"] != MIDPOINT:
         found.append("A single step has no earlier velocities: it is Euler's.")

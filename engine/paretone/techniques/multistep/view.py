@@ -1,4 +1,4 @@
-"""Order of convergence: how fast each solver comes nearer to where many steps end."""
+"""Order of convergence: how fast each solver approaches the end point of many steps."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View
 
 FEWEST = 4
-"""Steps of the coarsest grid; each further one doubles them."""
+"""Steps of the coarsest grid; each further grid doubles them."""
 BEYOND = 4
-"""The end point is that of this many times the most steps, up to the most that a model takes, by the method
-of the highest order."""
+"""Steps of the end point as a multiple of the most steps, within the model's limit, by the method of the highest
+order."""
 CHANGING = ("grid", "solver", "skipping")
-"""Slots of techniques that a view of solvers goes without."""
+"""Slots of techniques that the view removes."""
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -50,7 +50,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute(task: Task) -> Findings:
-    """One sampling run for each solver and grid, from the same noise, and one with many steps."""
+    """Run each solver on each grid from the same noise, and compare with one run of many steps."""
     setting = plain(task.setting)
     options = checked(task.model.info.knobs, setting.options, task.model.info.title)
     fixed: dict[str, object] = {"spacing": "uniform"}
@@ -58,7 +58,7 @@ def compute(task: Task) -> Findings:
         fixed["sway"] = 0.0
     noisy = bool(options.get("overshoot"))
     if noisy:
-        # It adds noise at every step: no end point would be approached.
+        # With noise at every step, solvers have no common end point.
         fixed["overshoot"] = 0.0
     counts = [FEWEST * 2**number for number in range(int(task.knobs["doublings"]) + 1)]
     many = min(BEYOND * counts[-1], int(STEPS.maximum))
@@ -99,7 +99,7 @@ def compute(task: Task) -> Findings:
 
 
 def plain(setting: Setting) -> Setting:
-    """``setting`` without techniques that decide about grid, solver or what is skipped, and by Euler's method."""
+    """``setting`` with the Euler solver, without techniques of grid, solver or skipping."""
     for one in setting.techniques:
         if technique(one.technique).slot.partition(":")[0] in CHANGING:
             setting = setting.without(one.technique)
@@ -108,7 +108,7 @@ def plain(setting: Setting) -> Setting:
 
 
 def slope(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Order of convergence: the negative slope of the least-squares line through the logarithms; NaN where an error is
+    """Order of convergence: the negative slope of the least-squares line through the logarithms; NaN if an error is
     zero."""
     if min(errors) <= 0:
         return math.nan

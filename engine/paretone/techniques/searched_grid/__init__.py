@@ -1,4 +1,4 @@
-"""Searched grid: the times of the evaluations are placed by a search, for one model, guidance and number of them.
+"""Searched grid: a search places the evaluation times for one model, guidance and number of evaluations.
 
 After O3S, the Optimal Step Sampling Search of IntMeanFlow (arXiv 2510.07979). A :class:`PlacedGrid` is the artefact,
 ``searching`` makes one with a loaded model; the searches: :mod:`paretone.sampling.grid_search`. Torch-free.
@@ -29,7 +29,7 @@ from paretone.techniques.registry import technique
 
 EULER = "Euler"
 UNPLACED = ("spacing", "sway")
-"""Sampler options that decide where times are, and do not where they are placed."""
+"""Sampler options that shape the usual grids and do not apply to a placed one."""
 _FIELDS = {"belonging": object, "times": list, "solver": str, "origin": str}
 """Fields in a file."""
 
@@ -39,12 +39,12 @@ class PlacedGrid:
     """Times from 0 (noise) to 1 (speech), one more than steps."""
 
     compatibility: Compatibility
-    """What it was placed for, without the options of the grids that it replaces; see :func:`placed_for`."""
+    """Compatibility of the grid, without the options of the grids that it replaces; see :func:`placed_for`."""
     times: tuple[float, ...]
     solver: str = EULER
-    """The solver that it was placed for, in words."""
+    """Description of the solver of the search."""
     origin: str = ""
-    """Its search, in words."""
+    """Description of the search."""
 
     def __post_init__(self) -> None:
         try:
@@ -81,7 +81,7 @@ class PlacedGrid:
 
     @classmethod
     def from_json(cls, data: object, where: str = "placed grid") -> PlacedGrid:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        """Read the result of :meth:`to_json`. Raises :class:`ProfileError`, which names the faulty field."""
         found = exact(data, where, _FIELDS, ProfileError, optional=("origin",))
         times = found["times"]
         if not all(is_of(time, int | float) for time in times):
@@ -91,13 +91,13 @@ class PlacedGrid:
 
 
 def placed_for(compatibility: Compatibility, steps: int) -> Compatibility:
-    """``compatibility`` as placed grids have it: with their own number of steps, whatever the options make."""
+    """``compatibility`` for a placed grid: with its own number of steps, and without the usual grids' options."""
     sampling = {name: value for name, value in compatibility.sampling.items() if name not in UNPLACED}
     return replace(compatibility, sampling=Values(sampling | {"steps": steps}))
 
 
 def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) -> None:
-    """Raise :class:`ProfileError` if the grid, the knobs of ``entry`` and what the profile runs on disagree."""
+    """Raise :class:`ProfileError` if grid, knobs of ``entry`` and the profile's compatibility disagree."""
     said = entry.knobs.get("evaluations", grid.steps)
     if said != grid.steps:
         raise ProfileError(
@@ -112,26 +112,26 @@ def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) 
 
 
 def fixed_knobs(grid: PlacedGrid, knobs: Values) -> Values:
-    """``knobs`` with the number of evaluations that the grid has."""
+    """``knobs`` with the grid's number of evaluations."""
     return knobs.replace(evaluations=grid.steps)
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """Search times for ``setting``, whose knobs of the technique say how, on all ``utterances`` together. Reports are
-    :class:`paretone.sampling.grid_search.Trial`; the result is :class:`Searched`."""
+    """Request to search times for ``setting``, with its knobs of the technique, on all ``utterances`` together. Reports
+    are :class:`paretone.sampling.grid_search.Trial`; the result is :class:`Searched`."""
 
     activity: ClassVar[str] = "searching a grid"
 
     utterances: tuple[Utterance, ...]
     setting: Setting
     resume: bool = True
-    """Whether a search of the same that was interrupted goes on where it was."""
+    """Whether to resume an interrupted search with the same arguments."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A grid that the search started from: one that anybody can have, and how good it is."""
+    """A usual grid that the search started from, with its value."""
 
     title: str
     trial: Trial
@@ -143,19 +143,18 @@ class Searched:
     starts: tuple[Start, ...]
     best: Trial
     trials: int
-    """Grids that were tried."""
+    """Number of grids tried."""
     unit: str
-    """What the values are, in words: the first of a value is what was searched by."""
+    """Description of the values: the first figure of a value is the objective."""
     seconds: float = 0.0
 
 
 NAME = "searched_grid"
 DISTANCE = "distance"
 FIDELITY = tuple(one.name for one in METRICS if one.relative and one.of is not None)
-"""Figures of the sound against another from the same noise."""
+"""Metrics that compare with another synthesis from the same noise."""
 OBJECTIVES = (DISTANCE, *FIDELITY, *(one.name for one in JUDGED if one.better != NEITHER))
-"""What a search can go by: the distance to the end point of many steps, figures of the sound against what these say,
-and figures of judges."""
+"""Objectives: the distance to the end point of many steps, fidelity to their sound, and judges' metrics."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -165,7 +164,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     plan = replace(plan, options=plan.options.replace(steps=steps))
     found = context.artefact
     if not isinstance(found, PlacedGrid):
-        # Placed anyhow, so that others see that no options make this grid.
+        # Placed anyway, so that other techniques see that no options make this grid.
         times = tuple(float(time) for time in time_grid(steps, "uniform", -1.0))
         raise NotPrepared(
             f"{TECHNIQUE.title} has no placed times yet; search them first, or open a file.",
@@ -189,7 +188,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def wanted(context: Context, steps: int) -> Compatibility:
-    """What a placed grid must have been made for: all that runs without it, such as other weights or guidance."""
+    """Required compatibility of a placed grid: that of the setting without it, including other weights or guidance."""
     others = context.setting.without(NAME)
     if not context.loaded:
         return placed_for(resolving.foreseen(others, context.info).compatibility, steps)
@@ -214,8 +213,7 @@ def _title(name: str) -> str:
 
 
 def figure_of(value: Value, objective: str) -> float:
-    """The figure that a search goes by, as people know it: judges' figures that are better if higher have their
-    sign back."""
+    """The objective's figure in its usual sign: judges' figures that are better if higher are negated in values."""
     higher = objective != DISTANCE and metric(objective).better == HIGHER
     return -value[0] if higher else value[0]
 

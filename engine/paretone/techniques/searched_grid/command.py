@@ -1,4 +1,4 @@
-"""``paretone search-grid``: times for a few evaluations, searched on one sentence or several."""
+"""``paretone search-grid``: search times for a few evaluations, on one or several sentences."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, S
 def with_grid(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[PlacedGrid, ...]]:
-    """``setting`` with the grid in ``path`` used, and that grid. Whether it fits is checked with the whole setting.
+    """``setting`` with the grid in ``path``, and that grid. Its compatibility is checked with the whole setting.
 
-    ``knobs`` are those that the user gave. Raises :class:`ProfileError` for a file that is no placed grid, or has
-    another number of evaluations than given.
+    ``knobs`` are those given by the user. Raises :class:`ProfileError` for a file that is no placed grid, or has
+    another number of evaluations.
     """
     grid = read(path)
     said = knobs.get("evaluations", grid.steps)
@@ -60,7 +60,7 @@ NAME = "search-grid"
 NAME_OF = TECHNIQUE.name
 SUMMARY = "Search the times of a few evaluations for a flow model and write them."
 SENTENCES = 2
-"""Sample sentences that are searched on without others."""
+"""Default number of sample sentences."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _planned(options: argparse.Namespace) -> list[_Search]:
-    """The searches, checked before anything is loaded."""
+    """Planned searches, checked before loading anything."""
     names = {kind: getattr(options, kind) for kind in ("grid", "profile") if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --grid or --profile.")
@@ -139,7 +139,7 @@ def _named(path: Path, count: int, several: bool) -> Path:
 
 
 class _Trials:
-    """Shows a search in the terminal, and the best figure so far."""
+    """Shows the progress of a search in the terminal, with the best figure so far."""
 
     def __init__(self, terminal: Terminal, objective: str) -> None:
         self._terminal, self._objective = terminal, objective
@@ -178,7 +178,7 @@ def _figures(one: _Search, searched: Searched, setting: Setting, utterances: Seq
 
 
 def _known(value: float) -> float | None:
-    """``None`` for what could not be measured, such as the pitch of noise."""
+    """``value``, or ``None`` if it could not be measured, such as the pitch of noise."""
     return value if math.isfinite(value) else None
 
 

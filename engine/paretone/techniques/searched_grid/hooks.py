@@ -1,6 +1,7 @@
-"""What studies and exports ask of searched grids: see :mod:`paretone.studies.hooks` and :mod:`paretone.export.targets`.
+"""Hooks of searched grids for studies and exports: see :mod:`paretone.studies.hooks` and
+:mod:`paretone.export.targets`.
 
-A study's files are every figure over the number of evaluations, a curve for each kind of grid, a row for each solver.
+A study's files show every metric over the number of evaluations, with a curve per kind of grid and a row per solver.
 Torch-free.
 """
 
@@ -34,7 +35,7 @@ from paretone.wording import comma_separated
 
 
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:
-    """Searches a grid for each setting, on the sentences that the study calibrates on."""
+    """Search a grid for each setting, on the study's calibration sentences."""
 
     def prepare(
         model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
@@ -48,7 +49,7 @@ def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer]
 
 
 def files(store: Store) -> dict[str, str]:
-    """Searched grids against those that anybody has, at equal numbers of evaluations."""
+    """Compare searched grids with the usual ones, at equal numbers of evaluations."""
     return files_of(results(store))
 
 
@@ -59,7 +60,7 @@ _DECIDES = ("grid", "solver")
 
 @dataclass(frozen=True)
 class Placed:
-    """Where the evaluations of a setting are: the kind of grid and the solver, in words."""
+    """Kind of grid, solver and number of evaluations of a setting."""
 
     grid: str
     solver: str
@@ -67,7 +68,7 @@ class Placed:
 
 
 def files_of(results: Results) -> dict[str, str]:
-    """The comparison as a table and as a picture; nothing for studies without searched grids."""
+    """The comparison as a table and a picture; empty for studies without searched grids."""
     found = compared(results)
     if not any(result.setting.technique(NAME) for result in found.values()):
         return {}
@@ -76,7 +77,7 @@ def files_of(results: Results) -> dict[str, str]:
 
 
 def compared(results: Results) -> dict[Placed, SettingResult]:
-    """The settings in which nothing but grid and solver is decided by techniques, in order of evaluations."""
+    """Settings whose techniques decide only grid and solver, in order of evaluations."""
     found: dict[Placed, SettingResult] = {}
     for one in results.settings:
         placed = placed_of(one.setting)
@@ -86,7 +87,7 @@ def compared(results: Results) -> dict[Placed, SettingResult]:
 
 
 def placed_of(setting: Setting) -> Placed | None:
-    """Where a setting's evaluations are; ``None`` if other techniques decide about more, or it makes no such grid."""
+    """Kind of grid and solver of a setting; ``None`` if other techniques decide more, or it has no such grid."""
     if any(technique(one.technique).slot.partition(":")[0] not in _DECIDES for one in setting.techniques):
         return None
     try:
@@ -152,7 +153,7 @@ def _plot(points: list[tuple[Placed, SettingResult]], one: Metric, glyphs: Glyph
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: PlacedGrid | None) -> Carried:
-    """The placed times, where a target takes any."""
+    """Carry the placed times if the target takes times."""
     if TIMES not in target.takes or artefact is None:
         return lacking(target, entry)
     return Carried((whole_line(entry, "as the times of the steps"),), given={"times": list(artefact.times)})

@@ -1,8 +1,7 @@
-"""Searching a grid with a loaded model, and the journal of a search.
+"""Search of a grid with a loaded model, and the journal of a search.
 
-The journal keeps what was tried, so that an interrupted search goes on where it was: one file for each search in the
-data folder, gone once the search has ended. A search is determined by what it begins with: with every value at hand it
-takes the same way again, at once.
+The journal stores the values of tried grids, so that an interrupted search can resume: one file per search in the data
+folder, deleted at its end. Searches are deterministic: with all values stored, a search repeats its path at once.
 """
 
 from __future__ import annotations
@@ -53,15 +52,15 @@ from paretone.techniques.searched_grid import (
 from paretone.wording import counted
 
 MANY = 64
-"""Steps of the run whose end point distances are measured to."""
+"""Steps of the reference run, from whose end point distances are measured."""
 SEEDS = 3
-"""Takes of each sentence, for figures of their spread over seeds."""
+"""Takes per sentence, for metrics of spread over seeds."""
 PUT_ASIDE = ("grid", "solver", "skipping")
-"""Slots of techniques that the run with many steps goes without: they approximate it."""
+"""Slots of techniques removed for the reference run, which they approximate."""
 
 
 class _Scripts:
-    """Scripts of utterances under trials, which differ in their grids: a text is read once for each seed."""
+    """Scripts of utterances under trials, which differ in their grids: a text is read once per seed."""
 
     def __init__(self, model: FlowModel, observer: Observer = SILENT) -> None:
         self._model, self._observer = model, observer
@@ -86,7 +85,7 @@ class Distance:
     def __init__(
         self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
     ) -> None:
-        """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        """Run the model with many steps. ``step`` is called after each and may raise to stop."""
         self._model, self._utterances, self._scripts = model, utterances, _Scripts(model)
         self._ends = [
             model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
@@ -107,7 +106,7 @@ class _Stepping(Passing):
 
 
 class Fidelity:
-    """A figure of the sound against what many steps say from the same noise; equal figures are decided by the log-mel
+    """Metric of the sound relative to that of many steps from the same noise; ties are decided by the log-mel
     distance."""
 
     def __init__(
@@ -119,7 +118,7 @@ class Fidelity:
         observer: Observer,
         step: Callable[[], None],
     ) -> None:
-        """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        """Synthesise with many steps. ``step`` is called after each and may raise to stop."""
         self._utterances, self._metric = utterances, metric(name)
         self._scripts = _Scripts(model, Passing(observer, "caution"))
         stepping = _Stepping(observer, step)
@@ -131,7 +130,7 @@ class Fidelity:
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
         pairs = zip(self._utterances, self._wanted, strict=True)
         figures, distances = zip(*(self._figures(one, wanted, setting, grid) for one, wanted in pairs), strict=True)
-        # What cannot be measured, such as the pitch of noise, is the worst.
+        # Unmeasurable values, such as the pitch of noise, are the worst.
         return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
 
     def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
@@ -147,7 +146,7 @@ def _sounded(spoken: Synthesis) -> Sounded:
 
 
 class Judged:
-    """A judge's figure of the speech; equal figures are decided by the distance, if there is one."""
+    """Judge's metric of the speech; ties are decided by the distance, if any."""
 
     def __init__(
         self,
@@ -156,7 +155,7 @@ class Judged:
         name: str,
         observer: Observer,
     ) -> None:
-        """Loads the judge. Raises :class:`PlainError` if it is not installed."""
+        """Load the judge. Raises :class:`PlainError` if it is not installed."""
         self._model, self._utterances = model, utterances
         self._distance: Distance | None = None
         self._metric: Metric = metric(name)
@@ -167,7 +166,7 @@ class Judged:
         self.unit = self._metric.label
 
     def or_by(self, distance: Distance | None) -> Judged:
-        """The same, with equal figures decided by ``distance``."""
+        """Decide ties by ``distance``; returns this object."""
         self._distance = distance
         return self
 
@@ -175,7 +174,7 @@ class Judged:
         of_one = self._heard if self._metric.across_seeds is None else self._spread
         values = [of_one(one, setting, grid) for one in self._utterances]
         figure = estimate(self._metric.name, values).value
-        # What cannot be judged is the worst.
+        # Unmeasurable values are the worst.
         signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
         return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
 
@@ -185,7 +184,7 @@ class Judged:
         return math.nan if found is None else found
 
     def _spread(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
-        """A figure of takes with several seeds."""
+        """Metric of takes with several seeds."""
         seeded = [replace(setting, seed=setting.seed + number) for number in range(SEEDS)]
         curves = [np.array(self._said(one, each, grid).curve) for each in seeded]
         assert self._metric.across_seeds is not None
@@ -205,7 +204,7 @@ def many_steps(setting: Setting) -> Setting:
 
 
 def adds_noise(setting: Setting, model: FlowModel) -> bool:
-    """Whether the sampler adds noise on its way, so that many steps end elsewhere with every grid."""
+    """Whether the sampler adds noise at every step, so that end points of many steps depend on the grid."""
     return bool(checked(model.info.knobs, setting.options, model.info.title).get("overshoot"))
 
 
@@ -217,9 +216,8 @@ def objective_of(
     observer: Observer,
     step: Callable[[], None],
 ) -> Distance | Fidelity | Judged:
-    """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.
-    Raises :class:`SettingError` where there is no end point, and :class:`PlainError` for a judge that is not
-    installed."""
+    """The objective called ``name``, ready for use; ``step`` is called after every step of the reference run. Raises
+    :class:`SettingError` if there is no common end point, and :class:`PlainError` for a judge that is not installed."""
     noisy = adds_noise(setting, model)
     if noisy and name in (DISTANCE, *FIDELITY):
         raise SettingError(
@@ -228,7 +226,7 @@ def objective_of(
         )
     if name in FIDELITY:
         return Fidelity(model, utterances, setting, name, observer, step)
-    # The judge first: if it is not installed, nothing was run in vain.
+    # Load the judge first: if it is not installed, nothing runs in vain.
     judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
     distance = None if noisy else Distance(model, utterances, setting, step)
     if judged is None:
@@ -241,10 +239,10 @@ FOLDER = "grid-searches"
 
 
 class Journal:
-    """Values by grid, also in a file; lines that cannot be read are passed over."""
+    """Values by grid, also in a file; unreadable lines are skipped."""
 
     def __init__(self, name: str, resume: bool = True) -> None:
-        """``name`` is that of the search; not to ``resume``, what is there is thrown away."""
+        """``name`` identifies the search; without ``resume``, stored values are deleted."""
         self._path = data_folder() / FOLDER / f"{name}.jsonl"
         self.known: dict[Times, Value] = {}
         if resume:
@@ -253,7 +251,7 @@ class Journal:
             self.close()
 
     def add(self, times: Times, value: Value) -> None:
-        """Keep the value of a grid. A file that cannot be written only costs that the search cannot go on later."""
+        """Store the value of a grid. If the file cannot be written, the search only loses the ability to resume."""
         self.known[times] = value
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -286,7 +284,7 @@ def _read(path: Path) -> dict[Times, Value]:
 
 
 SPEAKING = 1.5
-"""Evaluations that decoding and judging an utterance takes, as a multiple of those of sampling: a rough guess."""
+"""Rough cost of decoding and judging an utterance, as a multiple of that of sampling."""
 
 
 def search_grid(
@@ -297,11 +295,11 @@ def search_grid(
     on_trial: Callable[[Trial], None] = lambda trial: None,
     resume: bool = True,
 ) -> Searched:
-    """Place the times for ``setting``, whose knobs of the technique say how, on the first passage of every utterance.
+    """Search times for ``setting``, with its knobs of the technique, on the first passage of every utterance.
 
-    Starts from the best of EPSS where it has a table, the bent and the even grid, and never ends worse. The observer's
-    units are evaluations; it is asked after every step whether to stop. With ``resume``, a search of the same that was
-    interrupted goes on where it was. Raises :class:`SettingError` if ``setting`` rules the technique out,
+    Starts from the best of EPSS if it has a table, the sway grid and the even grid, and never ends worse. The
+    observer's units are evaluations; it may stop the search after every step. With ``resume``, continues an interrupted
+    search with the same arguments. Raises :class:`SettingError` if ``setting`` rules the technique out,
     :class:`PlainError` for judges that are not installed, and :class:`paretone.errors.Cancelled`.
     """
     began = time.perf_counter()
@@ -357,14 +355,13 @@ def search_grid(
 
 
 def knobs_of(setting: Setting) -> Values:
-    """The technique's knobs under ``setting``, at their defaults where it says nothing."""
+    """The technique's knobs under ``setting``, with defaults."""
     used = setting.technique(NAME)
     return checked(TECHNIQUE.knobs, used.knobs if used else {}, TECHNIQUE.title)
 
 
 def start_grids(steps: int) -> list[tuple[str, Times]]:
-    """The grids that anybody can have with ``steps`` steps, with their titles: EPSS where it has a table, the grid that
-    a sway of −1 bends, and the even one."""
+    """Usual grids with ``steps`` steps, with titles: EPSS if it has a table, sway −1, and even."""
     found = []
     if effective_spacing(steps, "epss") == "epss":
         found.append((f"EPSS {steps}", sampling_grid(steps, "epss", -1.0)))
@@ -373,14 +370,14 @@ def start_grids(steps: int) -> list[tuple[str, Times]]:
 
 
 class _Work:
-    """How far the search is, in evaluations."""
+    """Progress of the search, in evaluations."""
 
     def __init__(self, observer: Observer, utterances: int, takes: int, measures: bool, many: bool) -> None:
-        """``takes`` are spoken of each utterance, and its end is measured or not, after ``many`` steps or none."""
+        """``takes`` are spoken per utterance, whose end may be ``measured``; ``many`` steps run first or not."""
         self._observer = observer
         self._each = utterances * (measures + takes * (1 + SPEAKING))
         self.first = float(many * utterances * MANY)
-        """Of the run with many steps."""
+        """Evaluations of the reference run."""
         self.total = 1.0
         self._done = 0.0
 

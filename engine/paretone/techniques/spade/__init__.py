@@ -1,8 +1,9 @@
-"""SPADE: structured pruning and adaptive distillation. A student that has only the layers that matter.
+"""SPADE: structured pruning and adaptive distillation of a student with the most important layers.
 
-What is removed was measured (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); what is left over
-either speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.training`). The retrained
-student is the technique's artefact."""
+Layers are removed by measured importance (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); the rest
+speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The retrained student is the
+technique's artefact.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ from paretone.training.forms import (
 from paretone.training.requests import CompanionRequest
 
 MEASURED_SENTENCES = 8
-"""Number of sentences, in every voice, to measure layers on, as a rule."""
+"""Default number of sentences, in every voice, for measuring layers."""
 
 
 @dataclass(frozen=True)
 class ImportanceRequest:
-    """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
-    model. ``measures`` are among :data:`paretone.models.files.layer_importance.MEASURES`; the word error rate speaks
-    ``utterances`` with every layer left out in turn, which takes long. The result is :class:`LayersMeasured`."""
+    """Request to measure the importance of each layer of the loaded language model, and to store the record in the
+    user's folder of the model. ``measures`` are from :data:`paretone.models.files.layer_importance.MEASURES`; the word
+    error rate speaks ``utterances`` once without each layer, which is slow. The result is :class:`LayersMeasured`."""
 
     activity: ClassVar[str] = "measuring the layers"
 
@@ -53,7 +54,7 @@ class ImportanceRequest:
 
 @dataclass(frozen=True)
 class LayersMeasured:
-    """Importance of each layer of a model; ``record`` is in the file ``path`` as well."""
+    """Importance of each layer of a model; ``record`` is also in the file ``path``."""
 
     record: ImportanceRecord
     path: str
@@ -61,8 +62,8 @@ class LayersMeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class StudentRequest(CompanionRequest):
-    """Train a student with the ``retained`` layers or, if none are named, with the ``depth`` most important ones by
-    measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too. The result is
+    """Request to train a student with the ``retained`` layers, default: the ``depth`` most important ones by
+    measurement. Also kept: the student after each of ``stages`` (minutes of the budget). The result is
     :class:`paretone.training.requests.Trained`."""
 
     depth: int | None = None
@@ -70,7 +71,7 @@ class StudentRequest(CompanionRequest):
     retained: tuple[int, ...] = ()
     stages: tuple[float, ...] = ()
     relative_latents: bool = True
-    """Whether errors of layer outputs are relative to the teacher's size; false is the published term."""
+    """Whether errors of layer outputs are relative to the teacher's size; false: as published."""
 
 
 NAME = "spade"
@@ -79,7 +80,7 @@ RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
 
 @dataclass(frozen=True)
 class LayerList(Knob):
-    """Numbers of layers, counted from 0 and separated by commas; ``""`` if they follow from something else."""
+    """Numbers of layers, from 0, separated by commas; ``""`` if they follow from other knobs."""
 
     def check(self, value: object) -> str:
         try:
@@ -94,7 +95,7 @@ class LayerList(Knob):
 
 
 def parsed_layers(text: str) -> tuple[int, ...]:
-    """The layers that ``text`` lists, in order, each once. Raises :class:`ValueError`."""
+    """Layers listed in ``text``, sorted, without duplicates. Raises :class:`ValueError`."""
     layers = sorted({int(part) for part in text.split(",") if part.strip()})
     if layers and layers[0] < 0:
         raise ValueError(f"{layers[0]} is not a layer")
@@ -102,12 +103,12 @@ def parsed_layers(text: str) -> tuple[int, ...]:
 
 
 def fitting_depth(layers: int) -> int:
-    """Layers that a student of a model of ``layers`` keeps, unless another number is asked for: half of them."""
+    """Default number of layers of a student: half of ``layers``."""
     return max(1, layers // 2)
 
 
 def kept_count(knobs: Values, layers: int) -> int:
-    """Number of layers that ``knobs`` keep of a model of ``layers``."""
+    """Number of layers that ``knobs`` keep of a model with ``layers``."""
     return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"]) or fitting_depth(layers)
 
 
@@ -156,7 +157,7 @@ def _student(
 
 
 def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ...]:
-    """The loaded model's students that have what ``knobs`` ask for; what learnt longest first."""
+    """Students of the loaded model that fit ``knobs``, longest trained first."""
     if knobs["recovery"] == NONE:
         return ()
     partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
@@ -328,7 +329,7 @@ FORM = TrainingForm(
     intro="Trains a student with only some of the loaded model's layers, which learns to replace the removed ones, by "
     "SPADE's composite loss. It learns from speech that the model generates; a manifest of recordings is optional.",
     knobs=(
-        # A number in any case, for half of the loaded model's layers is one as well.
+        # Always a number, unlike the technique's knob: here half of the model's layers is a number, too.
         Number("depth", "Layers kept", _DEPTH, default=6, minimum=1, maximum=64, whole=True),
         knob_of(TECHNIQUE.knobs, "layers"),
         Number(

@@ -1,5 +1,5 @@
-"""``paretone measure-layers``: how much each layer of a speech language model matters, and which would stay;
-``paretone train spade``: a student with fewer layers."""
+"""``paretone measure-layers``: importance of each layer of a speech language model; ``paretone train spade``: train a
+student with fewer layers."""
 
 from __future__ import annotations
 

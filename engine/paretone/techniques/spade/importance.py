@@ -1,8 +1,8 @@
-"""Importance of each layer: divergence and word error rate without it, and the change of direction by it.
+"""Importance of each layer: divergence and word error rate without it, and its change of direction.
 
-The divergence needs no audio and one pass a layer: the cheap proxy. The word error rate is the paper's measure (WLI);
-it is dominated by noise on few utterances, so it comes with an interval, and its ranking too. A study that leaves out
-one layer after the other (``leave_one_layer_out``) measures it as well. Torch-free.
+The divergence needs no audio and one pass per layer: the cheap proxy. The word error rate is the paper's measure (WLI);
+with few utterances it is mostly noise, so it and its ranking come with intervals. A study that omits one layer after
+another (``leave_one_layer_out``) measures it as well. Torch-free.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ DRAWS = 2000
 def bootstrapped(
     measure: str, each: np.ndarray, weights: np.ndarray | None = None, baseline: float = 0.0, draws: int = DRAWS
 ) -> LayerImportance:
-    """The importance that results from ``each`` (utterances, layers): mean over utterances, weighted by ``weights``
-    (utterances,), with 95 % intervals of the means and of the ranks over resampled utterances.
+    """Importance from ``each`` (utterances, layers): mean over utterances, weighted by ``weights`` (utterances,), with
+    95 % intervals of the means and of the ranks over resampled utterances.
 
-    For a word error rate, ``each`` holds errors a word of a sentence and ``weights`` its number of words.
+    For a word error rate, ``each`` holds errors per word of a sentence, and ``weights`` its number of words.
     """
     utterances = len(each)
     weights = np.ones(utterances) if weights is None else np.asarray(weights, float)
     chosen = picks(utterances, draws)
     drawn = (each * weights[:, None])[chosen].sum(1) / weights[chosen].sum(1)[:, None]
-    # Equal layers share all the ranks that they take up together.
+    # Equal layers share all ranks that they occupy together.
     larger = (drawn[:, None, :] > drawn[:, :, None]).sum(2)
     at_least = (drawn[:, None, :] >= drawn[:, :, None]).sum(2) - 1
     low, high = ends(drawn)
@@ -72,11 +72,11 @@ _JUDGE = "words"
 
 
 def importance(store: Store, study: Study | None = None) -> ImportanceRecord | None:
-    """Word errors without each layer, as :mod:`paretone.techniques.spade.measuring` measures them; ``None`` for a study
-    of other things.
+    """Word error rates without each layer, as in :mod:`paretone.techniques.spade.measuring`; ``None`` for other
+    studies.
 
-    Counted are the takes that there are of every layer; where ``study`` is given, its own only, and none that were made
-    before its file was changed. Raises :class:`StudyError` if there is none, or no judge listened.
+    Counts the takes that exist for every layer; with ``study``, only takes of its current definition. Raises
+    :class:`StudyError` if there are none, or no judge listened.
     """
     about = store.about()
     layers = int(about.get("definition", {}).get("layers", 0))
@@ -84,7 +84,7 @@ def importance(store: Store, study: Study | None = None) -> ImportanceRecord | N
         return None
     stored = store.settings()
     settings = {one.key: _left_out(one.setting, layers) for one in stored}
-    # A grid next to it may bring whole models with other options.
+    # A grid in the same study may include whole models with other options.
     baselines = {one.baseline for one in stored if settings[one.key] not in (None, -1)}
     settings = {key: -1 if layer is None and key not in baselines else layer for key, layer in settings.items()}
     own = None if study is None else {cell for one in study.candidates for cell in study.cells(one)}
@@ -118,7 +118,7 @@ def importance(store: Store, study: Study | None = None) -> ImportanceRecord | N
 
 
 def _left_out(setting: Setting, layers: int) -> int | None:
-    """The layer that ``setting`` leaves out; ``None`` for the whole model, -1 for anything else."""
+    """The layer that ``setting`` omits; ``None`` for the whole model, -1 for anything else."""
     if not setting.techniques:
         return None
     used = setting.technique(NAME)
@@ -134,13 +134,13 @@ def _edits(heard: Mapping[tuple[str, int], Verdict], one: tuple[str, int]) -> fl
 
 
 LEAVE_OUT = "leave_one_layer_out"
-"""The field of a study's file that asks for one setting for each layer, without it."""
+"""Field of a study's file that adds one setting without each layer."""
 LAYERS = "layers"
-"""The field with the number of these layers."""
+"""Field with the number of layers."""
 
 
 def settings(fields: Fields, model: str, options: Values) -> Iterator[tuple[Setting, str]]:
-    """One setting for each layer of a language model, without it: what importance by words is measured on."""
+    """Yield one setting without each layer of a language model, for importance by words."""
     if not fields.flag(LEAVE_OUT):
         return
     layers = fields.whole(LAYERS, 0, minimum=2)
@@ -156,7 +156,7 @@ def files(store: Store) -> dict[str, str]:
 
 
 def finished(study: Study, store: Store) -> Finding | None:
-    """Put the importance that was found into the model's own record."""
+    """Merge the measured importance into the model's own record."""
     adopted = adopt(study, store)
     if adopted is None:
         return None
@@ -171,7 +171,7 @@ KIND = "student"
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """The student goes in place of the model, where the target runs language models."""
+    """Carry the student in place of the model if the target runs language models."""
     if FEWER_LAYERS not in target.takes:
         return lacking(target, entry)
     return Carried((whole_line(entry, "the model that is written has these layers"),))
@@ -180,19 +180,19 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 @dataclass(frozen=True)
 class Adoption:
     sentence: str
-    """To be said to the user."""
+    """Message for the user."""
     path: Path
-    """The model's own record of its layers."""
+    """The user's record of the model's layers."""
     record: ImportanceRecord | None = None
-    """The merged record; ``None`` if nothing was merged."""
+    """The merged record; ``None`` without a merge."""
 
 
 def adopt(study: Study, store: Store) -> Adoption | None:
-    """Merge the word error rate without each layer into the user's own ``layers.json`` of the model, in the place of
-    an earlier one; other measures stay as they are. ``None`` for a study of other things.
+    """Merge the word error rates without each layer into the user's ``layers.json`` of the model, replacing earlier
+    ones; other measures are kept. ``None`` for other studies.
 
-    Nothing is adopted where takes are missing, where the record there is of another checkpoint, or where it cannot be
-    read or written; the sentence says which. The study itself is none the worse for it.
+    Nothing is merged if takes are missing, if the existing record is of another checkpoint, or if it cannot be read or
+    written; the sentence says which. The study itself is unaffected.
     """
     path = own_place(study.model) / FILE
     try:

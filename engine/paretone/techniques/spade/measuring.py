@@ -1,9 +1,9 @@
-"""Measures the importance of each layer of a loaded language model: by its own tokens, and by a judge's word errors.
+"""Measurement of the importance of each layer of a loaded language model: by its own tokens, and by a judge's word
+errors.
 
-Teacher-forced: the model speaks the utterances once; then it reads its own speech again, with each layer left out in
-turn, and its predictions are compared. By ear: it speaks the utterances with each layer left out in turn, and a judge
-closed over their texts writes down what it hears (SPADE's WLI). Speech that does not end is stopped by the run-away
-guard, as always, and counted.
+Teacher-forced: the model speaks the utterances once; then it reads its own speech again without each layer in turn, and
+its predictions are compared. By ear: it speaks the utterances without each layer in turn, and a judge limited to their
+texts transcribes them (SPADE's WLI). Runaway speech is stopped by the guard, as always, and counted.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ def measure_layers(
     observer: Observer,
     earlier: ImportanceRecord | None = None,
 ) -> ImportanceRecord:
-    """Take ``measures`` of all layers under the options and the seed of ``setting``. What ``earlier`` has measured
-    else is kept.
+    """Take ``measures`` of all layers under the options and the seed of ``setting``. Other measures of ``earlier`` are
+    kept.
 
-    Raises :class:`SettingError` for a measure that does not exist, :class:`paretone.errors.PlainError` where the judge
-    is missing, and :class:`paretone.errors.Cancelled`."""
+    Raises :class:`SettingError` for an unknown measure, :class:`paretone.errors.PlainError` without the judge, and
+    :class:`paretone.errors.Cancelled`.
+    """
     unknown = [one for one in measures if one not in MEASURES]
     if unknown or not measures or not utterances:
         raise SettingError(
@@ -87,21 +88,21 @@ def measure_layers(
 
 @dataclass(frozen=True)
 class Forced:
-    """One utterance, laid out to be read in one pass."""
+    """One passage, for reading in one pass."""
 
     embedded: Tensor
-    """(1, T, hidden): the prompt, then the tokens that the model spoke."""
+    """(1, T, hidden): the prompt, then the model's own tokens."""
     positions: Tensor
     """(T,)."""
     prompt: int
-    """Elements of the prompt. From the last of them on, every element predicts a token."""
+    """Number of elements of the prompt. From the last one on, every element predicts a token."""
 
 
 @torch.inference_mode()
 def own_speech(
     model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Observer
 ) -> list[list[Forced]]:
-    """Each utterance as the model speaks it, passage by passage."""
+    """The model's own speech for each utterance, passage by passage."""
     spoken = []
     for number, one in enumerate(utterances):
         observer.progress(number, len(utterances))
@@ -122,7 +123,7 @@ def own_speech(
 def skipping_divergence(
     model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Observer
 ) -> LayerImportance:
-    """KL between what the model predicts with all layers and without each, in nats, mean over tokens."""
+    """KL divergence (nats) of the predictions with all layers from those without each, mean over tokens."""
     tokens, layers = model.own.tokens, model.info.layers
 
     def predicted(one: Forced, skip: frozenset[int] = frozenset()) -> Tensor:
@@ -144,7 +145,7 @@ def skipping_divergence(
 
 @torch.inference_mode()
 def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Observer) -> LayerImportance:
-    """One minus the cosine between what goes into a layer and what comes out, mean over elements."""
+    """One minus the cosine between a layer's input and output, mean over elements."""
     layers = model.info.layers
     each = np.zeros((len(spoken), layers))
     for number, passages in enumerate(spoken):
@@ -189,6 +190,6 @@ def word_errors_without(
 
 
 def without(setting: Setting, layer: int, layers: int) -> Setting:
-    """``setting`` with all of ``layers`` layers but one, which have learnt nothing."""
+    """``setting`` with all ``layers`` but one, without retraining."""
     kept = ",".join(str(one) for one in range(layers) if one != layer)
     return setting.with_technique(UsedTechnique(NAME, Values(recovery=NONE, layers=kept)))

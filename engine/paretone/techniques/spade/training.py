@@ -1,15 +1,14 @@
-"""The student of SPADE: the layers that matter, which learn what the removed ones did.
+"""SPADE's student: the most important layers, trained to replace the removed ones.
 
-Everything trains, by a composite loss, on the teacher's own speech, on recordings, or on both. What was lost is back
-long before the loss has settled: the divergence and the share of equal first choices, on held-out utterances, show it.
+All weights train, with a composite loss, on the teacher's own speech, on recordings, or on both. Recovery comes long
+before the loss has settled, as the divergence and the share of equal first choices on held-out utterances show.
 
-The loss of the distillation (section 3.2 of the paper) is
-``L = α · CE + (1 − α) / 4 · (L_logit + L_latent + L_attention + L_embedding)`` with α = 0.25.
-What the paper leaves open and what is done here: the skewed divergence is the forward one with λ = 0.1, in the
-cross-entropy form of DistiLLM (the teacher's entropy is not subtracted: another value, the same gradient); layer
-outputs are taken before the final norm, attention after the softmax, both at all positions. Errors of layer outputs can
-be taken relative to the teacher's mean square, which the paper does not do: a model whose residual stream grows large
-(the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
+The loss of the distillation (section 3.2 of the paper) is ``L = α · CE + (1 − α) / 4 · (L_logit + L_latent +
+L_attention + L_embedding)`` with α = 0.25. Our choices for what the paper leaves open: the skewed divergence is the
+forward one with λ = 0.1, in the cross-entropy form of DistiLLM (the teacher's entropy is not subtracted: another value,
+the same gradient); layer outputs are taken before the final norm, attention after the softmax, both at all positions.
+Unlike in the paper, errors of layer outputs can be relative to the teacher's mean square: a model with a large residual
+stream (the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
 
 Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", arXiv 2509.20802.
 """
@@ -79,16 +78,16 @@ def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> T
 
 
 def target_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
-    """The teacher's layer that each of the student's layers is to match: the one before the next retained layer, so
-    that it also learns what all removed layers after it did; the last one matches the teacher's last."""
+    """The teacher's target layer of each of the student's layers: the one before the next retained layer, so that it
+    also replaces all removed layers after it; for the last one, the teacher's last."""
     return (*(following - 1 for following in retained[1:]), layers - 1)
 
 
 def latent_loss(
     student: Seen, teacher: Seen, targets: Sequence[int], heard: Tensor | None = None, relative: bool = False
 ) -> Tensor:
-    """Mean squared error of layer outputs, mean over layers. ``heard`` (B, T) leaves padding out; ``relative`` divides
-    by the mean square of the teacher's."""
+    """Mean squared error of layer outputs, mean over layers. ``heard`` (B, T) excludes padding; ``relative`` divides by
+    the teacher's mean square."""
     errors = []
     for layer, target in enumerate(targets):
         wanted = teacher.outputs[target]
@@ -104,7 +103,7 @@ def attention_loss(student: Seen, teacher: Seen, targets: Sequence[int]) -> Tens
 
 
 def embedding_loss(student: Seen, teacher: Seen, heard: Tensor | None = None) -> Tensor:
-    """Mean squared error of the input embeddings: zero at first, so it only is an anchor."""
+    """Mean squared error of the input embeddings: initially zero, so it only acts as an anchor."""
     return _squared_error(student.embedded, teacher.embedded, heard)
 
 
@@ -139,9 +138,9 @@ def composite_loss(
     heard: Tensor | None = None,
     relative: bool = False,
 ) -> Terms:
-    """All terms. ``labels`` (n,) are the ids spoken at the positions of the logits, ``targets`` comes from
-    :func:`target_layers`, ``heard`` (B, T) is false in padding, ``relative`` is as in :func:`latent_loss`. Where
-    attention was not looked at, its term is zero."""
+    """All terms. ``labels`` (n,) are the ids spoken at the positions of the logits, ``targets`` are from
+    :func:`target_layers`, ``heard`` (B, T) is false in padding, ``relative`` as in :func:`latent_loss`. The attention
+    term is zero if attention was not recorded."""
     return Terms(
         cross_entropy(student.logits, labels),
         skewed_divergence(student.logits, teacher.logits),
@@ -157,13 +156,14 @@ RECOVERED = "recovered"
 @dataclass(frozen=True)
 class StudentOptions(TokenOptions):
     retained: tuple[int, ...] = ()
-    """The teacher's layers that the student starts from."""
+    """The teacher's layers that the student starts with."""
     alpha: float = ALPHA
-    """Weight of the cross-entropy to spoken tokens; the four terms of distillation share the rest."""
+    """Weight of the cross-entropy of spoken tokens; the four terms of distillation share the rest."""
     attention_interval: int = 8
-    """Attention is compared in every so-many-th step: the smallest term by far, and the dearest."""
+    """Steps between comparisons of attention, the smallest and most expensive term."""
     relative_latents: bool = True
-    """See :mod:`paretone.techniques.spade.training`; false is the published term."""
+    """Whether errors of layer outputs are relative, see :mod:`paretone.techniques.spade.training`; false: as
+    published."""
 
 
 class StudentRecipe(TokenRecipe):
@@ -183,7 +183,7 @@ class StudentRecipe(TokenRecipe):
         device: torch.device,
         options: StudentOptions,
     ) -> None:
-        """Raises :class:`paretone.errors.SettingError` for layers that the teacher has not."""
+        """Raises :class:`paretone.errors.SettingError` for layers that the teacher lacks."""
         layers = teacher.transformer.config.layers
         self._retained = require_layers(options.retained, layers)
         self._targets = target_layers(self._retained, layers)
@@ -206,7 +206,8 @@ class StudentRecipe(TokenRecipe):
         return terms.total(options.alpha), terms.named()
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """``divergence`` from the teacher in nats, and the share of positions at which both would choose the same."""
+        """``divergence`` from the teacher in nats, the share of positions with the same first choice, and that of
+        correct ones."""
         wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
         return {
             "divergence": each_divergence(found, wanted),
@@ -250,12 +251,12 @@ class StudentRecipe(TokenRecipe):
 class Student(Companion):
     kind: ClassVar[str] = STUDENTS
     large_rates: ClassVar[Rates] = Rates(None, 1e-5)
-    """AdamW's: that of SPADE's one published reproduction (ml-inory/SPADE)."""
+    """AdamW's rate of SPADE's one published reproduction (ml-inory/SPADE)."""
     options: StudentOptions
     depth: int | None = None
-    """Layers where the options name none; ``None``: what fits the model."""
+    """Number of layers if the options name none; ``None``: the default for the model."""
     stages: tuple[float, ...] = ()
-    """Minutes of the budget after which a student is kept as it is then."""
+    """Minutes of the budget after which a copy of the student is kept."""
 
     @classmethod
     def of(cls, request: StudentRequest) -> Student:
@@ -265,7 +266,7 @@ class Student(Companion):
         return cls(options, request.depth, request.stages)
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
-        """Raises :class:`SettingError` for layers that the model has not."""
+        """Raises :class:`SettingError` for layers that the model lacks."""
         options = replace(
             self.options,
             matrix_rate=rates.matrices,
@@ -279,7 +280,7 @@ class Student(Companion):
         return make
 
     def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
-        """Keeps the student at its stages."""
+        """Follower that keeps the student at its stages."""
         assert isinstance(recipe, StudentRecipe)
         return _Stages(self.stages, recipe, folder, work, follower)
 
@@ -297,7 +298,7 @@ class Student(Companion):
 
 
 def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> ImportanceRecord:
-    """The measurement of layers that is there, or else the cheap one, made now and kept."""
+    """The existing measurement of layers, or the cheap one, measured now and stored."""
     found = read_record(places(request.model, teacher.root), teacher.base)
     if found is not None:
         return found
@@ -315,7 +316,7 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
 
 
 class _Stages(Passing, Follower):
-    """Keeps a student as it is after each of ``stages``, and hands every milestone on."""
+    """Keeps a copy of the student after each of ``stages``, and passes every milestone on."""
 
     def __init__(
         self, stages: tuple[float, ...], recipe: StudentRecipe, folder: Path, work: Path, follower: Follower

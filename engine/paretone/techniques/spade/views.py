@@ -1,9 +1,9 @@
-"""Importance of each layer, by word errors and by cosine (figure 2 of the SPADE paper, as it was measured), and savings
-of fewer layers (figure 3): memory by depth, and with it the time of a token.
+"""Importance of each layer, by word errors and by cosine (measured as in figure 2 of the SPADE paper), and savings of
+fewer layers (figure 3): memory and time per token by depth.
 
-Memory is counted by shapes: every weight that decoding needs at a depth, at the precision of the tables, with a cache
-for the tokens of the sentence. Times are measured on layers that were only left out; a retrained student of a depth
-takes the same, as it has the same shapes.
+Memory is counted from shapes: all weights that decoding needs at a depth, at the precision of the tables, with a cache
+for the tokens of the sentence. Times are measured with layers merely omitted; a retrained student has the same shapes
+and hence the same times.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TITLES = {
 
 
 def compute_importance(task: Task) -> Findings:
-    """Draw the measurement at hand. Raises :class:`SettingError` if there is none."""
+    """Draw the existing measurement. Raises :class:`SettingError` if there is none."""
     from paretone.models.files.trained_weights import places_of
 
     info = task.model.info
@@ -105,7 +105,7 @@ LAYER_IMPORTANCE = View(
 
 
 PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
-"""Layers, layers kept, and share of the memory left, as published."""
+"""Layers, layers kept, and remaining share of the memory, as published."""
 
 
 def depth_knobs(layers: int) -> tuple[Knob, ...]:

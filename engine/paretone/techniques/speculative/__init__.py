@@ -1,4 +1,4 @@
-"""SSD: speech speculative decoding. How it decodes: :mod:`paretone.sampling.speculative`. Torch-free."""
+"""SSD: speech speculative decoding. The decoding: :mod:`paretone.sampling.speculative`. Torch-free."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ MEASURED_LAYERS = 12
 
 
 def fitting_upper(layers: int) -> int:
-    """Topmost layers of a draft for a model of ``layers``: a quarter of them, as published; of a dozen or fewer none,
-    where layers are what a draft costs."""
+    """Default number of topmost layers of a draft for a model of ``layers``: a quarter, as published; none up to a
+    dozen layers, where they dominate the cost of a draft."""
     return 0 if layers <= MEASURED_LAYERS else layers // 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class DraftRequest(CompanionRequest):
-    """Train a draft: the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest and the head learn.
-    The result is :class:`paretone.training.requests.Trained`."""
+    """Request to train a draft of the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest and
+    the head are trained. The result is :class:`paretone.training.requests.Trained`."""
 
     lower: int = 2
     upper: int | None = None
@@ -57,17 +57,17 @@ class DraftRequest(CompanionRequest):
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
-    """Share of the rejection rate in that rest."""
+    """Share of the rejection rate in the rest of the loss."""
     initial: str = ""
-    """File of a draft of the same layers to start from."""
+    """File of a draft with the same layers to start from."""
 
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
-"""Values of the knob ``tolerated``: which ids profit from the tolerance."""
+"""Values of the knob ``tolerated``: ids to which the tolerance applies."""
 TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
-"""Values of the knob ``draft``: which kind of weights proposes tokens, a draft or a shallower student."""
+"""Values of the knob ``draft``: the drafting weights, a draft or a shallower student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -110,7 +110,7 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | StudentWeights, ...]:
-    """The loaded model's drafts or, where ``knobs`` say so, its students; recovered and shallow ones first."""
+    """Drafts of the loaded model or, by ``knobs``, its students; recovered and shallow ones first."""
     if knobs["draft"] == DRAFT_BY_STUDENT:
         return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
     return info.drafts
@@ -270,7 +270,7 @@ SETTINGS_FILE = "speculative.json"
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """The draft and how many tokens it proposes; other programs check tokens exactly."""
+    """Carry the draft and its length; other programs verify tokens exactly."""
     if DRAFT not in target.takes:
         return lacking(target, entry)
     knobs = knobs_of(entry)

@@ -1,5 +1,5 @@
-"""``paretone train draft``: a smaller model that proposes tokens to a language model; ``paretone export-model``: a
-student or a draft as a checkpoint that others load."""
+"""``paretone train draft``: train a draft for a language model; ``paretone export-model``: write a student or a draft
+as a checkpoint for other software."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speculative decoding of a language model's passages: which rule, which length, and what a model remembers of it."""
+"""Speculative decoding of a language model's passages: choice of the rule, and draft lengths kept between passages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from paretone.sampling.speculative import speculation
 from paretone.sampling.verification import Rule, by_block, by_token
 
 MOST_LENGTHS = 8
-"""Ways of drafting whose lengths continue adapting from their last state."""
+"""Most configurations whose adaptive lengths are kept."""
 
 
 def speculative(
     loop: DecodingLoop, tolerance: float, draft_length: int, adaptive: bool, block: bool, guarded: bool = True
 ) -> Decoding:
-    """See :attr:`paretone.setting.plan.LanguagePlan.decoding`. A draft is verified by the loop's own rule, if it has
-    one, else as :func:`rule_of` says; an ``adaptive`` length begins at ``draft_length``."""
+    """See :attr:`paretone.setting.plan.LanguagePlan.decoding`. Drafts are verified by the loop's rule, if any, else by
+    :func:`rule_of`; an ``adaptive`` length starts at ``draft_length``."""
     if loop.draft is None:
         raise SettingError("There is no draft model; choose one.")
     way = (tolerance, block, guarded, loop.acceptance)
@@ -32,12 +32,12 @@ def speculative(
 
 
 def rule_of(codes: int, tolerance: float, *, block: bool, guarded: bool = True) -> Rule:
-    """As a ``block``, which has no tolerance, or token by token with ``tolerance``, ``guarded`` or as published."""
+    """Rule by ``block``, without tolerance, or token by token with ``tolerance``, ``guarded`` or as published."""
     return by_block if block else by_token(tolerance, codes, guarded=guarded)
 
 
 def _adaptive(loop: DecodingLoop, draft: TokenModel, start: int, way: tuple) -> AdaptiveLength:
-    """The length that adapts. It is used again: sentences are short, and measuring takes cycles."""
+    """The adaptive length of this configuration. It is reused: sentences are short, and measuring takes cycles."""
     lengths: LastUsed[AdaptiveLength] = loop.memory.setdefault(__name__, LastUsed(MOST_LENGTHS))
-    # Weak references: dropped networks must not be kept alive.
+    # Weak references, so that dropped networks are freed.
     return lengths.of((ref(loop.target), ref(draft), start, way), lambda: AdaptiveLength(start))

@@ -62,8 +62,8 @@ GROUPS = {
     "SSD, groups of up to 16": used("token_groups", cosine=0.4, largest=16),
     "SSD, groups of up to 8, as published": used("token_groups", within=False),
 }
-"""Drafts accepted in groups, by the least similarity of a group's tokens and their greatest number; the first is the
-headline. The second accepts about as many drafted tokens as a tolerance of 0.2, the third as one of 0.4."""
+"""Acceptance in groups, with different least similarities and sizes; the first is the headline. The second accepts
+about as many drafted tokens as a tolerance of 0.2, the third as one of 0.4."""
 TOLERANCES = (0.0, 0.2, 0.4)
 GROUPS_DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
@@ -74,7 +74,7 @@ GROUPS_DEFINITION = (
 
 @dataclass(frozen=True)
 class Accepting:
-    """Ways of accepting by their titles, and the artefacts that they name."""
+    """Ways of acceptance by title, with their artefacts."""
 
     ways: Mapping[str, Setting]
     artefacts: tuple[Artefact, ...]
@@ -86,8 +86,8 @@ def tolerance_title(tolerance: float) -> str:
 
 
 def accepting(model: SpeechModel, plain: Setting, knobs: Values) -> Accepting:
-    """Token by token at every tolerance, guarded and as published, and :data:`GROUPS` on top of that at β = 0;
-    ``knobs`` are the drafting technique's own. Raises :class:`paretone.errors.PlainError`."""
+    """Token by token at every tolerance, guarded and as published, and :data:`GROUPS` at β = 0; ``knobs`` are the
+    drafting technique's. Raises :class:`paretone.errors.PlainError`."""
     by_token = knobs.replace(verification=speculative.BY_TOKEN)
     ways = {}
     for tolerance in TOLERANCES:
@@ -115,8 +115,8 @@ def diversities(
     seeds: int,
     turns: Turns,
 ) -> Mapping[str, float | None]:
-    """Mean diversity of each way over ``texts``, each spoken with ``seeds`` seeds, while ``turns`` allow another;
-    ``None`` where too little is voiced, empty without texts."""
+    """Mean diversity of each way over ``texts``, each spoken with ``seeds`` seeds, while ``turns`` allow; ``None`` if
+    too little is voiced, empty without texts."""
     found: dict[str, list[float]] = {}
     for at, text in enumerate(texts):
         if not turns.another():
@@ -137,7 +137,7 @@ def _curves(
 
 
 def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float | str:
-    """The tolerance that is as fast as ``speed_up``, between those measured in ``tolerated``; in words outside."""
+    """Tolerance as fast as ``speed_up``, interpolated from ``tolerated``; a phrase outside their range."""
     betas = sorted(tolerated)
     speeds = np.maximum.accumulate([tolerated[one] for one in betas])
     if speed_up < speeds[0]:
@@ -150,10 +150,9 @@ def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float 
 NAME = "ssd"
 PLAIN = "autoregressive"
 GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
-"""Number of sentences, and of tokens of each at most, for comparing greedy decoding."""
+"""Number of sentences, and most tokens of each, for comparing greedy decoding."""
 JUDGED = 0.75
-"""With ``--groups``: share of the time after the rounds for the judges; the rest is for takes that differ in their
-seeds."""
+"""With ``--groups``: share of the remaining time for the judges; the rest is for takes with different seeds."""
 DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
     "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -185,7 +184,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Check equality, time all ways in the same rounds, then let the judge listen."""
+    """Check equality, time all ways in the same rounds, then run the judge."""
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     if not model.info.drafts:
@@ -210,7 +209,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
-    """The same with other ways of accepting drafts, and their diversity."""
+    """Like :func:`run`, with other ways of acceptance and their diversity."""
     accepted = accepting(model, plain, _knobs(arguments))
     ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)
@@ -255,8 +254,8 @@ def _ways(
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all; with greedy sampling in
-    place of the model's."""
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all tokens; both with greedy
+    sampling."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
         works = model.internals(scripted(model, text, voice, setting))

@@ -1,10 +1,10 @@
-"""The draft of speech speculative decoding: a few of the target's layers, of which the lower ones and the head learn.
+"""Draft of speech speculative decoding: a few of the target's layers, of which the lowest and the head are trained.
 
-The published draft has the lower two and a quarter of the target's layers from the top; the upper ones, all
-embeddings and the final norm stay frozen, so that a draft's file holds two layers and a head. For a target of few
-layers the lower two alone draft faster: what a frozen layer knows is worth less than the time it takes. The paper's
-loss is the cross-entropy to spoken tokens. Here the divergence from the target's own distribution is added, and what
-the two have not in common: what a draft is for is to be accepted, which happens as often as the distributions overlap.
+The published draft has the target's lowest two layers and topmost quarter; the upper layers, all embeddings and the
+final norm stay frozen, so that a draft's file holds two layers and a head. For a target with few layers the lowest two
+alone are faster: the benefit of a frozen layer is smaller than its cost. The paper's loss is the cross-entropy of
+spoken tokens. Here the divergence from the target's distribution is added, and one minus the overlap of the two
+distributions, which is the rejection rate.
 
 Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding", arXiv 2505.15380.
 """
@@ -48,18 +48,18 @@ from paretone.wording import percent
 
 @dataclass(frozen=True)
 class DraftOptions(TokenOptions):
-    """Options of a run. Raises :class:`paretone.errors.SettingError` for shares that are none."""
+    """Options of a run. Raises :class:`paretone.errors.SettingError` for shares outside 0 to 1."""
 
     lower: int = 2
-    """Number of its lowest layers, which are trained."""
+    """Number of lowest layers, which are trained."""
     upper: int | None = None
-    """Number of its topmost layers, which stay unchanged; ``None``: what fits the model."""
+    """Number of topmost layers, which stay frozen; ``None``: the default for the model."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
-    """Share of one minus the overlap of the two distributions in that rest: what is rejected, as it is."""
+    """Share of the rejection rate, one minus the overlap of the distributions, in the rest of the loss."""
     temperature: float = 0.8
-    """Temperature at which draft and target are compared: that of the sampler that verifies drafts."""
+    """Temperature of the comparison of draft and target: that of the sampler that verifies drafts."""
 
     def __post_init__(self) -> None:
         for name, share in (("cross-entropy", self.spoken_share), ("overlap", self.overlap_share)):
@@ -86,8 +86,8 @@ class DraftRecipe(TokenRecipe):
         options: DraftOptions = DraftOptions(),
         initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft of
-        the same layers to start from, in place of the target's."""
+        """``sampler`` is for the acceptance in validation. ``initial`` are tensors of an earlier draft with the same
+        layers to start from, instead of the target's."""
         layers = target.transformer.config.layers
         upper = fitting_upper(layers) if options.upper is None else options.upper
         self._retained = retained_layers(layers, options.lower, upper)
@@ -124,7 +124,7 @@ class DraftRecipe(TokenRecipe):
         return loss, {name: float(value.detach()) for name, value in terms.items()}
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """``acceptance``: Σ min(p, q) at a position, the probability that the target takes what the draft proposes."""
+        """``acceptance``: Σ min(p, q) at a position, the probability that the target accepts the draft's token."""
         wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
         spoken = batch.labels[batch.predicting]
         return {
@@ -153,7 +153,7 @@ class DraftRecipe(TokenRecipe):
         )
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """Only what was trained: the layers under the target's numbers, and the head."""
+        """Save the trained part only: the layers under the target's numbers, and the head."""
         network = self.average.module
         names, places = network.names, dict(enumerate(self.retained))
         kept = {}
@@ -179,7 +179,7 @@ def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
 
 
 def overlap(draft: Tensor, target: Tensor, sampler: TokenSampler) -> Tensor:
-    """Σ min(p, q) of what ``sampler`` really draws from, repetitions left aside; logits (n, V), result (n,)."""
+    """Σ min(p, q) of the final distributions of ``sampler``, without repetition; logits (n, V), result (n,)."""
     proposed, wanted = (sampler.probabilities(logits.float(), ()) for logits in (draft, target))
     return torch.minimum(proposed, wanted).sum(-1)
 
@@ -190,10 +190,10 @@ class Draft(Companion):
 
     kind: ClassVar[str] = DRAFTS
     large_rates: ClassVar[Rates] = Rates(None, 1e-4)
-    """AdamW's. The paper on SSD names none for drafts, and this one has not been tried on a release."""
+    """AdamW's. The SSD paper gives no rate for drafts; this one is untested on releases."""
     options: DraftOptions
     initial: Path | None = None
-    """An earlier draft of the same layers to start from."""
+    """Earlier draft with the same layers to start from."""
 
     @classmethod
     def of(cls, request: DraftRequest) -> Draft:
@@ -208,7 +208,7 @@ class Draft(Companion):
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`CheckpointError` for an initial draft of another checkpoint, and :class:`SettingError` for one
-        of other layers."""
+        with other layers."""
         options = replace(
             self.options, matrix_rate=rates.matrices, other_rate=rates.others, temperature=teacher.temperature
         )

@@ -1,6 +1,6 @@
 """Effect of tolerance and draft length: table 3 and figure 3 of the SSD paper, with plain decoding in the same run.
 
-Every sentence is spoken in all ways before the next one, so that a machine that grows slower grows slower for all.
+Every sentence is spoken in all ways before the next one, so that drifts of the machine's speed affect all ways equally.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _Place = TypeVar("_Place", int, float)
 TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
-"""Those of the paper's table 3."""
+"""Tolerances of the paper's table 3."""
 TABLE_LENGTH = 3
-"""The paper's draft length there."""
+"""The paper's draft length in that table."""
 PAPER = {0.0: 0.504 / 0.509, 0.1: 0.504 / 0.444, 0.2: 0.504 / 0.408, 0.3: 0.504 / 0.386, 0.4: 0.504 / 0.360}
 """Speed-ups of the published table 3: LM-RTF of CosyVoice 2 alone over that with SSD."""
 DRAWS = 1000
@@ -38,14 +38,14 @@ DRAWS = 1000
 
 @dataclass
 class _Way:
-    """One way to decode, and what came of it, sentence by sentence."""
+    """One way to decode, with its results by sentence."""
 
     setting: Setting
     spoken: list[Synthesis] = field(default_factory=list)
 
     @property
     def factors(self) -> np.ndarray:
-        """Seconds of the language model for each second of audio, by sentence."""
+        """Real-time factor of the language model, by sentence."""
         return np.array([one.measurements.backbone_seconds / one.measurements.audio_seconds for one in self.spoken])
 
     @property
@@ -150,7 +150,7 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
         draft_length=length,
         adaptive=False,
         draft=own["draft"],
-        # The rule that knows tolerances, at 0 as well: else two things would change between 0 and the next.
+        # The rule for tolerances, at 0 as well: otherwise two things would change between 0 and the next value.
         verification=speculative.BY_TOKEN,
     )
     return plain.with_technique(UsedTechnique(speculative.NAME, chosen))
@@ -159,8 +159,8 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
 def paired_speed_up(
     way: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
 ) -> tuple[float, float, float]:
-    """Speed-up: the ratio of mean real-time factors of the same sentences, with the ends of its 95 % bootstrap interval
-    over sentences."""
+    """Speed-up: the ratio of mean real-time factors on the same sentences, with its 95 % bootstrap interval over
+    sentences."""
     return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 

@@ -1,7 +1,7 @@
-"""Drafted tokens are accepted in groups that sound alike: principled coarse-graining (PCG).
+"""Principled coarse-graining (PCG): drafted tokens are accepted in groups that sound alike.
 
-How a draft is verified: :mod:`paretone.sampling.verification`. ``groups`` is the artefact, ``finding`` makes it
-and plays it. It goes with whatever drafts tokens. Torch-free.
+The verification: :mod:`paretone.sampling.verification`. ``groups`` is the artefact, ``finding`` makes and plays it.
+Works with every drafting technique. Torch-free.
 """
 
 from __future__ import annotations
@@ -158,10 +158,10 @@ TECHNIQUE = Technique(
 
 
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], Groups]:
-    """Finder of groups on one worker. They follow from the model's tables, not from what it speaks."""
+    """Finder of groups on one worker. Groups depend on the model's tables, not on its speech."""
 
     def prepare(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer) -> Groups:
-        # By name: it imports torch.
+        # Imported by name, because it imports torch.
         found: Groups = imported("paretone.techniques.token_groups.finding:find_groups")(model, setting, observer)
         return found
 

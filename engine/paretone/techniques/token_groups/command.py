@@ -1,4 +1,4 @@
-"""``paretone group-tokens``: groups of speech tokens that sound alike, and what they sound like."""
+"""``paretone group-tokens``: find groups of speech tokens that sound alike, and play them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups,
 def with_groups(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[Groups, ...]]:
-    """``setting`` with drafts accepted in the groups of the file ``path``, and these. ``knobs`` are those that the user
-    gave. Raises :class:`ProfileError` when they cannot be used here."""
+    """``setting`` with drafts accepted in the groups of the file ``path``, and these groups. ``knobs`` are those given
+    by the user. Raises :class:`ProfileError` if they cannot be used here."""
     groups = read(path)
     wanted = compatibility_of(model.info, setting)
     if reason := groups.mismatch(wanted):
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _chosen(groups: Groups, number: int) -> tuple[int, ...]:
-    """The group of this number from the largest, counted from 1. Raises :class:`SettingError`."""
+    """Group by number, from 1, the largest. Raises :class:`SettingError`."""
     if number > len(groups.members):
         raise SettingError(
             f"There {'is' if len(groups.members) == 1 else 'are'} {len(groups.members)} groups of several tokens; "

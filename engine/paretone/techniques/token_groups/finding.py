@@ -1,5 +1,4 @@
-"""Finds groups of speech tokens whose rows in the model's tables point in nearly the same direction, and speaks the
-members of a group."""
+"""Finds groups of speech tokens with nearly parallel rows in the model's tables, and plays the members of a group."""
 
 from __future__ import annotations
 
@@ -27,11 +26,11 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.token_groups.groups import SPACES, GroupHeard, Groups, GroupsFound
 
 ROWS = 1024
-"""Tokens that are compared with all others at once."""
+"""Number of tokens compared with all others at once."""
 
 
 def find_groups(model: SpeechModel, setting: Setting, observer: Observer) -> Groups:
-    """The groups of the weights that ``setting`` runs on ``model``, as its knobs of the technique say. Raises
+    """Groups of the weights that ``setting`` runs on ``model``, by its knobs of the technique. Raises
     :class:`SettingError` for a model without tokens, and :class:`paretone.errors.Cancelled`."""
     speech, technique = language_speech(model), token_groups.TECHNIQUE
     used = setting.technique(technique.name)
@@ -45,7 +44,7 @@ def find_groups(model: SpeechModel, setting: Setting, observer: Observer) -> Gro
 
 
 def language_speech(model: SpeechModel) -> LanguageSpeech:
-    """``model``, which has speech tokens. Raises :class:`SettingError` if it has none."""
+    """``model`` as a speech language model. Raises :class:`SettingError` if it is none."""
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} decodes no speech tokens; load a speech language model.")
     return model
@@ -53,15 +52,15 @@ def language_speech(model: SpeechModel) -> LanguageSpeech:
 
 @torch.inference_mode()
 def directions(tokens: TokenModel, space: str) -> Tensor:
-    """Unit rows (codes, hidden), float32, of the spoken tokens: those that score them, less their mean, or those that
-    embed them. The mean of the former adds equally to all scores and changes no probability."""
+    """Unit rows (codes, hidden), float32, of the speech tokens: from the table of scores, less their mean, or from the
+    embeddings. The mean row of scores adds equally to all and changes no probability."""
     table = (tokens.head if space == SPACES[0] else tokens.embedding)[: tokens.codes].float()
     return F.normalize(table - table.mean(0) if space == SPACES[0] else table, dim=-1)
 
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Around each of n rows the most similar ones, itself first: ids and their cosines, (n, most)."""
+    """Most similar rows around each of n rows, itself first: ids and cosines, (n, most)."""
 
     ids: Tensor
     cosines: Tensor
@@ -70,8 +69,8 @@ class Neighbourhoods:
         return Neighbourhoods(self.ids[:, :most], self.cosines[:, :most])
 
     def groups(self, similarity: float, smallest: int) -> tuple[tuple[int, ...], ...]:
-        """Of each row those whose cosine reaches ``similarity``, if they are at least ``smallest``; equal groups once,
-        in the order of their centres."""
+        """Rows around each row with a cosine of at least ``similarity``, if at least ``smallest``; duplicates once, in
+        the order of their centres."""
         sizes = (self.cosines >= similarity).sum(-1)
         wanted = (sizes >= smallest).nonzero().flatten()
         found: dict[tuple[int, ...], None] = {}
@@ -82,13 +81,13 @@ class Neighbourhoods:
 
 @torch.inference_mode()
 def neighbourhoods(rows: Tensor, most: int, observer: Observer) -> Neighbourhoods:
-    """The ``most`` rows around each of ``rows`` (n, hidden). ``observer`` may cancel."""
+    """The ``most`` nearest rows of each of ``rows`` (n, hidden). ``observer`` may cancel."""
     count, ids, cosines = len(rows), [], []
     for first in range(0, count, ROWS):
         observer.check()
         observer.progress(first, count)
         found = rows[first : first + ROWS] @ rows.T
-        # A row is in its own group, whatever else is equal to it.
+        # A row is always in its own group, even if others equal it.
         places = torch.arange(len(found), device=rows.device)
         found[places, places + first] = 2.0
         nearest = found.topk(min(most, count), dim=-1)
@@ -101,9 +100,9 @@ def neighbourhoods(rows: Tensor, most: int, observer: Observer) -> Neighbourhood
 PAUSE_SECONDS = 0.15
 """Silence between two members."""
 FADE_SECONDS = 0.01
-"""Fade at both ends of a member, so that it does not click."""
+"""Fade at both ends of a member, against clicks."""
 _TEXT = "Rice."
-"""A decoder needs a voice that is about to speak; what it would have said is not decoded."""
+"""Text to prepare a voice for the decoder; it is not spoken."""
 
 
 def hear_group(
@@ -114,8 +113,8 @@ def hear_group(
     held_seconds: float,
     check: Callable[[], None],
 ) -> GroupHeard:
-    """``members`` in ``voice``, each repeated for ``held_seconds``: a token by itself is too short to be heard. Raises
-    :class:`SettingError` for tokens that the model has not, and what ``check`` raises."""
+    """Sound of ``members`` in ``voice``, each repeated for ``held_seconds``: a single token is too short to be heard.
+    Raises :class:`SettingError` for unknown tokens, and what ``check`` raises."""
     speech = language_speech(model)
     codes = speech.own.tokens.codes
     if strange := [one for one in members if not 0 <= one < codes]:
@@ -149,11 +148,11 @@ def hear(task: JobTask) -> GroupHeard:
 
 
 MOST_KEPT = 4
-"""Groups whose matrices are kept."""
+"""Number of groups whose matrices are kept."""
 
 
 def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bool) -> Rule:
-    """See :attr:`paretone.setting.plan.LanguagePlan.acceptance`. Ids that end speech are groups by themselves. Raises
+    """See :attr:`paretone.setting.plan.LanguagePlan.acceptance`. Each id that ends speech is its own group. Raises
     :class:`SettingError` for groups of another number of tokens."""
     if groups.codes != codes:
         raise SettingError(
@@ -164,5 +163,5 @@ def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bo
 
 @lru_cache(MOST_KEPT)
 def matrices(groups: Groups, rows: int, device: str) -> TokenGroups:
-    """``groups`` among ``rows`` ids, for ``device``."""
+    """Matrices of ``groups`` for ``rows`` ids on ``device``."""
     return TokenGroups(groups.members, rows, device)

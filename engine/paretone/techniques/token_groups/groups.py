@@ -1,5 +1,5 @@
-"""Groups of speech tokens that sound alike, as an artefact: whose they are, how they were found, their members.
-Requests and results of their preparations. Torch-free."""
+"""Artefact of groups of speech tokens that sound alike: model, search and members. Also requests and results of their
+preparations. Torch-free."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 
 SCHEMA = 1
 SPACES = ("scores", "embeddings")
-"""Rows of the model whose angles say what is alike: of the table that scores tokens, or of the one that embeds them."""
+"""Rows compared for similarity: of the table of scores, or of the embeddings."""
 _FIELDS = {
     "schema": int,
     "model": str,
@@ -40,16 +40,16 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of the ids below ``codes``; an id in none of them is a group by itself. Construction checks all fields and
-    raises :class:`ProfileError` that names the one at fault."""
+    """Groups of ids below ``codes``; an id without a group is its own group. Construction checks all fields and raises
+    :class:`ProfileError`, which names the faulty one."""
 
     model: str
     checkpoint: str
-    """SHA-256 of the weights whose tokens they are, hexadecimal."""
+    """SHA-256 of the weights of the tokens, hexadecimal."""
     codes: int
     space: str
     cosine: float
-    """Least cosine of two members of a group, one of which is its centre."""
+    """Least cosine of a member to the group's centre."""
     smallest: int
     largest: int
     """Bounds of the number of members."""
@@ -76,7 +76,7 @@ class Groups:
         return hash(self.fingerprint)
 
     def mismatch(self, compatibility: Compatibility) -> str:
-        """Why they cannot be used under ``compatibility``, as the end of a sentence, or ``""``."""
+        """Reason why they cannot be used under ``compatibility``, as the end of a sentence, or ``""``."""
         if self.model != compatibility.model:
             return f"they belong to model {shown(self.model)}, but {shown(compatibility.model)} is in use"
         if self.checkpoint != compatibility.fingerprint:
@@ -86,7 +86,7 @@ class Groups:
 
     @property
     def grouped(self) -> int:
-        """Number of ids that are in a group with others."""
+        """Number of ids in groups of several."""
         return len({one for group in self.members for one in group})
 
     @property
@@ -95,12 +95,12 @@ class Groups:
 
     @property
     def mean_size(self) -> float:
-        """Mean number of members of the groups that have several; 0 without one."""
+        """Mean number of members of groups of several; 0 if there are none."""
         return sum(map(len, self.members)) / len(self.members) if self.members else 0.0
 
     @property
     def sizes(self) -> Mapping[int, int]:
-        """Number of groups by number of members, ascending; those of one id included."""
+        """Number of groups by number of members, ascending, including single ids."""
         counts = Counter(map(len, self.members))
         counts[1] += self.codes - self.grouped
         return dict(sorted(counts.items()))
@@ -127,7 +127,7 @@ class Groups:
 
     @classmethod
     def from_json(cls, data: object, where: str = "token groups") -> Groups:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        """Read the result of :meth:`to_json`. Raises :class:`ProfileError`, which names the faulty field."""
         found = exact(data, where, _FIELDS, ProfileError)
         if found["schema"] != SCHEMA:
             raise ProfileError(f"{where} has schema {found['schema']}; this version reads schema {SCHEMA}.")
@@ -148,11 +148,11 @@ class Groups:
 
 
 DECIDED = ("cosine", "smallest", "largest", "space")
-"""Knobs that say how groups are found."""
+"""Knobs of the search for groups."""
 
 
 def check(groups: Groups, entry: UsedTechnique, compatibility: Compatibility) -> None:
-    """Raise :class:`ProfileError` if the groups, the knobs of ``entry`` and what the profile runs on disagree."""
+    """Raise :class:`ProfileError` if groups, knobs of ``entry`` and the profile's compatibility disagree."""
     for name in DECIDED:
         own = getattr(groups, name)
         if (said := entry.knobs.get(name, own)) != own:
@@ -162,14 +162,14 @@ def check(groups: Groups, entry: UsedTechnique, compatibility: Compatibility) ->
 
 
 def fixed_knobs(groups: Groups, knobs: Values) -> Values:
-    """``knobs`` as the groups were found, not as set for the next ones."""
+    """``knobs`` with those of the groups' search."""
     return knobs.replace(**{name: getattr(groups, name) for name in DECIDED})
 
 
 @dataclass(frozen=True)
 class FindGroups:
-    """Find groups of the tokens of the weights that ``setting`` runs, as its knobs of the technique say. The result is
-    :class:`GroupsFound`."""
+    """Request to find groups of the tokens of the weights that ``setting`` runs, by its knobs of the technique. The
+    result is :class:`GroupsFound`."""
 
     activity: ClassVar[str] = "finding token groups"
 
@@ -184,8 +184,8 @@ class GroupsFound:
 
 @dataclass(frozen=True)
 class HearGroup:
-    """Decode ``members``, ids of tokens, in ``voice``, each held for ``held_seconds``, one after another. The result is
-    :class:`GroupHeard`."""
+    """Request to decode ``members``, token ids, in ``voice``, each held for ``held_seconds``, one after another. The
+    result is :class:`GroupHeard`."""
 
     activity: ClassVar[str] = "decoding a group of tokens"
 
@@ -197,11 +197,11 @@ class HearGroup:
 
 @dataclass(frozen=True)
 class GroupHeard:
-    """The members of a group, one after another, with silence in between."""
+    """Members of a group, one after another, with silence in between."""
 
     members: tuple[int, ...]
     samples: np.ndarray = field(repr=False)
     """(n,) float32 at the model's rate."""
     sample_rate: int
     starts: tuple[float, ...]
-    """Seconds at which each member begins."""
+    """Start time of each member (s)."""

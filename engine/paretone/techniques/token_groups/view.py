@@ -1,8 +1,8 @@
-"""How many drafted tokens are accepted by similarity and size of the groups, against tolerances.
+"""Share of accepted drafted tokens by similarity and size of the groups, compared with tolerances.
 
-The target speaks the sentences plainly. At each of its tokens the draft's distribution p and its own, q, are compared:
-a drafted token is accepted with probability Σ min(P, Q) over groups, Σ min(p, q) over tokens, and with a tolerance
-Σ p · min(1, q / p + β) over tokens that the target may draw.
+The target speaks the sentences without drafts. At each token the draft's distribution p and the target's q are
+compared: a drafted token is accepted with probability Σ min(P, Q) over groups, Σ min(p, q) over tokens, and with a
+tolerance Σ p · min(1, q / p + β) over tokens that the target may draw.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 COSINES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SIZES = (4, 8, 16, 64)
-"""Largest groups that are compared."""
+"""Sizes of the largest groups to compare."""
 TOLERANCES = (0.0, 0.2, 0.4)
 
 
@@ -73,7 +73,7 @@ def compute(task: Task) -> Findings:
 def _distributions(
     speech: LanguageSpeech, task: Task, one: Utterance, observer: ProgressStage
 ) -> tuple[Tensor, Tensor]:
-    """p and q (n, ids) at the tokens that the target speaks of the first passage of ``one``."""
+    """p and q (n, ids) at the target's tokens of the first passage of ``one``."""
     import torch
 
     from paretone.sampling.autoregressive import after_prompt, within_length
@@ -93,7 +93,7 @@ def _distributions(
 
 
 def _tolerated(p: Tensor, q: Tensor, beta: float) -> Tensor:
-    """Mean probability that a drafted token is accepted with tolerance ``beta``, guarded."""
+    """Mean acceptance probability of drafted tokens with tolerance ``beta``, guarded."""
     import torch
 
     from paretone.sampling.verification import acceptance

@@ -1,7 +1,7 @@
 """Weights of 8 or 4 bits for passes of few tokens (language models): packed once, used where that is faster.
 
-What was measured on each device is in a file of the user's for each model; ``measuring`` measures it and packs. The
-products themselves are in :mod:`paretone.models.kernels.few_rows`. Torch-free.
+Measurements are stored in a user's file per model, by device; ``measuring`` measures and packs. The products:
+:mod:`paretone.models.kernels.few_rows`. Torch-free.
 """
 
 from __future__ import annotations
@@ -45,34 +45,35 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measured:
-    """One-token passes with packed weights against the usual ones, on one machine."""
+    """Speed and accuracy of one-token passes with packed weights, relative to the usual ones, on one machine."""
 
     machine: str
     checkpoint: str
     """SHA-256 of the weights, hexadecimal."""
     bits: str
     group: int
-    """Inputs that share a scale; 0 for 8 bits."""
+    """Number of inputs that share a scale; 0 for 8 bits."""
     speed_up: float
-    """Median of paired rounds: seconds of the usual pass over those of the packed one."""
+    """Time of the usual pass over that of the packed one, median of paired rounds."""
     low: float
     high: float
     """Ends of its 95 % interval."""
     error: float
     """Root mean square error of the scores over their standard deviation."""
     divergence: float
-    """Mean divergence of the probabilities at temperature 1 from the usual ones (KL), in nats."""
+    """Mean KL divergence of the probabilities at temperature 1 from the usual ones (nats)."""
     created: str = ""
     """UTC, ISO 8601."""
 
     @property
     def gains(self) -> bool:
-        """Whether packed weights are faster, beyond chance."""
+        """Whether packed weights are significantly faster."""
         return self.low > 1
 
     @property
     def compared(self) -> str:
-        """Packed passes against the usual ones, with the 95 % interval: ``1.04 times as long (1.02 to 1.07)``."""
+        """Speed of packed passes relative to the usual ones, with the 95 % interval: ``1.04 times as long (1.02 to
+        1.07)``."""
         if self.speed_up < 1:
             return f"{1 / self.speed_up:.2f} times as long ({1 / self.high:.2f} to {1 / self.low:.2f})"
         return f"{self.speed_up:.2f} times as fast ({self.low:.2f} to {self.high:.2f})"
@@ -89,7 +90,7 @@ class Record:
 
     @classmethod
     def of(cls, model: str) -> Record:
-        """That of the model with this id; empty without a file. A damaged file counts as none, and is logged."""
+        """Record of the model with this id; empty without a file. A damaged file is ignored and logged."""
         path = own_place(model) / FILE
         if not path.is_file():
             return cls(path)
@@ -111,7 +112,7 @@ class Record:
         return tuple(one for one in self.measured if one.key[:2] == (machine, checkpoint))
 
     def with_measured(self, new: Measured) -> Record:
-        """The same with ``new``, in place of an earlier one of the same, written to its file. Raises
+        """Add ``new``, replacing an earlier measurement with the same key, and write the file. Raises
         :class:`PlainError` if it cannot be written."""
         changed = replace(self, measured=(*(one for one in self.measured if one.key != new.key), new))
         data = {"schema": SCHEMA, "measured": [asdict(one) for one in changed.measured]}
@@ -121,7 +122,7 @@ class Record:
 
 
 def group_of(bits: str, group: int) -> int:
-    """The group that matters: none with 8 bits."""
+    """Effective group: none with 8 bits."""
     return group if bits == INT4 else 0
 
 
@@ -140,8 +141,8 @@ def refusal(known: Measured, title: str) -> str:
 
 @dataclass(frozen=True)
 class MeasureWeights:
-    """Measure 8 bits, and 4 bits in each group of ``groups``, of the weights that ``setting`` runs. The result is
-    :class:`WeightsMeasured`."""
+    """Request to measure 8 bits, and 4 bits with each of ``groups``, for the weights that ``setting`` runs. The result
+    is :class:`WeightsMeasured`."""
 
     activity: ClassVar[str] = "measuring packed weights"
 
@@ -153,7 +154,7 @@ class MeasureWeights:
 class WeightsMeasured:
     measured: tuple[Measured, ...]
     path: str
-    """File that keeps it."""
+    """File of the record."""
 
 
 NAME = "weight_only"
@@ -161,7 +162,7 @@ GROUPS = ("32", "64", "128", "256")
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """Products with packed weights, unless it was measured here that they gain nothing."""
+    """Use products with packed weights, unless they were measured here without a gain."""
     info, bits, group = context.info, str(knobs["bits"]), int(str(knobs["group"]))
     if info.device_type not in ("", "cpu"):
         raise SettingError(
@@ -190,7 +191,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def little(info: ModelInfo) -> str:
-    """That nothing was gained here, or ``""``."""
+    """Note that nothing was gained here, or ``""``."""
     if not info.fingerprint:
         return ""
     found = Record.of(info.id).all_of(current_machine(), info.fingerprint)

@@ -1,4 +1,4 @@
-"""``paretone measure-weights``: what packed weights gain on this device, and how exact they are."""
+"""``paretone measure-weights``: gain and accuracy of packed weights on this device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Packs the weights of a network, and measures what that gains: the time of one-token passes, and how far predictions
-move."""
+"""Packs the weights of a network, and measures the time of one-token passes and the change of predictions."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ from paretone.techniques.weight_only import (
 
 
 def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, checkpoint: str) -> TokenModel:
-    """See :attr:`paretone.setting.plan.LanguagePlan.products`. The first time on a device, the gain is measured and
-    kept. Raises :class:`SettingError` where there is none, unless it is wanted ``anyway``."""
+    """See :attr:`paretone.setting.plan.LanguagePlan.products`. Measures and stores the gain the first time on a device.
+    Raises :class:`SettingError` without a gain, unless ``anyway``."""
     require_available()
     made = narrowed(tokens, bits, group)
     record = Record.of(model)
@@ -59,11 +58,11 @@ def require_available() -> None:
 
 
 CONTEXT = 64
-"""Tokens in the cache of a timed pass."""
+"""Number of tokens in the cache of a timed pass."""
 PASSES, ROUNDS = 8, 15
-"""Passes of a round, and rounds: a quarter of a second for a small model."""
+"""Passes per round, and rounds: a quarter of a second for a small model."""
 READ = 48
-"""Random tokens whose predictions are compared."""
+"""Number of random tokens whose predictions are compared."""
 
 
 @torch.inference_mode()
@@ -75,8 +74,8 @@ def measure(
     checkpoint: str,
     on_round: Callable[[int], None] | None = None,
 ) -> Measured:
-    """One-token passes of both networks in interleaved rounds, and their predictions after the same tokens.
-    ``on_round`` may raise to cancel."""
+    """Time one-token passes of both networks in interleaved rounds, and compare their predictions after the same
+    tokens. ``on_round`` may raise to cancel."""
     times = paired_ratio(
         {"usual": _passes(plain), "packed": _passes(packed)}, ROUNDS, device=plain.device.type, on_round=on_round
     )
@@ -101,7 +100,7 @@ def measure(
 
 
 def _passes(tokens: TokenModel) -> Callable[[], None]:
-    """Reads one token after the other behind the same context, and scores the next."""
+    """Function that reads one token after the same context repeatedly, and scores the next."""
     cache = tokens.cache(CONTEXT + 1)
     some = _random(tokens, CONTEXT)
     tokens.transformer(tokens.embed(some)[None], cache, torch.arange(CONTEXT, device=tokens.device))
@@ -117,7 +116,7 @@ def _passes(tokens: TokenModel) -> Callable[[], None]:
 
 
 def _scores(tokens: TokenModel) -> Tensor:
-    """Scores (n, ids) after each of some tokens, read one by one."""
+    """Scores (n, ids) after each of several tokens, read one by one."""
     cache = tokens.cache(READ)
     found = []
     for place, one in enumerate(_random(tokens, READ).split(1)):
@@ -127,7 +126,7 @@ def _scores(tokens: TokenModel) -> Tensor:
 
 
 def _random(tokens: TokenModel, count: int) -> Tensor:
-    """The same random tokens every time."""
+    """Random tokens, the same every time."""
     return torch.randint(tokens.codes, (count,), generator=torch.Generator().manual_seed(0)).to(tokens.device)
 
 
