@@ -151,8 +151,8 @@ def _parts(setting: Setting) -> list[str]:
 
 
 def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
-    """Sentences spoken by all ``wanted`` conditions with the same voice and seed. The first of several equal takes
-    counts: pass the newest first."""
+    """Sentences spoken by all ``wanted`` conditions with the same voice and seed, so that only the setting differs. The
+    first of several equal takes counts: pass the newest first."""
     keys = {one.key: place for place, one in enumerate(wanted)}
     found: dict[tuple[str, str, int], dict[int, TakeSummary]] = {}
     for take in takes:

@@ -315,7 +315,7 @@ class Results(QObject):
         return own | (known - self.taken)
 
     def takes_of(self, points: Iterable[Point]) -> set[str]:
-        """Ids of the library's takes behind these points, and of takes with the settings of study points."""
+        """Ids of the library's takes for these points, and of takes with the settings of study points."""
         points = [one for one in points if not one.published]
         settings = {one.candidate for one in points if one.folder is not None}
         own = {one.key for one in points if one.folder is None}

@@ -1,10 +1,9 @@
 """Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
-says what it measures; it may have ``add_arguments(parser)`` for its own options, which ``run`` then finds in
-``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in its
-technique's ``benches`` or, if it is of none, in ``BENCHES``.
+says what it measures; it may have ``add_arguments(parser)`` for its own options, passed to ``run`` in ``arguments`` (an
+:class:`argparse.Namespace`). To add a bench, add its module and name it in its technique's ``benches`` or, without a
+technique, in ``BENCHES``.
 
-Nothing is printed to standard output but the report, so that ``--json`` can be piped; benches write progress to
-standard error.
+Only the report goes to standard output, so that ``--json`` can be piped; progress goes to standard error.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ BENCHES: dict[str, str] = {
     "stacked": "paretone.bench.stacked",
     "voices": "paretone.bench.voices",
 }
-"""Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
+"""Modules of the benches without a technique, by name; imported on use, as they import torch."""
 MOVED = {
     "own-voices": "python -m tests.peers own-voices",
     "peers": "python -m tests.peers",
     "study-scale": "python -m tests.peers study-scale",
 }
-"""Former benches, of our implementation rather than of a user's machine and models, and the commands that they are."""
+"""Former benches, which measure our implementation rather than a user's machine and models, and their new commands."""
 LEAST_ROUNDS = 2
-"""Fewest rounds of a bench that measures in rounds: one round gives no interval."""
+"""Minimum number of rounds: one round gives no interval."""
 
 
 def benches() -> dict[str, str]:
-    """Module of each bench, those of the techniques first, by name."""
+    """Modules of all benches by name, those of the techniques first."""
     found = {}
     for technique in techniques():
         for name, module in technique.benches:
@@ -55,8 +54,8 @@ def benches() -> dict[str, str]:
 
 
 def bench(name: str, known: Mapping[str, str] | None = None) -> ModuleType:
-    """The module of a bench, by default of all of ours. Raises :class:`SettingError` that suggests one or lists them,
-    and :class:`PlugInError` for a plug-in's that is none."""
+    """Module of a bench, by default among all. Raises :class:`SettingError` with a suggestion or the list, and
+    :class:`PlugInError` for an invalid one of a plug-in."""
     if known is None and name in MOVED:
         raise SettingError(
             f"The bench {name!r} has moved: in a clone of Paretone's repository, run {MOVED[name]} from its root."
@@ -74,9 +73,9 @@ def bench(name: str, known: Mapping[str, str] | None = None) -> ModuleType:
 
 
 def summary(module: str) -> str:
-    """The first line of a bench's docstring, read without importing it; ``""`` if there is no source."""
+    """First line of a bench's docstring, read without importing it; ``""`` without source."""
     spec = find_spec(module)
-    # Not by its class: the loader of the packaged program is of none.
+    # Not tested by class: the packaged program's loader belongs to none.
     read = getattr(spec.loader, "get_source", None) if spec is not None else None
     source = read(module) if read is not None else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""
@@ -89,10 +88,10 @@ def main(
     known: Mapping[str, str] | None = None,
     about: str = "Side-by-side benchmarks.",
 ) -> int:
-    """Run the bench that ``argv`` names and print its report, or list the benches when it names none; ``program`` runs
-    those ``known``, by default all of ours, and its help says what it is ``about``.
+    """Run the bench named by ``argv`` and print its report, or list the benches if it names none; ``known``: the
+    benches of ``program``, by default all; ``about``: its help.
 
-    Returns the exit code. Raises :class:`paretone.errors.PlainError` when the bench cannot run.
+    Returns the exit code. Raises :class:`paretone.errors.PlainError` if the bench cannot run.
     """
     parser = Parser(prog=program, description=about)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The wall time of a bench: as many rounds, sentences or tokens as fit into it."""
+"""Wall-time budget of a bench, which limits rounds, sentences or tokens."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.loading import Vocoder
 
 MINUTES = 4.5
-"""A default run of a bench with a budget ends within five minutes; what was begun is finished."""
+"""Ends a bench's default run within five minutes; work in progress is finished."""
 
 
 class Budget:
-    """The wall time of a bench, from now on."""
+    """Wall-time budget, starting now."""
 
     def __init__(self, minutes: float, most: int) -> None:
-        """``most`` rounds at most."""
+        """``most``: maximum number of rounds."""
         self._end, self._most = time.monotonic() + 60 * minutes, most
 
     def part(self, share: float) -> Budget:
-        """A ``share`` of what is left, from now on."""
+        """Budget of a ``share`` of the remaining time, starting now."""
         return Budget(share * self.left / 60, self._most)
 
     @property
@@ -34,27 +34,27 @@ class Budget:
         return self._end - time.monotonic()
 
     def rounds(self, seconds: float, share: float = 1.0) -> int:
-        """How many rounds of ``seconds`` each fit into a ``share`` of what is left, at least :data:`LEAST_ROUNDS`."""
+        """Number of rounds of ``seconds`` each in a ``share`` of the remaining time, at least :data:`LEAST_ROUNDS`."""
         return max(LEAST_ROUNDS, min(self._most, int(share * self.left / max(seconds, 1e-9))))
 
     def length(self, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
-        """How many tokens or steps of ``seconds`` each, after ``begin`` seconds, may be spoken at once, so that the
-        fewest rounds fit into what is left: at most ``most``, at least ``least``."""
+        """Number of tokens or steps of ``seconds`` each, after ``begin`` seconds, such that the fewest rounds fit into
+        the remaining time: between ``least`` and ``most``."""
         runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
         return max(least, min(most, int((self.left / runs - begin) / max(seconds, 1e-9))))
 
 
 class Turns:
-    """Asked before every sentence whether there is time for it."""
+    """Decides before every sentence whether there is time for it."""
 
     def __init__(self, budget: Budget, least: int, share: float = 1.0) -> None:
-        """``least`` sentences in any case; use ``share`` of the remaining time."""
+        """``least``: minimum number of sentences; ``share``: usable share of the remaining time."""
         self._budget, self._least = budget, least
         self._until = (1 - share) * budget.left
         self._done, self._longest, self._since = 0, 0.0, budget.left
 
     def another(self) -> bool:
-        """Whether one that takes as long as the longest so far still fits."""
+        """Whether another sentence as long as the longest so far fits."""
         left = self._budget.left
         if self._done:
             self._longest = max(self._longest, self._since - left)
@@ -65,7 +65,7 @@ class Turns:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The option that the budget comes from."""
+    """Add the option for the budget."""
     parser.add_argument(
         "--minutes",
         type=above_zero,
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def heard(sentences: int, of: int, voices: str, takes: int = 1, most: int = 1) -> str:
-    """How much the judges have heard of each way, as a sentence for a report; of some ways ``most`` takes."""
+    """Sentence on the number of sentences judged per way, for a report; up to ``most`` takes for some ways."""
     each = f", {takes}{f' to {most}' if most > takes else ''} takes of each" if takes > 1 else ""
     said = f"The judges heard {sentences} sentence{'s' * (sentences != 1)} {voices}{each}"
     if sentences == of:
@@ -95,8 +95,8 @@ def heard_in_turns(
     turns: Turns,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[VoiceVerdict]]:
-    """As :func:`paretone.measure.verdicts.verdicts` has it, by title and then by voice, sentence by sentence while
-    ``turns`` allow another. The judge knows the words of all sentences, however many are heard."""
+    """:func:`paretone.measure.verdicts.verdicts` by title and voice, sentence by sentence while ``turns`` allow. The
+    judge knows the words of all sentences, however many are heard."""
     judge = Judge(sentences)
     found: dict[str, dict[str, VoiceVerdict]] = {}
     for at, sentence in enumerate(sentences):
@@ -110,7 +110,7 @@ def heard_in_turns(
 
 
 def _joined(first: VoiceVerdict, more: VoiceVerdict) -> VoiceVerdict:
-    """What was heard in one way and one voice, with another sentence."""
+    """Verdicts of one way and voice, extended by another sentence."""
     errors = WordErrors(
         first.errors.edits + more.errors.edits,
         first.errors.words + more.errors.words,

@@ -1,4 +1,4 @@
-"""Shared by benches of the bundled flow model: options, model, sentence, voice, rounds."""
+"""Common parts of benches of the bundled flow model: options, model, sentence, voice, rounds."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from paretone.setting.setting import Setting, UsedTechnique
 
 SENTENCE = "The juice of lemons makes fine punch."
 HEARD_VOICES = 2
-"""A sentence in every voice would take as many times as long, and say little more of a technique."""
+"""Judging more voices would multiply the time and say little more about a technique."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
-    """The options that these benches have in common; without ``rounds`` for one that times nothing."""
+    """Add the common options; ``rounds``: ``None`` for a bench without timing."""
     parser.add_argument(
         "--model",
         default="f5-mini",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
 
 
 def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: int) -> None:
-    """The options of benches of another family, whose usual model is ``model``."""
+    """Add the options of benches of another family; ``model``: default."""
     parser.add_argument("--model", default=model, help="model of the catalogue (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
@@ -57,8 +57,8 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
 def add_listening_arguments(
     parser: argparse.ArgumentParser, sentences: int, least: int = 0, spoken: str = "in each voice"
 ) -> None:
-    """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`; ``spoken`` says how those share
-    them."""
+    """Add the judge's options: number of :func:`heard_sentences` and :func:`heard_voices`; ``spoken``: how voices share
+    the sentences."""
     none = "" if least else "; 0: none"
     parser.add_argument(
         "--sentences",
@@ -76,24 +76,24 @@ def add_listening_arguments(
 
 
 def heard_sentences(arguments: argparse.Namespace, prepared_on: Collection[str] = ()) -> list[str]:
-    """The sentences that the judge hears in each voice: none of those that something was calibrated or searched on."""
+    """Sentences for the judge in each voice, without those used for calibration or search."""
     known = {one.strip() for one in prepared_on}
     return [one for one in judged_sentences() if one not in known][: arguments.sentences]
 
 
 def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
-    """The voices in which the judge hears them."""
+    """Voices for the judge."""
     return list(voices(arguments.model)[: arguments.voices])
 
 
 def loaded(arguments: argparse.Namespace) -> SpeechModel:
-    """The model that the options name. Raises :class:`paretone.errors.PlainError`."""
+    """The options' model. Raises :class:`paretone.errors.PlainError`."""
     say(f"Loading {arguments.model} …")
     return load_model(arguments.model, device=arguments.device)
 
 
 def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
-    """The same, for what only flow models can do. Raises :class:`paretone.errors.PlainError`."""
+    """The options' flow model. Raises :class:`paretone.errors.PlainError`, also for other families."""
     model = loaded(arguments)
     if not isinstance(model, FlowSpeech):
         raise SettingError(f"{model.info.title} is not a flow model; choose one of these with --model.")
@@ -101,7 +101,7 @@ def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
 
 
 def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
-    """The model that the options of :func:`add_family_arguments` name, on as many threads as they say."""
+    """Model and number of threads by the options of :func:`add_family_arguments`."""
     import torch
 
     say(f"Loading {arguments.model} …")
@@ -119,7 +119,7 @@ def setting(arguments: argparse.Namespace) -> Setting:
 
 
 def used(name: str, **knobs: object) -> UsedTechnique:
-    """The technique called ``name`` under these knobs; others have their defaults."""
+    """The technique ``name`` with these knobs; others have their defaults."""
     return UsedTechnique(name, Values(knobs))
 
 
@@ -136,8 +136,8 @@ def timed(
     budget: Budget | None = None,
     share: float = 1.0,
 ) -> PairedTimes:
-    """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say, or as fit into a
-    ``share`` of the ``budget``. ``what`` is named in the progress."""
+    """Compare ``variants`` with the first of them in interleaved rounds: the options' number, or as many as fit into a
+    ``share`` of the ``budget``. ``what``: name in the progress."""
     rounds = arguments.rounds
     if budget is not None:
         rounds, warm_up = _rounds(variants, device, budget, share), 0
@@ -152,7 +152,7 @@ def timed(
 
 
 def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: Budget, share: float) -> int:
-    """Runs each once, to warm it up and to see how long it takes at most; the number of rounds that fit."""
+    """Run each once for warm-up and timing; returns the number of rounds that fit."""
     kept = budget.left * (1 - share)
     seconds = []
     for run in variants.values():
@@ -163,5 +163,5 @@ def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: B
 
 
 def say(line: str) -> None:
-    """A line of progress, separate from the report."""
+    """Print a progress line, separate from the report."""
     print(line, file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
-"""Shared by benches of speech language models: options, and timing of decoding.
+"""Common parts of benches of speech language models: options, and timing of decoding.
 
-Sampled speech is not equally long every time, so ways of decoding are compared by their seconds a token: within rounds
-of one sentence and one seed, in an order that changes, the baseline twice (A/A). Timed is the backbone alone, the
-reading of the prompt included.
+Sampled speech varies in length, so decoding variants are compared by seconds per token: within rounds of one sentence
+and one seed, in a changing order, the baseline twice (A/A). Only the backbone is timed, including the reading of the
+prompt.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ WORD_ERRORS = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
-    """The options that these benches have in common."""
+    """Add the common options."""
     bundled.add_family_arguments(parser, "lm-mini", rounds)
     bundled.add_listening_arguments(parser, sentences=30)
     budget.add_arguments(parser)
 
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
-    """The model that the options name, on as many threads as they say. Raises :class:`paretone.errors.PlainError`."""
+    """The options' language model with their number of threads. Raises :class:`paretone.errors.PlainError`."""
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")
@@ -46,13 +46,13 @@ def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
 
 
 def baseline(arguments: argparse.Namespace) -> Setting:
-    """Plain decoding by the model's usual sampler."""
+    """Plain decoding with the model's default sampler."""
     return Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed)
 
 
 @dataclass
 class Decoded:
-    """Times and results of one way of decoding, over all rounds."""
+    """Times and results of one decoding variant, over all rounds."""
 
     seconds_per_token: list[float] = field(default_factory=list)
     cycles: list[Cycle] = field(default_factory=list)
@@ -64,18 +64,18 @@ class Decoded:
 
     @property
     def tokens_per_pass(self) -> float:
-        """E: tokens of a cycle."""
+        """E: tokens per cycle."""
         return self.tokens / len(self.cycles)
 
     @property
     def acceptance(self) -> float | None:
-        """The share of checked tokens that stayed; ``None`` if none was drafted."""
+        """Accepted share of verified tokens; ``None`` without drafts."""
         checked = sum(len(one.acceptance) for one in self.cycles)
         return sum(one.accepted for one in self.cycles) / checked if checked else None
 
     @property
     def draft_length(self) -> float:
-        """K: drafted tokens of a cycle."""
+        """K: drafted tokens per cycle."""
         return sum(len(one.drafted) for one in self.cycles) / len(self.cycles)
 
     @property
@@ -85,23 +85,23 @@ class Decoded:
 
     @property
     def target_seconds(self) -> float:
-        """Seconds of one pass of the target, median over cycles."""
+        """Seconds of one target pass, median over cycles."""
         return median(one.target_seconds for one in self.cycles)
 
     @property
     def real_time_factor(self) -> float:
-        """Backbone seconds over the seconds of speech, median over rounds."""
+        """Backbone seconds per second of speech, median over rounds."""
         return median(self.seconds_per_token) * self.token_rate
 
 
 @dataclass(frozen=True)
 class DecodingTimes:
-    """Ways of decoding other than the first."""
+    """Times of the decoding variants."""
 
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
-    """Speed-up of every way but the first: the first's seconds per token over its own; :data:`AGAIN` is the first once
-    more."""
+    """Speed-up of every variant but the first: the first's seconds per token over its own; :data:`AGAIN` is the first
+    once more."""
 
 
 def timed_decoding(
@@ -112,15 +112,15 @@ def timed_decoding(
     say: Callable[[str], None],
     artefacts: Sequence[Artefact] = (),
 ) -> DecodingTimes:
-    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed. ``artefacts``
-    are those that ways name."""
+    """Time ``ways`` in interleaved rounds, each on the next Harvard sentence with a new seed. ``artefacts``: those
+    named by the settings."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():
         make_ready(model, setting, voice)
     decoded = {name: Decoded(token_rate=model.token_rate) for name in every}
     sentences, device = harvard_sentences(), model.own.tokens.device.type
-    for number in range(-1, rounds):  # The first is for warming up.
+    for number in range(-1, rounds):  # The first is for warm-up.
         text = sentences[number % len(sentences)]
         for name in running_order(tuple(every), number):
             setting = replace(every[name], seed=every[name].seed + number + 1)
@@ -151,12 +151,12 @@ def judged(
     artefacts: Sequence[Artefact] = (),
     prepared_on: Collection[str] = (),
 ) -> dict[str, list[VoiceVerdict]]:
-    """Word errors of ``ways`` per voice, and of the original speech, of as many sentences as ``turns`` allow, but none
-    that something was ``prepared_on``; empty if none are wanted."""
+    """Word errors of ``ways`` per voice, and of the original speech, on as many sentences as ``turns`` allow, without
+    those in ``prepared_on``; empty if no sentences are requested."""
     sentences = bundled.heard_sentences(arguments, prepared_on)
     if not sentences:
         return {}
-    # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
+    # The judge has no vocoder copies for released models: their floor is the original speech.
     model_entry = entry(arguments.model)
     vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
     spoken = [Way(name, setting, tuple(artefacts)) for name, setting in ways.items()]
@@ -164,7 +164,7 @@ def judged(
 
 
 def listened(said: Mapping[str, Sequence[VoiceVerdict]], arguments: argparse.Namespace) -> str:
-    """How much the judges have heard, as a sentence after a definition; ``""`` if nothing."""
+    """Sentence on the number of judged sentences, for a definition; ``""`` if none."""
     if not said:
         return ""
     one = next(iter(said.values()))
@@ -173,7 +173,7 @@ def listened(said: Mapping[str, Sequence[VoiceVerdict]], arguments: argparse.Nam
 
 
 def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:
-    """Word errors, all voices together, and the number of runaway utterances."""
+    """Word errors over all voices, and the number of runaway utterances."""
     traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
     row = counted_errors(said)
     if traces:

@@ -1,9 +1,9 @@
-"""Shared by benches of masked models: options, quality, and reference runs.
+"""Common parts of benches of masked models: options, quality, and reference runs.
 
-Quality is what techniques cost in words, timbre and codes against plain synthesis. Timbre is measured against the
-original speech of the same sentence, in the voice itself and, as a ruler, in the other shipped voices
-(:mod:`paretone.measure.fidelity`); learned judges are asked as far as they are installed. Reference runs are the same
-weights run as upstream, and with its extra work removed step by step.
+Quality is the change in words, timbre and codes against plain synthesis. Timbre is measured against the original speech
+of the same sentence, in the same voice and, for scale, in the other bundled voices (:mod:`paretone.measure.fidelity`);
+installed learned judges are asked as well. Reference runs use the same weights as upstream does, and with its extra
+work removed step by step.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from paretone.setting.setting import Setting
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
-    """The options that these benches have in common."""
+    """Add the common options."""
     bundled.add_family_arguments(parser, "omni-mini", rounds)
     parser.add_argument("--steps", type=positive, default=16, help="demasking steps (default: %(default)s)")
 
 
 def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
-    """The model that the options name, on as many threads as they say."""
+    """The options' masked model with their number of threads."""
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, MaskedSpeech):
         raise SettingError(f"{model.info.title} is not a masked model; choose one of these with --model.")
@@ -55,26 +55,26 @@ class _Judged:
     edits: int = 0
     words: int = 0
     mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    """By voice, one of each sentence."""
+    """Mel of each sentence, by voice."""
     codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    """The same; passages one after the other."""
+    """Codes of each sentence, by voice; passages concatenated."""
     verdicts: list[VoiceVerdict] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class JudgedSpeech:
-    """What was heard of one way of speaking, or of the original speech."""
+    """Judged figures of one way of speaking, or of the original speech."""
 
     word_error_rate: float
     columns: Mapping[str, object]
-    """Columns of a report, the word error rate among them."""
+    """Columns of a report, including the word error rate."""
 
 
 def judged(
     model: MaskedSpeech, ways: Mapping[str, Setting], sentences: Sequence[str], voices: Sequence[Voice]
 ) -> dict[str, JudgedSpeech]:
-    """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
-    original speech. The judge listens to ``sentences`` in each of ``voices``. Nothing if there are none.
+    """Judged figures of every one of ``ways``, the first being the baseline, and of the original speech, on
+    ``sentences`` in each of ``voices``. Empty without sentences.
 
     Raises :class:`paretone.errors.PlainError` if hibari-tts, pocketsphinx or jiwer is missing.
     """
@@ -114,7 +114,7 @@ def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, objec
 
 
 def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:
-    """Mean timbre distance over all sentences, of every voice to the same or to each other one."""
+    """Mean timbre distance over all sentences, of each voice from itself (``same``) or from the others."""
     pairs = [(mine, theirs) for mine in one.mels for theirs in other.mels if (mine == theirs) == same]
     distances = [
         timbre_distance(*mels)
@@ -142,7 +142,7 @@ OFFICIAL, OWN_LAYERS, UNPADDED, EXACT = (
     "+ neither padded nor scored beyond the canvas",
     "+ all exact savings",
 )
-"""The official way, and what comes of it as savings are added, in this order."""
+"""The official way, and the ways with savings added, in order."""
 FULL_SIZE = MaskedConfig(
     Qwen3Config(
         hidden=1024,
@@ -154,7 +154,7 @@ FULL_SIZE = MaskedConfig(
         epsilon=1e-6,
         rope_theta=1e6,
     ),
-    # The table of text is looked up and nothing else: a small one of the released 151,676 rows takes the same time.
+    # The text table is only looked up: a small one takes as long as the released 151,676 rows.
     text_vocabulary=1024,
     codebooks=8,
     entries=1025,
@@ -163,7 +163,7 @@ FULL_SIZE = MaskedConfig(
 
 
 def require_transformers(extra: str) -> None:
-    """Raise :class:`PlainError` if a transformers of version 5 or later is not installed, which ``extra`` brings."""
+    """Raise :class:`PlainError` if transformers 5 or later, part of ``extra``, is not installed."""
     try:
         if int(version("transformers").partition(".")[0]) < 5:
             raise PackageNotFoundError
@@ -175,7 +175,7 @@ def require_transformers(extra: str) -> None:
 
 
 class UpstreamTransformer(nn.Module):
-    """Qwen3 as ``transformers`` has it and OmniVoice runs it, caches and all, with the weights of ``plain``."""
+    """Qwen3 of ``transformers`` as OmniVoice runs it, with caches, and with the weights of ``plain``."""
 
     def __init__(self, plain: BidirectionalTransformer) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class UpstreamTransformer(nn.Module):
         with without_weights():
             self.model = Qwen3Model(upstream)
         self.model.load_state_dict(plain.state_dict(), assign=True)
-        # What is no weight has been made on the meta device as well.
+        # Buffers are on the meta device as well.
         self.model.rotary_emb = Qwen3RotaryEmbedding(upstream).to(plain.norm.weight.device)
         self.model.eval().requires_grad_(False)
         self.embed_tokens = self.model.embed_tokens
@@ -210,7 +210,7 @@ class UpstreamTransformer(nn.Module):
 
 
 class UnpaddedRun:
-    """Each branch separately, scored on the canvas: see :class:`paretone.sampling.demasking.Predictor`."""
+    """Runs branches separately and scores only the canvas: see :class:`paretone.sampling.demasking.Predictor`."""
 
     normalised = True
 
@@ -227,7 +227,7 @@ class UnpaddedRun:
 
 
 def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[MaskedRequest, float], Predictor]]:
-    """Predictors of a canvas for each of the ways; ``fused`` is made of ``plain``."""
+    """Predictors of a canvas by way; ``fused`` is made of ``plain``."""
     with without_weights():
         upstream = MaskedNetwork(plain.config)
     upstream.load_state_dict(plain.state_dict(), assign=True)
@@ -248,7 +248,7 @@ def filled(
     steps: int,
     seed: int,
 ) -> Tensor:
-    """The codes (codebooks, frames) of a canvas that is filled in from its beginning to its end."""
+    """Codes (codebooks, frames) of a completely filled canvas."""
     device = request.text.device
     canvas = Canvas(config.codebooks, request.frames, config.mask, device)
     predictor = begin(request, rules.guidance)
@@ -258,7 +258,7 @@ def filled(
 
 
 def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:
-    """A network of ``config`` with random weights: as large as a released one, and saying nothing."""
+    """Network of ``config`` with random weights: a released one's size, without meaningful output."""
     torch.manual_seed(0)
     with without_weights():
         network = MaskedNetwork(config)
@@ -271,7 +271,7 @@ def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:
 
 
 def random_request(config: MaskedConfig, text: int, reference: int, frames: int, device: torch.device) -> MaskedRequest:
-    """A request with random tokens of these sizes."""
+    """Request with random tokens of these sizes."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(config.text_vocabulary, (text,), generator=generator)
     codes = torch.randint(config.mask, (config.codebooks, reference), generator=generator)
@@ -279,17 +279,18 @@ def random_request(config: MaskedConfig, text: int, reference: int, frames: int,
 
 
 class PlainRun:
-    """A masked network on one canvas, run as the official code runs it: the reference for exact savings.
+    """A masked network on one canvas, run as in the official code: the reference for exact savings.
 
-    Both branches, whatever the guide of the step, are a batch of two, the unconditional one padded to the length of the
-    other; text is embedded at every step; every row of both is scored; scores of the canvas are normalised three times.
+    Both branches, whatever the step's guidance, are a batch of two, the unconditional one padded to the other's length;
+    text is embedded at every step; every row of both is scored; scores of the canvas are normalised three times.
 
     Source: k2-fsa/OmniVoice, ``_generate_iterative`` and ``_predict_tokens_with_scoring`` of
-    ``omnivoice/models/omnivoice.py``. See :class:`paretone.sampling.demasking.Predictor`."""
+    ``omnivoice/models/omnivoice.py``. See :class:`paretone.sampling.demasking.Predictor`.
+    """
 
     normalised = True
     operations = whole_operations = 0.0
-    """They are not counted."""
+    """Not counted."""
 
     def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
         self._network, self._request, self._guidance = network, request, guidance
@@ -297,7 +298,7 @@ class PlainRun:
         self._mask = torch.zeros(2, 1, rows, rows, dtype=torch.bool, device=device)
         self._mask[0] = True
         self._mask[1, :, :frames, :frames] = True
-        # What pads sees itself, so that no row sees nothing.
+        # Padding attends to itself, so that every row attends to something.
         padding = torch.arange(frames, rows, device=device)
         self._mask[1, :, padding, padding] = True
         counted = torch.arange(rows, device=device)

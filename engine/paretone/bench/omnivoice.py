@@ -49,9 +49,9 @@ from paretone.techniques import problem, technique
 
 NAME = "omnivoice"
 FASTEST = (f"bfloat16{WHOLE}", "bfloat16")
-"""The fastest precision as a rule, the best first."""
+"""The usually fastest precisions, best first."""
 SETTLED = 10
-"""Generations after which memory should not grow any more."""
+"""Generations after which memory should stop growing."""
 DEFINITION = (
     "Latency of two sentences, run as the official code does, over that with the exact savings, in the fastest "
     "precision of the device; wall time, median of paired, interleaved rounds."
@@ -77,14 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Way:
     setting: Setting
     judged: bool = True
-    """Whether the judge listens to it."""
+    """Whether it is judged."""
     headline: bool = False
     """Whether it may be the headline."""
 
 
 @dataclass
 class _Taken:
-    """Times of takes in one way."""
+    """Times of takes of one way."""
 
     last: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> Report:
     found_ways = _ways(bundled.setting(arguments), model.info)
     ways = {name: way.setting for name, way in found_ways.items()}
     memory = []
-    if arguments.generations:  # First: what a network of full size leaves after would hide what grows.
+    if arguments.generations:  # First, because remains of a full-size network would hide growth.
         memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
-    """All ways of speaking that the model ``info`` describes has on its device, by their titles."""
+    """All ways of speaking with the model ``info`` on its device, by title."""
     half = max(int(plain.options["steps"]) // 2, 1)
     found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
 
@@ -151,18 +151,18 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
     fastest = next((f"+ {one}" for one in FASTEST if f"+ {one}" in found), EXACT)
     for below in dict.fromkeys((EXACT, fastest)):
         add(f"{below}, CUDA graphs", below, used("graphs"))
-    # Only where graphs are recorded, too, which is on GPUs: on processors compiling takes minutes for little.
+    # Only where graphs are recorded, too, that is on GPUs: on CPUs compiling takes minutes for little.
     if not technique("graphs").not_offered(info):
         add("exact, torch.compile", EXACT, used("compilation"))
     add(f"exact, {half} steps", EXACT, used("fewer_steps", steps=half))
     add(f"exact, guided at the first {half}", EXACT, used("guidance_interval", steps=half))
     add("exact, guided at every second", EXACT, used("guidance_stride"))
     add("exact, text and reference at every fourth", EXACT, used("frozen_prefix"))
-    # Small models lack the layers for it, and the row with them.
+    # Small models lack the layers for it, and have no such row.
     add("exact, all layers at every second", EXACT, used("layer_reuse"))
     together = used("fewer_steps", steps=half), used("guidance_stride"), used("frozen_prefix")
     add(f"{fastest}, with all of these together", fastest, *together)
-    # On single sentences, which are judged, it is the same as the exact savings.
+    # On the judged single sentences it equals the exact savings.
     add("exact, sentence by sentence", EXACT, used("sentencewise"), judged=False)
     add("exact, blockwise", EXACT, used("blockwise"))
     return found
@@ -170,7 +170,7 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
 
 @contextlib.contextmanager
 def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
-    """``model`` in the official way if that is asked for."""
+    """``model``, in the official way if ``name`` says so."""
     if name != OFFICIAL:
         yield
         return
@@ -205,7 +205,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
 
 
 def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) -> dict[str, int]:
-    """Kernels of one guided forward and its scoring on a card; on a processor the operators that it calls."""
+    """Kernels of one guided forward and its scoring on a GPU; operator calls on a CPU."""
     counts = {}
     for name, setting in ways.items():
         with _as(model, name):

@@ -52,10 +52,10 @@ from paretone.techniques import foreseen
 NAME = "omnivoice-card"
 STEPS = 32
 TEXT, REFERENCE, SECONDS = 60, 75, 10
-"""Tokens of the text, frames of a voice of three seconds, and how long the clip is."""
+"""Text tokens, frames of a three-second voice, and seconds of the clip."""
 NARROW = f"bfloat16{WHOLE}"
 EXACT_LENGTHS = 1
-"""Bucket of the graphs: all rounds fill in the same canvas, of which nothing has to be padded."""
+"""Bucket of the graphs: all rounds fill the same canvas, without padding."""
 GRAPHED = f"+ {NARROW}, CUDA graphs"
 DEFINITION = (
     "Seconds that eager float32, run as upstream, takes to fill in a canvas of ten seconds, over those with all exact "
@@ -66,7 +66,7 @@ DEFINITION = (
 
 @dataclass(frozen=True)
 class Case:
-    """The measurement: model, device, and recording of graphs."""
+    """Configuration of the measurement: model, device, recording of graphs."""
 
     config: MaskedConfig
     decoder: HiggsConfig
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Whole canvases, then the first block. Raises :class:`DeviceError` if there is no NVIDIA GPU."""
+    """Whole canvases, then the first block. Raises :class:`DeviceError` without an NVIDIA GPU."""
     device = devices.choose(arguments.device)
     if device.type != "cuda":
         raise DeviceError(
@@ -102,8 +102,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 @torch.inference_mode()
 def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str, object]], float, tuple[float, float]]:
-    """A row for every way of filling in the canvas; how much faster than the official one the last is, and the interval
-    of that."""
+    """A row per way of filling the canvas; speed-up of the last over the official one, and its interval."""
     plain = random_network(case.config, case.device)
     exact, narrow = FusedMasked.of(plain), FusedMasked.of(plain, NARROW)
     cache: GraphCache = GraphCache(case.record)
@@ -141,7 +140,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
 
 @torch.inference_mode()
 def first_audio(case: Case, rounds: int) -> dict[str, object]:
-    """Latency of the first block from the request on, with the technique's default sizes; warm."""
+    """Latency from the request to the first block, with the technique's default sizes; warm."""
     plan = blocks()
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
     cache: GraphCache = GraphCache(case.record)
@@ -174,7 +173,7 @@ def blocks() -> Blocks:
 
 
 def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) -> float:
-    """The least seconds of all steps, as the roofline counts them; the decoder is not part of it."""
+    """Lower bound in seconds of all steps by the roofline, without the decoder."""
     nothing = Values()
     works = MaskedInternals(
         network,

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Fill in canvases in every way, in the same rounds."""
+    """Fill canvases in every way, in the same rounds."""
     model, setting = masked.loaded(arguments), bundled.setting(arguments)
     plain = model.networks.plain
     ways = predictors(plain, model.networks.own)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> Report:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     equal: dict[str, list[int]] = {name: [] for name in ways}
     cells = 0
-    for number in range(-1, arguments.rounds):  # The first is for warming up.
+    for number in range(-1, arguments.rounds):  # The first is for warm-up.
         works = model.internals(scripted(model, sentences[number % len(sentences)], voice, setting))
         request, rules, seed = works.request, works.rules, arguments.seed + number + 1
         codes = {}
@@ -117,6 +117,6 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
 
 
 def _gain(found: Interval, rounds: int) -> dict[str, object]:
-    # Of a single round there is no interval.
+    # A single round has no interval.
     ends = {"low": found.low, "high": found.high} if rounds > 1 else {}
     return {"speed-up": found.median, **ends}

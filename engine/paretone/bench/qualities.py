@@ -1,8 +1,8 @@
-"""What a faster way of speaking must keep: words, naturalness, variety, pitch range and the likeness to the prompt.
+"""Qualities that a speed-up must preserve: words, naturalness, variety, pitch range and similarity to the prompt.
 
-A model in one step speaks the average reading: its words are clear and it sounds natural, but every seed sounds alike.
-So what passes has to keep the spread over seeds and the pitch range as well. Limits are judged by intervals over the
-sentences (:mod:`paretone.measure.estimates`): of what too few were heard, a bench says that it is undecided.
+A model in one step speaks an average reading: clear words and natural sound, but all seeds are alike. Passing therefore
+also requires the spread over seeds and the pitch range. Limits are judged by intervals over the sentences
+(:mod:`paretone.measure.estimates`): with too few sentences the verdict is undecided.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ ERRORS, NATURALNESS, SPREAD, RANGE, LIKENESS = (
     "similarity",
 )
 MAY_LOSE = {ERRORS: 0.01, NATURALNESS: 0.15, LIKENESS: 0.02}
-"""What may be lost of word error rate, predicted naturalness and similarity to the prompt …"""
+"""Allowed loss of word error rate, predicted naturalness and similarity to the prompt …"""
 MUST_KEEP = {SPREAD: 0.85, RANGE: 0.9}
-"""… and the shares that are to be kept of the spread over seeds and of the pitch range."""
+"""… and shares to keep of the spread over seeds and of the pitch range."""
 LIMITS = (
     f"word error rate within {percent(MAY_LOSE[ERRORS])}, predicted naturalness within {MAY_LOSE[NATURALNESS]}, at "
     f"least {percent(MUST_KEEP[SPREAD])} of the spread of log f0 over seeds, {percent(MUST_KEEP[RANGE])} of the pitch "
     f"range, similarity to the prompt within {MAY_LOSE[LIKENESS]}, each with its whole 95 % interval over the sentences"
 )
-"""The same in words."""
+"""The limits in words."""
 LEAST_SENTENCES = 2
 LEAST_SEEDS, MOST_SEEDS = 4, 16
-"""Takes of a sentence: the spread of fewer is known too badly, and more say little new."""
+"""Takes per sentence: fewer give an uncertain spread, more add little."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Spoken:
 
     heard: dict[tuple[int, int], Heard] = field(default_factory=dict)
     mels: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    """What the model drew, (frames, bands)."""
+    """Mels drawn by the model, (frames, bands)."""
     shares: list[float] = field(default_factory=list)
-    """The ops ratio of every take."""
+    """Ops ratio of every take."""
 
     @property
     def ops_ratio(self) -> float:
@@ -69,15 +69,15 @@ class Spoken:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Means over the sentences; ``None`` for what was measured in none of them."""
+        """Means over the sentences; ``None`` if measured in none of them."""
         columns = self.by_sentence()
         errors = columns.pop(ERRORS)
         means = {name: None if np.isnan(one).all() else float(np.nanmean(one)) for name, one in columns.items()}
         return {ERRORS: float(errors.real.sum() / errors.imag.sum()), **means}
 
     def by_sentence(self, takes: Collection[tuple[int, int]] | None = None) -> dict[str, np.ndarray]:
-        """The figures of every sentence of ``takes`` (default: all), (sentences,) each: means over its takes, and the
-        spread over them; NaN where there is none. Word errors are complex: errors + 1j · words."""
+        """Figures of every sentence of ``takes`` (default: all), (sentences,) each: means over its takes, and the
+        spread over them; NaN if unknown. Word errors are complex: errors + 1j · words."""
         chosen = sorted(self.heard if takes is None else takes)
         groups = [
             [self.heard[take] for take in chosen if take[0] == at] for at in dict.fromkeys(at for at, _ in chosen)
@@ -94,7 +94,7 @@ class Spoken:
 
 
 def add_arguments(parser: argparse.ArgumentParser, sentences: int) -> None:
-    """The options of benches that judge by this; the default is ``sentences`` in five voices in turn."""
+    """Add the options of benches with these judgements; default: ``sentences`` in five voices in turn."""
     bundled.add_listening_arguments(parser, sentences, least=2, spoken="in the voices in turn")
     parser.set_defaults(voices=5)
     parser.add_argument(
@@ -108,14 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser, sentences: int) -> None:
 
 
 def heard(arguments: argparse.Namespace, prepared_on: Sequence[str] = ()) -> tuple[list[str], list[Voice]]:
-    """Sentences and voices for a panel; none of the sentences that something was ``prepared_on``."""
+    """Sentences and voices for a panel, without sentences in ``prepared_on``."""
     return bundled.heard_sentences(arguments, prepared_on), bundled.heard_voices(arguments)
 
 
 def spoken(ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, within: Budget) -> dict[str, Spoken]:
-    """Speak the panel's sentences in all ways, of which the first is the baseline, and let the judges listen: sentence
-    by sentence while the budget lasts, each with that number of seeds from the setting's on. In the time that is left,
-    the ways of which nothing but the spread is undecided speak with further seeds, and the baseline with them."""
+    """Speak the panel's sentences in all ways, the first being the baseline, and judge them: sentence by sentence while
+    the budget lasts, each with this number of seeds from the setting's on. In the remaining time, ways with only the
+    spread undecided get further seeds, together with the baseline."""
     found = {way.title: Spoken() for way in ways}
     turns = Turns(within, LEAST_SENTENCES)
     for at in range(len(panel.texts)):
@@ -154,7 +154,7 @@ def _lacks_seeds(found: Judgement) -> bool:
 
 
 def listened(takes: Mapping[str, Spoken], panel: Panel) -> str:
-    """How much the judges have heard, as a sentence for a report."""
+    """Sentence on the number of judged sentences, for a report."""
     first = next(iter(takes.values()))
     speakers = min(first.sentences, len(panel.speakers))
     voices = f"in {speakers} voices in turn" if speakers > 1 else "in one voice"
@@ -163,7 +163,7 @@ def listened(takes: Mapping[str, Spoken], panel: Panel) -> str:
 
 
 def judged(one: Spoken, baseline: Spoken) -> Judgement:
-    """What ``one`` keeps of the ``baseline``, by the takes that both have."""
+    """Judgement of ``one`` relative to the ``baseline``, by their common takes."""
     both = one.heard.keys() & baseline.heard.keys()
     mine, theirs = one.by_sentence(both), baseline.by_sentence(both)
     errors = margin(mine[ERRORS], theirs[ERRORS], MAY_LOSE[ERRORS], above=True, statistic="rate")
@@ -173,7 +173,7 @@ def judged(one: Spoken, baseline: Spoken) -> Judgement:
 
 
 def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
-    """Columns of a report on ``one`` against the ``baseline`` from the same noise."""
+    """Report columns on ``one`` relative to the ``baseline`` from the same noise."""
     found = judged(one, baseline)
     both = one.heard.keys() & baseline.heard.keys()
     pairs = [log_mel_distance(baseline.mels[take], one.mels[take]) for take in sorted(both)]
@@ -189,14 +189,14 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
 
 
 def headline(ways: Sequence[tuple[Interval, Judgement]]) -> tuple[Interval, str]:
-    """The speed-up of the fastest way that passes, else of the fastest that is undecided, else of the fastest; and its
+    """Speed-up of the fastest way that passes, otherwise of the fastest undecided, otherwise of the fastest; and its
     judgement in words."""
     speed, found = max(ways, key=lambda one: ((PASSES, UNDECIDED, FAILS)[::-1].index(one[1].verdict), one[0].median))
     return speed, found.words
 
 
 def target(found: Interval, verdict: str, aim: float, where: str) -> str:
-    """Whether ``aim`` is met, as a sentence; ``where`` says by what."""
+    """Sentence on whether ``aim`` is met; ``where``: by what."""
     if verdict == PASSES:
         return f"{found.median:.1f}× {'meets' if found.median >= aim else 'is below'} the target of {aim:g}× {where}."
     said = verdict if verdict.startswith(FAILS) else f"is {verdict}"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 class Report:
     """A bench's result.
 
-    ``headline`` is one number, more is better; ``interval`` its 95 % interval, low and high; ``verdict`` whether what
-    it is measured on keeps its limits (``passes``, ``undecided …``, ``fails …``), empty for a bench without limits;
-    ``definition`` the sentence that says what it is. ``rows`` hold the figures after it, each a mapping from column to
-    value; ``machine`` is :meth:`paretone.measure.machine.Machine.to_json`. Raises :class:`ValueError` when the headline
-    is not finite: a bench that could not measure must say so by an error.
+    ``headline``: one number, more is better; ``interval``: its 95 % interval, low and high; ``verdict``: whether the
+    measured setting keeps its limits (``passes``, ``undecided …``, ``fails …``), empty without limits; ``definition``:
+    a sentence defining it. ``rows``: further figures, each a mapping from column to value; ``machine``:
+    :meth:`paretone.measure.machine.Machine.to_json`. Raises :class:`ValueError` if the headline is not finite: a bench
+    that could not measure must raise an error.
     """
 
     bench: str
@@ -32,7 +32,7 @@ class Report:
             raise ValueError(f"The bench {self.bench} gave no finite headline: {self.headline}, {self.interval}.")
 
     def to_json(self) -> str:
-        """One JSON object with exactly the fields' names as keys."""
+        """One JSON object with the fields' names as keys."""
         data = {
             "bench": self.bench,
             "headline": self.headline,
@@ -45,7 +45,7 @@ class Report:
         return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
     def to_text(self) -> str:
-        """A table of the rows under the headline."""
+        """Table of the rows under the headline."""
         low, high = self.interval
         lines = [
             f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g}){self.verdict and ', '}"
@@ -61,7 +61,7 @@ class Report:
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Lines of an aligned table; columns in the order in which the rows first name them, numbers to the right."""
+    """Lines of an aligned table; columns in order of first occurrence, numbers right-aligned."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_shown(row.get(name, "")) for name in columns] for row in rows]
     widths = [max([len(name), *(len(line[index]) for line in cells)]) for index, name in enumerate(columns)]

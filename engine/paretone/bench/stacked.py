@@ -55,7 +55,7 @@ class Rung:
     """With the technique's knobs in braces."""
     knob: str = ""
     option: str = ""
-    """The option of the bench that gives the knob."""
+    """Option of the bench for the knob."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Ladder:
     rungs: tuple[Rung, ...]
 
     def why_not(self, model: FlowSpeech) -> str:
-        """Why ``model`` cannot climb it, as a sentence, or ``""``."""
+        """Reason why ``model`` cannot climb it, as a sentence, or ``""``."""
         for of in (technique(rung.technique) for rung in self.rungs):
             if of.weights is not None and not _guided(model, of):
                 commands = (import_module(one).NAME for one in of.commands)
@@ -87,8 +87,7 @@ class Top:
 
 PRECISION = Rung("precision", "+ {precision}", "precision", "precision")
 PREFERRED, WHOLE = ("bfloat16", "float16", "int8"), "float32"
-"""Which precision is taken where a device offers several and the option is not given; with the last, there is no
-such rung."""
+"""Preferred precision if a device offers several and the option is not given; the last one has no rung."""
 LADDERS = (
     Ladder(
         "average-velocity",
@@ -103,28 +102,28 @@ LADDERS = (
         ),
     ),
 )
-"""The best first."""
+"""Best first."""
 TOPS = (
     Top("ditreducio", "+ DiTReducio, δ = {threshold:g}", "threshold", 0.1),
     Top("error_curve", "+ error-curve cache, α = {threshold:g}", "threshold", 0.2),
 )
-"""What can be on top of each, the usual one first."""
+"""Caches for the top of each ladder, default first."""
 
 
 @dataclass(frozen=True)
 class Climb:
-    """The ways of speaking of a ladder. The first is many steps under guidance, which all are timed against."""
+    """Ways of speaking of a ladder. The first is many steps under guidance, the reference of all times."""
 
     ladder: str
     ways: tuple[Way, ...]
     baseline: Way
-    """Many steps under the guidance that the weights include, which all are judged against. It is the first way,
-    or, where that guidance is none, the second."""
+    """Many steps under the guidance included in the weights, the reference of all judgements. It is the first way or,
+    if that guidance is none, the second."""
 
 
 def climb(ladder: Ladder, model: FlowSpeech, arguments: argparse.Namespace) -> Climb:
-    """The rungs from the foot up; a saving that the device or the options have not, or that does not go with those
-    below it, is left out. Raises :class:`PlainError` if trained weights are missing."""
+    """Rungs from the foot up, without savings that the device or the options lack, or that conflict with lower ones.
+    Raises :class:`PlainError` if trained weights are missing."""
     if reason := ladder.why_not(model):
         raise PlainError(reason)
     usual = setting = bundled.setting(arguments)
@@ -135,7 +134,7 @@ def climb(ladder: Ladder, model: FlowSpeech, arguments: argparse.Namespace) -> C
     guidance = dict.fromkeys(name for weights in trained.values() for name in weights.guidance)
     baseline = Way(_foot(setting, guidance), setting)
     ways = [baseline]
-    if resolve(model.info, setting).branches == 1:  # Weights without guidance: what they save is the usual guidance.
+    if resolve(model.info, setting).branches == 1:  # Weights without guidance save the default guidance.
         ways.insert(0, Way(_foot(usual, guidance), usual))
     ways += _rungs(ladder, model, setting, trained, arguments)
     return Climb(ladder.name, tuple(ways), baseline)
@@ -174,11 +173,11 @@ def _rungs(
 def _technique(
     rung: Rung, model: FlowSpeech, weights: Guided | None, arguments: argparse.Namespace
 ) -> UsedTechnique | None:
-    """Technique that a step uses: trained weights, the option's value, or both; ``None`` if nothing."""
+    """Technique of a rung: trained weights, the option's value, or both; ``None`` if neither."""
     of = technique(rung.technique)
     knobs: dict[str, object] = {}
     if weights is not None and of.weights is not None:
-        # The titles of weights have two digits.
+        # Titles of weights have two digits.
         knobs |= {name: round(float(str(value)), 2) for name, value in of.weights.knobs_of(weights).items()}
     if rung.knob:
         value = getattr(arguments, rung.option)
@@ -196,14 +195,14 @@ def _guided(model: FlowSpeech, of: Technique) -> list[Guided]:
 
 
 def _strongest(model: FlowSpeech, of: Technique) -> Guided:
-    """The weights that replace the strongest guidance."""
+    """Weights that replace the strongest guidance."""
     return max(_guided(model, of), key=lambda one: sum(map(float, one.guidance.values())))
 
 
 def _on_top(
     top: Top, title: str, used: UsedTechnique, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace
 ) -> Way:
-    """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
+    """A cache on top of the others, if necessary prepared on their grid and weights."""
     if technique(top.technique).artefact is None:
         return Way(title, setting.with_technique(used))
     bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
@@ -213,11 +212,11 @@ def _on_top(
 
 
 BEST, EVERY = "best", "every"
-"""Ladders by the model: the first that it has weights for, or all of these."""
+"""Ladders by model: the first with weights, or all of these."""
 TIMED = 0.25
-"""Share of what is left of a ladder's time for the rounds of the backbone, and then for those of whole takes."""
+"""Share of a ladder's remaining time for the rounds of the backbone, and then for those of whole takes."""
 TARGETS = {True: 50.0, False: 30.0}
-"""The product that is aimed at, with AMX or a GPU and without."""
+"""Target product, with AMX or a GPU and without."""
 DEFINITION = (
     "Time of backbone and sampler without savings (guided, full number of steps, float32) over that of the fastest "
     f"rung that passes against as many steps under the guidance that its weights include: {LIMITS}. If none passes, it "
@@ -253,7 +252,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Climb the ladders: time all rungs of one in the same rounds, then let the judges listen."""
+    """Climb the ladders: time all rungs of one in the same rounds, then judge them."""
     budget = Budget(arguments.minutes, arguments.rounds)
     texts, speakers = qualities.heard(arguments, [arguments.text])
     model = bundled.loaded_flow(arguments)
@@ -276,7 +275,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
-    """The ladder called ``name``, or those that ``model`` can climb. Raises :class:`PlainError` if there is none."""
+    """The ladder ``name``, or those that ``model`` can climb. Raises :class:`PlainError` if there is none."""
     if name not in (BEST, EVERY):
         return [one for one in LADDERS if one.name == name]
     reasons = {one: one.why_not(model) for one in LADDERS}
@@ -289,8 +288,8 @@ def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
 def _climbed(
     chosen: Climb, model: FlowSpeech, panel: Panel, arguments: argparse.Namespace, budget: Budget
 ) -> tuple[list[dict[str, object]], list[tuple[Interval, Judgement]], str]:
-    """Rows of the rungs; speed-up and judgement of those that are faster than the one below (of the highest, if none
-    is); how much was heard."""
+    """Rows of the rungs; speed-up and judgement of the rungs faster than the one below (of the highest, if none is);
+    sentence on the judged sentences."""
     for rung in chosen.ways:
         make_ready(model, rung.setting, bundled.speaker(arguments))
     sampled, whole = _timed(chosen, model, arguments, budget)
@@ -315,7 +314,7 @@ def _climbed(
 def _timed(
     chosen: Climb, model: FlowSpeech, arguments: argparse.Namespace, budget: Budget
 ) -> tuple[PairedTimes, PairedTimes]:
-    """Backbone and sampler of every rung, and its whole takes."""
+    """Times of every rung's backbone and sampler, and of its whole takes."""
     voice = bundled.speaker(arguments)
     backbone = {
         one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts))
@@ -334,7 +333,7 @@ def _timed(
 
 
 def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTimes) -> dict[str, object]:
-    """Columns of times; the first rung is what others are compared with."""
+    """Columns of times, relative to the first rung."""
     if below is None:
         return {"step factor": 1.0, "backbone": 1.0, "low": 1.0, "high": 1.0, "whole take": 1.0}
     product, take = sampled.speed_up[rung.title], whole.speed_up[rung.title]
@@ -348,6 +347,6 @@ def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTime
 
 
 def _step(below: Way, rung: Way, sampled: PairedTimes) -> Interval:
-    """What a rung adds on the clock."""
+    """Factor of a rung over the one below."""
     ratios = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
     return interval(ratios.tolist())

@@ -52,29 +52,29 @@ class Heard:
     words: float
     naturalness: float
     own: float
-    """Similarity to the recording of its voice."""
+    """Similarity to its own voice's recording."""
     alike: Mapping[str, float]
-    """Similarity to those of the other voices, by their ids."""
+    """Similarity to the other voices' recordings, by voice id."""
     spread: float
-    """Pitch range; NaN where too little is voiced."""
+    """Pitch range; NaN if too little is voiced."""
     curve: np.ndarray = field(repr=False)
     formants: float = 1.0
-    """Formant scale, 1 is the teacher's own voice."""
+    """Formant scale; 1: the teacher's own voice."""
     real_time_factor: float = float("nan")
 
     @property
     def others(self) -> float:
-        """Mean similarity to the other voices; NaN if there are none."""
+        """Mean similarity to the other voices; NaN without any."""
         return float(np.mean(list(self.alike.values()))) if self.alike else float("nan")
 
     @property
     def pitch(self) -> float:
-        """Mean, in hertz; NaN without voice."""
+        """Mean pitch in hertz; NaN without voice."""
         return mean_pitch(self.curve)
 
 
 Takes = Mapping[tuple[int, int], Heard]
-"""Of one way of speaking, by sentence and seed."""
+"""Judged takes of one way of speaking, by sentence and seed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Speak the sentences every way and let the judges listen."""
+    """Speak the sentences in every way and judge them."""
     texts = _texts(arguments.text_file)[: arguments.sentences]
     if len(texts) < 2:
         raise SettingError("There must be two sentences or more, of which there are differences.")
@@ -127,14 +127,14 @@ def _texts(file: str | None) -> tuple[str, ...]:
 
 
 def _speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
-    """Raises :class:`SettingError` for a voice that there is not."""
+    """Raises :class:`SettingError` for an unknown voice."""
     if arguments.voice is None:
         return voices(arguments.model, arguments.folder)
     return tuple(voice(one, arguments.model, arguments.folder) for one in arguments.voice)
 
 
 class Panel:
-    """The judges, and who says what. Raises :class:`PlainError` when one is not installed."""
+    """The judges, with texts and speakers. Raises :class:`PlainError` if a judge is not installed."""
 
     def __init__(self, texts: Sequence[str], speakers: Sequence[Voice], keep: Path | None = None) -> None:
         self.texts, self.speakers, self._keep = texts, speakers, keep
@@ -144,11 +144,11 @@ class Panel:
         self._reader = VoiceReader()
 
     def voice(self, at: int) -> Voice:
-        """Whose turn it is."""
+        """Voice of a sentence."""
         return self.speakers[at % len(self.speakers)]
 
     def hear(self, at: int, way: str, samples: np.ndarray, rate: int = SAMPLE_RATE, seed: int = 0) -> Heard:
-        """What the judges say of mono ``samples`` (n,): sentence ``at``, spoken in one ``way``."""
+        """Judge mono ``samples`` (n,): sentence ``at``, spoken in one ``way``."""
         text, own = self.texts[at], self.voice(at)
         if self._keep is not None:
             self._keep.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ class Panel:
         return self.judge(text, own, samples, rate)
 
     def judge(self, text: str, own: Voice, samples: np.ndarray, rate: int) -> Heard:
-        """What the judges say of mono ``samples`` (n,): one of the texts, in the voice ``own``."""
+        """Judge mono ``samples`` (n,): one of the texts, in the voice ``own``."""
         words = self._words.hear(text, own, samples, rate).figures
         heard, judge = self._likeness.voice_of(samples, rate), self._likeness
         alike = {one.id: judge.similarity(judge.voice_in(one.audio), heard) for one in (own, *self.speakers)}
@@ -220,18 +220,18 @@ def _words(takes: Takes, count: int) -> Estimate:
 
 
 def _mean(takes: Takes, name: str) -> float | None:
-    """``None`` where no take has the figure, such as the likeness to other voices where only one speaks."""
+    """Mean over takes; ``None`` if no take has the figure, such as similarity to other voices with a single one."""
     return mean_of_known([getattr(one, name) for one in takes.values()])
 
 
 def mean_of_known(values: Sequence[float]) -> float | None:
-    """Of those that are finite; ``None`` if none is."""
+    """Mean of the finite values; ``None`` without any."""
     known = [value for value in values if np.isfinite(value)]
     return float(np.mean(known)) if known else None
 
 
 def _differences(takes: Takes, floor: Takes) -> np.ndarray:
-    """(sentences,): the mean naturalness of the takes of each sentence, less that of its copy."""
+    """(sentences,): mean naturalness of each sentence's takes minus that of its copy."""
     found = []
     for (sentence, _), copy in floor.items():
         own = [one.naturalness for (at, _), one in takes.items() if at == sentence]
@@ -250,7 +250,7 @@ def _standard_error(takes: Takes, floor: Takes) -> float:
 
 
 def _diversity(takes: Takes) -> float | None:
-    """The mean over the sentences; ``None`` with one take of each."""
+    """Mean over the sentences; ``None`` with one take each."""
     found = [
         diversity([one.curve for (other, _), one in takes.items() if other == at])
         for at in sorted({sentence for sentence, _ in takes})

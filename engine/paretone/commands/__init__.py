@@ -1,9 +1,10 @@
 """The commands of the command line, one module each.
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
-session)``, which has the work done and returns a :class:`paretone.commands.command.Result`. Adding a command means
-adding its module and naming it in ``OURS``; techniques bring commands of theirs. All of them are torch-free at import:
-what is heavy is imported on use."""
+session)``, which does the work and returns a :class:`paretone.commands.command.Result`. To add a command, add its
+module and name it in ``OURS``; techniques bring their own. All are torch-free at import and import heavy modules on
+use.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ OURS = (
 
 
 def commands() -> tuple[Command, ...]:
-    """All commands, in the order in which the help lists them. Those of two words, such as ``train draft``, are
-    commands of the first."""
+    """All commands, in the order of the help. Those of two words, such as ``train draft``, are subcommands of the
+    first."""
     ours = tuple(map(Command.of, OURS))
     names = ("bench", *(one.name for one in ours))
     return (*ours, *(one for one in technique_commands(names) if " " not in one.name))

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what their values mean."""
+"""Arguments shared by several commands, and the meaning of their values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VOICES = (
 
 # --- Declared ---------------------------------------------------------------------------------------------------------
 def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Which model, and where. Without ``default``, the command looks for it elsewhere before it takes the first."""
+    """Add the model's arguments. Without ``default``, the command itself determines the model."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
@@ -59,7 +59,7 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
 
 
 def add_sampler(parser: argparse.ArgumentParser) -> None:
-    """The options of all models, and the seed."""
+    """Add the options of all models, and the seed."""
     knobs: dict[str, Knob] = {}
     whose: dict[str, dict[str, list[str]]] = {}
     for model in catalogue.MODELS:
@@ -89,8 +89,8 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
-    """One option for every knob; ``meanings`` by name, if they are not the knobs' own. Ranges are checked with the
-    setting, where the model's own apply."""
+    """Add an option per knob; ``meanings`` by name override the knobs' own. Ranges are checked with the setting, where
+    the model's own apply."""
     for knob in knobs:
         meaning = _escaped(meanings.get(knob.name, knob.meaning))
         kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
@@ -116,7 +116,7 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
 
 
 def sound_file() -> str:
-    """The meaning of an option that names the sound file to write."""
+    """Help text of an option for an output sound file."""
     kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable_kinds()]
     return (
         f"sound file to write: {listed(kinds, 'or')}, mono; - for WAV on standard output, with messages on standard "
@@ -138,9 +138,9 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
     group.add_argument("--transcript", action="append", help="transcript of the recording; one per recording, in order")
 
 
-# As argparse wants types. Of what raises a ValueError it would say the function's name.
+# Types for argparse, which would print the function's name on a ValueError.
 def at_least(minimum: int) -> Callable[[str], int]:
-    """A whole number from ``minimum``."""
+    """Type: a whole number from ``minimum``."""
 
     def checked_count(text: str) -> int:
         return _whole(text, lambda value: value >= minimum, f"from {minimum}")
@@ -172,7 +172,7 @@ def finite(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """A whole number that seeds draws of chance."""
+    """Type: a seed."""
     return _whole(text, lambda value: 0 <= value <= LARGEST_SEED, "between 0 and 2**63 - 1")
 
 
@@ -187,20 +187,20 @@ def _whole(text: str, fits: Callable[[int], bool], range_: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    """argparse formats help texts with %."""
+    """Escape % for argparse's help formatting."""
     return text.replace("%", "%%")
 
 
 # --- Given ------------------------------------------------------------------------------------------------------------
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
-    """The model called ``model``, loaded as the arguments say."""
+    """Load the model ``model`` with the arguments' options."""
     catalogue.entry(model)
     return session.load(model, options.folder, variant, options.device, getattr(options, "vocoder", ""))
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:
-    """The setting that the arguments describe, with the techniques that need no file. Raises :class:`SettingError` for
-    what cannot be used together, before a model is loaded."""
+    """Setting of the arguments, with the techniques that need no file. Raises :class:`SettingError` for incompatible
+    parts, before a model is loaded."""
     entry = catalogue.entry(model)
     values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
@@ -212,7 +212,7 @@ def setting(options: argparse.Namespace, model: str) -> Setting:
 
 
 def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, object]:
-    """The sampler options that the arguments set. Raises :class:`SettingError` for one that only other models have."""
+    """Sampler options set by the arguments. Raises :class:`SettingError` for an option of other models."""
     own = catalogue.entry(model)
     known = {knob.name for knob in own.options}
     others = {knob.name for one in catalogue.MODELS for knob in one.options} - known
@@ -226,7 +226,7 @@ def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, obj
 
 
 def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, object]:
-    """The values of those of ``knobs`` that the arguments set."""
+    """Values of ``knobs`` set by the arguments."""
     return {knob.name: getattr(options, knob.name) for knob in knobs if hasattr(options, knob.name)}
 
 
@@ -237,18 +237,18 @@ def text(options: argparse.Namespace) -> str:
 
 
 def texts(options: argparse.Namespace) -> tuple[str, ...]:
-    """The texts to speak, one per line of a file."""
+    """Texts to speak, one per line of a file."""
     return (text(options),) if options.text_file is None else typed_lines(options.text_file)
 
 
 def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
-    """The texts of :func:`add_utterances`; none if none is given."""
+    """Texts of :func:`add_utterances`, if given."""
     return tuple(options.text or ()) if options.text_file is None else typed_lines(options.text_file)
 
 
 def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
-    """Every text and every voice of :func:`add_utterances` at least once, in turn; without texts, as many ``sentences``
-    of the catalogue."""
+    """Combinations with every text and voice of :func:`add_utterances` at least once; without texts, that number of
+    ``sentences`` from the catalogue."""
     texts = several_texts(options) or catalogue.sentences()[:sentences]
     voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
     turns = range(max(len(texts), len(voices)))
@@ -256,7 +256,7 @@ def several_utterances(options: argparse.Namespace, model: str, sentences: int) 
 
 
 def typed_lines(file: str) -> tuple[str, ...]:
-    """The texts in a file, one on each line; ``-`` for standard input. Raises :class:`TextError`."""
+    """Texts in a file, one per line; ``-`` for standard input. Raises :class:`TextError`."""
     lines = tuple(line.strip() for line in _read(file).splitlines() if line.strip())
     if not lines:
         raise TextError(f"The file {file} has no text; write one sentence on each line.")
@@ -278,7 +278,7 @@ def _read(file: str) -> str:
 
 
 def voice(options: argparse.Namespace, model: str, profile: Profile | None = None) -> Voice:
-    """The voice that the arguments name, else the profile's, else the model's first."""
+    """The arguments' voice, otherwise the profile's, otherwise the model's first."""
     if options.voice is None:
         if options.transcript:
             raise AudioError("--transcript needs a recording; give it with --voice.")
@@ -291,7 +291,7 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
 
 
 def _require_files(chosen: catalogue.CatalogueEntry) -> None:
-    """Before anything is said of its voices, which come with the model."""
+    """Raise :class:`CheckpointError` if the model is missing, before its voices are needed."""
     if not chosen.available:
         where = f"{chosen.title} is not in {chosen.folder}; "
         if chosen.id not in RELEASES:
@@ -300,7 +300,7 @@ def _require_files(chosen: catalogue.CatalogueEntry) -> None:
 
 
 def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:
-    """The voices of :func:`add_utterances`; none if none is given."""
+    """Voices of :func:`add_utterances`, if given."""
     transcripts = iter(options.transcript or ())
     voices = tuple(_voice(name, transcripts, model, options.folder) for name in options.voice or ())
     if next(transcripts, None) is not None:
@@ -309,30 +309,29 @@ def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]
 
 
 def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Voice:
-    """A voice of the model, or a recording with the next of the ``transcripts``."""
+    """A voice of the model, or a recording with the next transcript."""
     known = {one.id for one in catalogue.voices(model, folder)}
     named = name in known or not (Path(name).exists() or Path(name).suffix)
     return catalogue.voice_or_recording(name, "" if named else next(transcripts, "") or "", model, folder)
 
 
 class ArgumentsError(SettingError):
-    """Arguments that a command does not have, or that it cannot use; ``usage`` says how it is called."""
+    """Unknown or unusable arguments; ``usage``: how to call the command."""
 
     usage = ""
 
 
 MAY_BE_EMPTY = frozenset({"--transcript"})
-"""Options whose empty value says something."""
+"""Options whose empty value is meaningful."""
 SAID_LATER = frozenset({"--text", "--text-file", "--voice", "--out", "--keep-profile", "--technique"})
-"""Options whose commands say what is wrong with an empty value."""
+"""Options whose commands report empty values themselves."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises :class:`ArgumentsError`, where argparse would print and exit. Subcommands get the same kind of parser."""
+    """Raises :class:`ArgumentsError` where argparse would print and exit. Subcommands get the same kind of parser."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse an empty value, as a script gives that leaves a variable unset: it would pass for an option that was
-        left out."""
+        """Also refuse an empty value, such as from a script's unset variable: it would count as an omitted option."""
         near = nearest(str(value), map(str, action.choices or ()))
         if near and value not in (action.choices or ()):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {near!r}?")
@@ -342,8 +341,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, "its value is empty; give one, or leave the option out")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As argparse does, but an unknown option that is like one of this command's is refused here, where these are
-        known."""
+        """Like argparse, but suggest a similar option of this command for an unknown one, while they are known."""
         found, rest = super().parse_known_args(args, namespace)
         for one in rest:
             near = one.startswith("--") and nearest(one.partition("=")[0], self._option_string_actions)
@@ -357,7 +355,7 @@ class Parser(argparse.ArgumentParser):
         raise error
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Help must arrive like any other output; argparse would let it be lost without a word."""
+        """Print help like other output; argparse would lose it silently on errors."""
         if file is sys.stdout:
             output.show(message.removesuffix("\n"))
         else:
@@ -365,5 +363,5 @@ class Parser(argparse.ArgumentParser):
 
 
 def asks_for_json(arguments: list[str]) -> bool:
-    """Whether ``--json``, which may be cut short, is among ``arguments``: known before they are parsed."""
+    """Whether ``arguments`` contain ``--json``, possibly abbreviated; needed before parsing."""
     return any(len(one) > len("--") and "--json".startswith(one) for one in arguments)

@@ -1,4 +1,4 @@
-"""A command of the command line, its result, and the commands that techniques bring."""
+"""A command of the command line, its result, and the commands of techniques."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """JSON values for machines, text for people; both give the same numbers."""
+    """JSON values for machines and text for people, with the same numbers."""
 
     data: Mapping[str, object]
     text: str = ""
     problem: str = ""
-    """Why there is only a part of it, as a sentence for standard error; ``""`` for the whole."""
+    """Reason for an incomplete result, as a sentence for standard error; ``""`` if complete."""
     exit_code: int = 0
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command that shares its module with others; the only one of a module may be the module itself, with the same
-    names in capitals: ``NAME``, ``SUMMARY``, ``declare`` and ``run``."""
+    """A command; a module with the names ``NAME``, ``SUMMARY``, ``declare`` and ``run`` is one, too."""
 
     name: str
     summary: str
@@ -43,8 +42,7 @@ class Command:
 
 
 def technique_commands(names: Iterable[str]) -> tuple[Command, ...]:
-    """The commands of techniques. One that cannot be imported, or has one of the ``names`` of other commands, is left
-    out."""
+    """Commands of techniques. A command that cannot be imported, or has one of ``names``, is left out."""
     taken = set(names)
     found = []
     for technique, there in brought("commands"):

@@ -1,4 +1,4 @@
-"""``paretone compare``: two settings in turn on the same texts, their speed and how far their spectrograms differ."""
+"""``paretone compare``: speed and spectral difference of two settings, alternating on the same texts."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ EPILOGUE = (
 )
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
-"""Those of :class:`paretone.setting.take.Metrics` that are measured of B against A."""
+"""Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
 SPREAD = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
-"""Figures of each side that have their own interval."""
+"""Figures of each side with an interval."""
 RUNS_PER_REPEAT = 3
-"""A, B, and A again: what A differs from itself is what this machine would report for no difference."""
+"""A, B, and A again: the difference of A from itself is what this machine reports for no difference."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ class _Measured:
     figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
     runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]
-    """The same of each repeat."""
+    """Figures of each repeat."""
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
@@ -197,7 +197,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
 class _Runs(Observer):
-    """Passes the progress of all runs together on."""
+    """Passes on the progress over all runs."""
 
     def __init__(self, terminal: Terminal, total: int) -> None:
         self._terminal, self._total, self._done = terminal, total, 0
@@ -220,7 +220,7 @@ class _Runs(Observer):
 
 
 def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
-    """Every text, or those that were finished and what ended the rest. Raises what ended it before one was finished."""
+    """All texts, or the finished ones and the error that ended the rest. Raises that error if no text is finished."""
     found: list[_Measured] = []
 
     def measure_each() -> None:
@@ -236,7 +236,7 @@ def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> t
 def _judge_all(
     names: Sequence[str], measured: list[_Measured], voice: Voice, device: str
 ) -> tuple[dict[str, dict[str, dict[str, object] | None]], Exception | None]:
-    """:func:`_heard` by every judge, or by those that were finished and what ended the rest."""
+    """:func:`_heard` by all judges, or by the finished ones, with the error that ended the rest."""
     found: dict[str, dict[str, dict[str, object] | None]] = {}
 
     def ask_each() -> None:
@@ -247,8 +247,8 @@ def _judge_all(
 
 
 def _what_ended(work: Callable[[], None]) -> Exception | None:
-    """What ended ``work`` early, so that what it has done is kept; ``None`` if nothing did. An interruption, which
-    comes if nothing checks in time, counts as a cancellation."""
+    """Run ``work``; returns the error that ended it, or ``None``, so that finished parts are kept. An interruption,
+    which arises if no check comes in time, counts as cancellation."""
     try:
         work()
     except KeyboardInterrupt as interruption:
@@ -261,7 +261,7 @@ def _what_ended(work: Callable[[], None]) -> Exception | None:
 
 
 def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
-    """Why texts are missing, in sentences, and the exit code; ``""`` and 0 if none is."""
+    """Reason for missing texts, in sentences, and the exit code; ``""`` and 0 if complete."""
     if stopped is None:
         return "", 0
     done = f"after {finished} of {texts} texts: the figures are of {'it' if finished == 1 else 'these'}{remark}."
@@ -302,13 +302,13 @@ def _measure(
 
 
 def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
-    """Spreads of one side's figures, over the texts or, with a single text, over its repeats."""
+    """Spreads of one side's figures, over the texts or, for a single text, over its repeats."""
     rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
     return {name: _spread([row[name] for row in rows]) for name in SPREAD}
 
 
 def _spread(values: list[float | None]) -> Interval | None:
-    """Spread of the median of the values that exist; ``None`` if there is only one."""
+    """Spread of the median of the known values; ``None`` if fewer than two."""
     found = [value for value in values if value is not None]
     return interval(found) if len(found) > 1 else None
 
@@ -323,15 +323,15 @@ def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
 
 
 def _median(values: list[float | None]) -> float | None:
-    """Median of the values that exist."""
+    """Median of the known values."""
     found = [value for value in values if value is not None]
     return median(found) if found else None
 
 
 def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
-    """B's speed over A's, and A's over itself: over the repeats of a single text, else over the texts.
+    """B's speed over A's, and A's over itself: over the repeats of a single text, otherwise over the texts.
 
-    Repeats of one text are not independent findings, so with several texts each of them counts once.
+    Repeats of one text are not independent, so with several texts each counts once.
     """
     if len(measured) == 1:
         return measured[0].timing.speed_up["B"], measured[0].timing.same
@@ -339,7 +339,7 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
 
 
 def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
-    """The log-mel distance and other measurements of ``second`` against ``first``, or why there is nothing."""
+    """Log-mel distance and other measurements of ``second`` relative to ``first``, or the reason why there are none."""
     sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
     try:
         return *with_difference(Metrics(), *sounded), ""
@@ -351,8 +351,8 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 def _heard(
     name: str, measured: list[_Measured], voice: Voice, device: str
 ) -> dict[str, dict[str, dict[str, object] | None]]:
-    """Metrics of the judge called ``name`` with intervals, of both sides and of the reference speech: by the metric's
-    name, then ``a``, ``b`` and ``reference``."""
+    """Metrics of the judge ``name`` with intervals, for both sides and the reference speech: by metric, then ``a``,
+    ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
     from paretone.device import choose
     from paretone.measure.evaluation.judging import reference_speech
@@ -418,7 +418,7 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
 
 
 def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]]) -> list[str]:
-    """How busy other processes were, if they made times doubtful."""
+    """Sentence on the load of other processes, if times are doubtful."""
     runs = [[row for one in measured for row in one.runs[index]] for index in range(len(SIDES))]
     busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
     if not any(busy):
@@ -436,7 +436,7 @@ def _with_spread(value: float | None, spread: Interval | None) -> str | float | 
 
 
 def _difference_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
-    """Intervals of B's figures against A, over the texts."""
+    """Sentence on the intervals of B's figures relative to A, over the texts."""
     said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
     return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []
 
@@ -478,7 +478,7 @@ def _write(place: Path, measured: list[_Measured]) -> list[Path]:
 
 
 def parts_line(row: Mapping[str, float | None]) -> str:
-    """Seconds of a take by part, as a sentence."""
+    """Sentence on a take's seconds by part."""
     return (
         f"Front end {row['text_seconds']:.3f} s, backbone {row['backbone_seconds']:.3f} s, decoder "
         f"{row['decoder_seconds']:.3f} s."
@@ -486,7 +486,7 @@ def parts_line(row: Mapping[str, float | None]) -> str:
 
 
 def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
-    """Differences between two takes, as a sentence that begins with ``of``."""
+    """Sentence on the differences between two takes, beginning with ``of``."""
     parts = [] if distance is None else [f"log-mel distance {distance:.4f} (natural-log units)"]
     if metrics.mel_cepstral_distortion is not None:
         parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")
@@ -506,14 +506,14 @@ class Side:
     setting: Setting
     variant: str = ""
     files: tuple[tuple[str, str], ...] = ()
-    """Artefacts that are given as files: the option, and the file."""
+    """Artefacts given as files: option and path."""
     profile: Profile | None = None
     model: SpeechModel | None = None
     artefacts: tuple[Artefact, ...] = ()
 
 
 def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
-    """The two sides that ``options`` describe. Raises :class:`PlainError`."""
+    """The two sides of ``options``. Raises :class:`PlainError`."""
     texts = options.a, options.b
     if texts == ("baseline", "baseline"):
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
@@ -529,7 +529,7 @@ def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
 
 
 def refuse_equal(sides: tuple[Side, Side]) -> None:
-    """Raise :class:`SettingError` if both sides are the same setting of the same weights with the same seed."""
+    """Raise :class:`SettingError` if both sides have the same setting, weights and seed."""
     one, two = sides
     if (one.setting, one.variant) != (two.setting, two.variant):
         return
@@ -549,7 +549,7 @@ def refuse_equal(sides: tuple[Side, Side]) -> None:
 
 
 def same_but_for_seed(sides: tuple[Side, Side]) -> str:
-    """That the sides differ in their seeds only, as a sentence, or ``""``."""
+    """Sentence that the sides differ only in their seeds, or ``""``."""
     one, two = sides
     if one.variant != two.variant or replace(one.setting, seed=two.setting.seed) != two.setting:
         return ""
@@ -575,8 +575,8 @@ def _side(text: str, options: argparse.Namespace) -> Side:
 
 
 def typed_side(text: str, model: str, variant: str = "") -> Side:
-    """A side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another.
-    Raises :class:`PlainError`."""
+    """Side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another. Raises
+    :class:`PlainError`."""
     given: dict[str, str] = {}
     techniques: list[str] = []
     for part in filter(None, text.split(",")):
@@ -610,7 +610,7 @@ def typed_side(text: str, model: str, variant: str = "") -> Side:
 
 
 def prepare(side: Side, model: SpeechModel) -> None:
-    """Give a side its model and tables, checked against each other."""
+    """Load a side's tables and weights for ``model``, checked against each other."""
     side.model = model
     if side.profile is not None:
         fixed = compatibility_of(model.info, side.setting) if side.profile.artefacts else None

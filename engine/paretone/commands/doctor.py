@@ -1,4 +1,4 @@
-"""``paretone doctor``: what this installation is, what does not work in it, and what to do."""
+"""``paretone doctor``: state of this installation, its problems and their remedies."""
 
 from __future__ import annotations
 

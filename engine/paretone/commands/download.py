@@ -1,4 +1,4 @@
-"""``paretone download``: an official checkpoint and its vocoder, once their licence is accepted."""
+"""``paretone download``: an official checkpoint and its vocoder, after acceptance of their licence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RELEASED_VOICES = (
     "It speaks only in voices with released latents, which the download does not include: put name.wav and "
     "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
 )
-"""Instruction for voices with released latents."""
+"""Where to get voices with released latents."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     }
     place = "" if folder == entry.folder else f' --folder "{folder}"'
     if folder.name != entry.variant and entry.variant in entry.architectures:
-        # Two of the architectures have the same weight names, so a folder of another name says too little.
+        # Two architectures share their weight names, so the name of another folder does not suffice.
         place += f" --variant {entry.variant}"
     lines = [
         f"{entry.title} is complete: {len(found)} files, {_size(data['bytes'])}.",
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: Terminal) -> None:
-    """Show what would have to be accepted; return once it is, else raise :class:`SettingError`."""
+    """Show the terms; return once accepted, otherwise raise :class:`SettingError`."""
     repeat = f'paretone download {options.model} --accept-licence "{release.licence}"'
     if options.folder:
         repeat += f' --folder "{options.folder}"'
@@ -99,7 +99,7 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
 
 
 def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
-    """Size of the download, or ``None`` if the server does not answer: the licence is shown without."""
+    """Size of the download, or ``None`` if the server does not answer: the licence is then shown without it."""
     try:
         return extent(model, folder, terminal.check)
     except PlainError as error:

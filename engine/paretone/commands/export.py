@@ -35,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Export the profile, or say what that would do."""
+    """Export the profile, or describe the export."""
     if not options.say and (options.target is None or options.out is None):
         raise SettingError("Give --target and --out, or --say to see what the targets would do with the profile.")
     out = None if options.out is None else place_for_folder(options.out)

@@ -24,7 +24,7 @@ COLUMNS = {
     "clipping": "clipping",
     "silence": "silence",
 }
-"""Columns of the table by the metric's name."""
+"""Column titles by metric."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

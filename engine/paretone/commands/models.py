@@ -1,4 +1,4 @@
-"""``paretone models``: what there is."""
+"""``paretone models``: models, voices and techniques."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Result:
-    """What one model has, with the ranges of its options and of its techniques' knobs."""
+    """One model with the ranges of its options and of its techniques' knobs."""
     usual = chosen.options_with()
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
     info = known(chosen.id)
@@ -147,7 +147,7 @@ def _knobs(technique: Mapping[str, Any]) -> list[dict[str, object]]:
 
 
 def _declared(knob: Knob, default: object) -> dict[str, object]:
-    """A knob as JSON values: its default for a model, and what it takes."""
+    """A knob as JSON values: its default for a model, and its range."""
     found: dict[str, object] = {"name": knob.name, "title": knob.label, "default": default, "meaning": knob.meaning}
     match knob:
         case Number():
@@ -163,7 +163,7 @@ def _declared(knob: Knob, default: object) -> dict[str, object]:
 
 
 def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
-    """A knob as a line of a table."""
+    """A knob as a table row."""
     if "values" in knob:
         takes = ", ".join(_word(one) for one in knob["values"])
     elif "whole" in knob:
@@ -187,12 +187,12 @@ def _word(value: object) -> str:
 
 
 def _files(chosen: CatalogueEntry) -> list[str]:
-    """The files of its release, as they lie in its folder."""
+    """Files of its release, by their names in its folder."""
     return [one.saved_as for one in RELEASES[chosen.id].files] if chosen.id in RELEASES else []
 
 
 def _to_install(chosen: CatalogueEntry) -> list[str]:
-    """What to do for it to be there, as lines."""
+    """Lines on how to install it."""
     lines = []
     if chosen.id in RELEASES:
         lines.append(

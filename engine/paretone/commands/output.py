@@ -1,4 +1,4 @@
-"""Standard streams, and places to write to."""
+"""Standard streams, and output paths."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from paretone.reading import printable
 def prepare() -> None:
     """Make this process's standard streams safe to use.
 
-    What cannot be written to standard error, since that is closed or its disk is full, is dropped: a job does not end
-    because nobody sees its progress. Raises :class:`PlainError` if standard output is closed, before any work whose
-    result would be lost.
+    Output to a closed or full standard error is dropped: a job does not fail because its progress is invisible. Raises
+    :class:`PlainError` if standard output is closed, before work whose result would be lost.
     """
     global _left_to_content
     _left_to_content = False
@@ -39,27 +38,25 @@ def prepare() -> None:
 
 
 def _fill_closed() -> None:
-    """Put the null device where a standard stream is closed. A file that is opened later would get its number, and
-    messages of libraries would be written into it."""
+    """Open the null device for closed standard streams. A file opened later would otherwise get the stream's number,
+    and libraries would write messages into it."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)
 
 
 class Errors(io.TextIOWrapper):
-    """Standard error without control characters, in logging and tracebacks too."""
+    """Standard error without control characters, also in logging and tracebacks."""
 
     def write(self, text: str) -> int:
         return super().write(printable(text))
 
     def controls(self, text: str) -> int:
-        """Write ``text`` as it is: control characters of our own."""
+        """Write ``text`` with our own control characters."""
         return super().write(text)
 
 
 class _MayBeLost(io.RawIOBase):
-    """Standard error of the process."""
-
     def writable(self) -> bool:
         return True
 
@@ -81,19 +78,19 @@ _left_to_content = False
 
 
 def leave_to_content() -> None:
-    """From now on, :func:`show` prints on standard error: a file is written to standard output."""
+    """Make :func:`show` print to standard error from now on, because standard output receives a file."""
     global _left_to_content
     _left_to_content = True
 
 
 def show(text: str) -> None:
-    """Print ``text`` on standard output. Raises :class:`PlainError` where it cannot be written, and
-    :class:`BrokenPipeError` where the reader has stopped."""
+    """Print ``text`` on standard output. Raises :class:`PlainError` if writing fails, and :class:`BrokenPipeError` if
+    the reader has stopped."""
     text = printable(text)
     if _left_to_content:
         print(text, file=sys.stderr)
         return
-    # A Windows pipe may know fewer letters than people write.
+    # A Windows pipe may not encode all characters.
     encoding = sys.stdout.encoding or "utf-8"
     try:
         print(text.encode(encoding, "replace").decode(encoding), flush=True)
@@ -105,7 +102,7 @@ def show(text: str) -> None:
 
 
 def abandon() -> None:
-    """Drop what standard output still holds: Python would complain once more when it closes the stream."""
+    """Discard standard output's buffer: Python would otherwise complain again on closing the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -113,13 +110,13 @@ _STANDARD_OUTPUT = frozenset({"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"
 
 
 def writable(name: str | Path) -> Path:
-    """``name`` as a path that can be written, known before the work and not after it; ``-`` is standard output, and
-    what a command says goes to standard error then."""
+    """``name`` as a writable path, checked before the work; ``-`` is standard output, and messages then go to standard
+    error."""
     path = _named(name, "file")
     if str(name) in _STANDARD_OUTPUT:
         leave_to_content()
         return files.STANDARD_OUTPUT
-    # Without permission, these functions return False, and Path's raise.
+    # Without permission, these functions return False; Path's raise.
     if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
     try:
@@ -136,7 +133,7 @@ def writable(name: str | Path) -> Path:
 
 
 def writable_sound(name: str | Path) -> Path:
-    """The same for sound, in a format of which the ending of ``name`` is."""
+    """Like :func:`writable` for sound, in the format of the file's suffix."""
     from paretone.audio.recording import require_kind
 
     path = writable(name)
@@ -147,8 +144,8 @@ def writable_sound(name: str | Path) -> Path:
 
 
 def apart(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | Path | None] = {}) -> None:
-    """Raise :class:`PlainError` if two of the files that a command writes are one, or one of them is a file that it
-    reads: by the options that name them, ``None`` for one that is not given."""
+    """Raise :class:`PlainError` if two output files are the same, or an output file is also an input; paths by option,
+    ``None`` if not given."""
     seen: dict[str, str] = {}
     for option, path in (*inputs.items(), *outputs.items()):
         if not path or (str(path) == "-" and option not in outputs):
@@ -162,7 +159,7 @@ def apart(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | P
 
 
 def place_for_folder(name: str | Path) -> Path:
-    """``name`` as the path of a folder that is there or can be made, known before the work and not after it."""
+    """``name`` as the path of an existing or creatable folder, checked before the work."""
     path = _named(name, "folder")
     # As above.
     if file := next((one for one in (path, *path.parents) if os.path.exists(one) and not os.path.isdir(one)), None):
@@ -171,7 +168,7 @@ def place_for_folder(name: str | Path) -> Path:
 
 
 def folder(name: str | Path) -> Path:
-    """The folder ``name``, made if it is missing, that files can be put into."""
+    """The folder ``name``, created if missing and checked for writing."""
     path = place_for_folder(name)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -182,12 +179,12 @@ def folder(name: str | Path) -> Path:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write JSON values, whole or not at all."""
+    """Write JSON values atomically."""
     files.write(path, (json.dumps(data) + "\n").encode())
 
 
 def _is_device(path: str) -> bool:
-    """Whether this can be written twice, as the null device."""
+    """Whether a path is a device such as the null device, which can be written twice."""
     try:
         return stat.S_ISCHR(os.stat(path).st_mode)
     except OSError:
@@ -201,9 +198,9 @@ def _named(name: str | Path, what: str) -> Path:
 
 
 def _require_permission(folder: Path, problem: str, path: Path) -> None:
-    """Raise :class:`PlainError` that begins with ``problem`` if ``path`` cannot be made in ``folder``."""
+    """Raise :class:`PlainError` that begins with ``problem`` if ``path`` cannot be created in ``folder``."""
     try:
-        # Permissions alone are not enough: disks that can only be read, and shared ones, have their own rules.
+        # Permissions do not suffice: read-only and shared disks have their own rules.
         with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``paretone roofline``: what each component of a model costs, the least it could take here, and what it takes."""
+"""``paretone roofline``: cost, lower time bound and measured time of each component of a model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _take_settings(options: argparse.Namespace) -> None:
-    """Let what ``--setting`` gives be a profile or techniques. Raises :class:`SettingError` for several profiles."""
+    """Interpret ``--setting`` as a profile or as techniques. Raises :class:`SettingError` for several profiles."""
     for one in options.setting:
         if not one.endswith(".json"):
             options.technique = [*options.technique, one]
@@ -100,7 +100,7 @@ def _take_settings(options: argparse.Namespace) -> None:
 
 
 def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
-    """Time of each component before and after, all phases together."""
+    """Table of each component's time before and after, all phases together."""
     one, two = before.by_component(), after.by_component()
     rows = [
         {
@@ -176,7 +176,7 @@ def _summary(report: RooflineReport) -> str:
 
 
 def _below(report: RooflineReport) -> list[str]:
-    """Why components took less than their floors, a sentence for each reason."""
+    """Sentences on components faster than their floors, one per reason."""
     found: dict[str, list[str]] = {}
     for _, one in report.components():
         if why := one.why_below_floor(report.ceilings):
@@ -200,7 +200,7 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 
 def _rounded(value: float) -> float:
-    """To four digits, so that columns stay narrow."""
+    """Round to four digits, for narrow columns."""
     return float(f"{value:.4g}")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME = "samples"
 SUMMARY = "Make listening samples of a few settings: Ogg files, and a page with their figures."
 FILE = ("samples", "listen.toml")
-"""The samples of the documentation, among the resources."""
+"""Samples file of the documentation, in the resources."""
 LARGEST_BYTES = 60_000
 
 
@@ -85,7 +85,7 @@ def _studied(choices: SampleChoices, model: str, work: Path, session: Session) -
 def _judged(
     choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
 ) -> tuple[list[Sample], tuple[str, ...]]:
-    """Every sample with what the judges say of it; and which judges are not there."""
+    """Every sample with the judges' figures; and the missing judges."""
     from paretone.measure.evaluation.judging import FileJudges, reference_speech
     from paretone.studies.samples import Sample, found, heard_texts
 

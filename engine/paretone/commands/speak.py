@@ -31,7 +31,7 @@ from paretone.wording import percent
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
-"""Figures that repeats give intervals of."""
+"""Figures with intervals over the repeats."""
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."
 
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
-    """The take, and what ended it before its end. Raises what ended it before anything was finished."""
+    """The take, and the error that ended it early. Raises that error if nothing was finished."""
     made, stopped = _outcomes(command, TakeReady, session)
     if stopped is not None and not made:
         raise stopped
@@ -132,14 +132,15 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
 
 
 def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
-    """``take`` with the medians of a number of ``times``, or of those that were finished, and what ended the rest."""
+    """``take`` with the medians of the finished repeats, and the error that ended the others. ``times``: requested
+    repeats."""
     again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
     timed, stopped = _outcomes(again, TimedAgain, session)
     return (repeated(take, timed[-1].runs) if timed else take), stopped
 
 
 def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[list[Outcome], Exception | None]:
-    """The events of a ``kind`` that say what is finished, and what ended the command before its end."""
+    """The events of ``kind`` with finished results, and the error that ended the command early."""
     found: list[Outcome] = []
 
     def hear(event: Event) -> None:
@@ -156,7 +157,7 @@ def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[
 
 
 def _few_repeats(take: Take, stopped: Exception, times: int) -> str:
-    """Why the times are of fewer repeats than asked for, in sentences."""
+    """Sentences on why there are fewer repeats than requested."""
     done = len(take.repeats)
     basis = {0: "the first run, without repeats", 1: "this repeat"}.get(done, "these repeats, as medians")
     ended = "Cancelled" if isinstance(stopped, Cancelled) else "Failed"
@@ -165,7 +166,7 @@ def _few_repeats(take: Take, stopped: Exception, times: int) -> str:
 
 
 def _problem(take: Take, stopped: Exception, out: Path) -> str:
-    """Why the file holds a part of the text only, as a sentence."""
+    """Sentence on why the file holds only a part of the text."""
     said = f"{take.unfinished[0].upper()}{take.unfinished[1:]}; wrote them to {out}."
     return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, Synthesise.activity)}"
 
@@ -196,7 +197,7 @@ def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
 
 
 def _decoding(measured: Measurements) -> list[str]:
-    """Remarks on the decoding of a model with tokens."""
+    """Remark on the decoding of a model with tokens."""
     if not measured.tokens:
         return []
     return [
@@ -206,7 +207,7 @@ def _decoding(measured: Measurements) -> list[str]:
 
 
 def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:
-    """A profile's setting with what the arguments change in it."""
+    """A profile's setting with the arguments' changes."""
     seed = setting.seed if options.seed is None else options.seed
     changes = arguments.sampler_options(options, model)
     return replace(setting, seed=seed, options=setting.options.replace(**changes))
@@ -215,13 +216,13 @@ def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setti
 def _with_techniques(
     setting: Setting, model: SpeechModel, options: argparse.Namespace
 ) -> tuple[Setting, tuple[Artefact, ...]]:
-    """``setting`` with what the arguments give as files."""
+    """``setting`` with the techniques and artefacts given as files."""
     asked = [one.technique for one in map(typed_technique, options.technique)]
     artefacts: tuple[Artefact, ...] = ()
     for technique, file in from_files():
         path, flag = getattr(options, file.option), f"--{file.option}"
         if path:
-            # Others of its knobs may have names of sampler options.
+            # Its other knobs may share names with sampler options.
             knobs = arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs])
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
@@ -269,7 +270,7 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
 
 
 def heard_line(row: Mapping[str, float | None]) -> str:
-    """Loudness and clipping of a take, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
+    """Sentence on a take's loudness and clipping; ``row`` has the figures of :data:`OF_ITS_OWN`."""
     if row["loudness"] is None:
         return "It is silent."
     clipped = f"{percent(row['clipping'], 2)} of it clips" if row["clipping"] else "nothing clips"

@@ -1,4 +1,4 @@
-"""``paretone study``: run a study, say how far it is, export what it found."""
+"""``paretone study``: run a study, show its status, export its results."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _how_to_set_aside(folder: Path) -> str:
 
 
 def _set_aside(folder: Path) -> Result:
-    """Move damaged results away, audio included; sound ones stay where they are."""
+    """Move damaged results with audio away; intact ones stay."""
     from paretone.studies import results as found
     from paretone.studies.running import set_aside
     from paretone.studies.store import StudyDamaged

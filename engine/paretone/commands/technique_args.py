@@ -1,4 +1,4 @@
-"""Using techniques as arguments name them, with trained weights, with artefacts from files."""
+"""Techniques in arguments, with trained weights and with artefacts from files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from paretone.techniques.base import ArtefactFile, Technique
 from paretone.techniques.trained import named
 
 WEIGHTS = "weights"
-"""Typed like a knob of techniques with trained weights, names these."""
+"""Pseudo-knob that names trained weights."""
 _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 """A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
 
 
 def typed_technique(text: str) -> UsedTechnique:
-    """A technique from what someone typed, ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; knobs that are left out have
-    their defaults. Where ``weights=…`` is among them, these are for :func:`with_weights` to find, and knobs that are
-    left out stay open until then. Raises :class:`SettingError`."""
+    """Technique from ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; missing knobs have their defaults. ``weights=…`` is
+    resolved by :func:`with_weights`, and missing knobs stay open until then. Raises :class:`SettingError`."""
     name, _, parts = text.partition(":")
     declared = technique(name.strip())
     known = {knob.name: knob for knob in declared.knobs}
@@ -46,7 +45,7 @@ def typed_technique(text: str) -> UsedTechnique:
 
 
 def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
-    """A technique with the knobs ``given``, as :func:`typed_technique` has it. Raises :class:`SettingError`."""
+    """Technique with the knobs ``given``, as in :func:`typed_technique`. Raises :class:`SettingError`."""
     trained = WEIGHTS in given and declared.prepared_by == "training"
     weights = str(given.pop(WEIGHTS)) if trained else ""
     if trained and not weights:
@@ -56,7 +55,7 @@ def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
 
 
 def typed_techniques(texts: Iterable[str]) -> tuple[UsedTechnique, ...]:
-    """The same for each of several. Raises :class:`SettingError`, also for one that is named twice."""
+    """:func:`typed_technique` for several texts. Raises :class:`SettingError`, also for duplicates."""
     found: dict[str, UsedTechnique] = {}
     for one in map(typed_technique, texts):
         if one.technique in found:
@@ -66,8 +65,8 @@ def typed_techniques(texts: Iterable[str]) -> tuple[UsedTechnique, ...]:
 
 
 def with_weights(setting: Setting, info: ModelInfo) -> Setting:
-    """``setting``, whose techniques :func:`typed_technique` has made, with those of the loaded model's weights that
-    they name. Raises :class:`SettingError`."""
+    """``setting`` of :func:`typed_technique` with the named weights of the loaded model. Raises
+    :class:`SettingError`."""
     require_family(info, setting)
     for one in setting.techniques:
         if one.artefact:
@@ -76,7 +75,7 @@ def with_weights(setting: Setting, info: ModelInfo) -> Setting:
 
 
 def typed(knob: Knob, text: str) -> bool | int | float | str:
-    """A knob's value from the text that someone typed. Raises :class:`SettingError`."""
+    """A knob's value from typed text. Raises :class:`SettingError`."""
     match knob:
         case Number():
             return number(text, knob.title)
@@ -89,7 +88,7 @@ def typed(knob: Knob, text: str) -> bool | int | float | str:
 
 
 def number(text: str, title: str) -> int | float:
-    """A number from the text that someone typed. Raises :class:`SettingError`."""
+    """A number from typed text. Raises :class:`SettingError`."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -100,25 +99,25 @@ def number(text: str, title: str) -> int | float:
 
 # --- Artefacts from files ---------------------------------------------------------------------------------------------
 def from_files() -> tuple[tuple[Technique, ArtefactFile], ...]:
-    """The techniques whose artefacts can be given as files, and how."""
+    """Techniques with artefacts from files, and the files' declarations."""
     return tuple((one, one.artefact_file) for one in techniques() if one.artefact_file is not None)
 
 
 def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """The options that give files, and these, of those that are given."""
+    """Options that give files, with the given paths."""
     found = ((file.option, getattr(options, file.option)) for _, file in from_files())
     return [(option, path) for option, path in found if path]
 
 
 def needs_file(entry: UsedTechnique) -> bool:
-    """Whether a technique as it was typed does nothing without its own file."""
+    """Whether a typed technique needs its own file."""
     return technique(entry.technique).artefact_file is not None
 
 
 def with_file(
     setting: Setting, model: SpeechModel, option: str, path: str, knobs: Mapping[str, object] = NO_VALUES
 ) -> tuple[Setting, tuple[Any, ...]]:
-    """``setting`` with the technique used whose artefact is in the file ``path``, given by ``option``, and that
-    artefact. ``knobs`` are those that the user gave. Raises :class:`ProfileError` when it cannot be used here."""
+    """``setting`` with the technique of the artefact in the file ``path``, given by ``option``, and that artefact.
+    ``knobs``: the user's. Raises :class:`ProfileError` if it is unusable here."""
     (file,) = (file for _, file in from_files() if file.option == option)
     return imported(file.use)(setting, model, path, knobs)

@@ -1,4 +1,4 @@
-"""Jobs of commands: carrying them out, showing them in a terminal, and cancelling them by Ctrl-C or SIGTERM."""
+"""Jobs of commands: running them, showing them in a terminal, and cancelling them by Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 BAR_WIDTH = 24
 _ERASE = "\r\x1b[K"
 LINES_SHARE = 0.25
-"""If lines cannot be overwritten, one is written per this share of progress."""
+"""Share of progress per line if lines cannot be overwritten."""
 LONG_SECONDS = 60.0
-"""What takes longer says so at once."""
+"""Longer jobs announce their estimate at once."""
 GRACE_SECONDS = 1.0
-"""Time to notice a signal, after which the command is interrupted wherever it is."""
+"""Time to notice a signal; after it the command is interrupted anywhere."""
 
 
 class Terminal:
-    """Writes what a job does to ``stream``.
+    """Writes a job's progress to ``stream``.
 
     On a screen it draws one bar with an estimate; in a file or pipe it writes few lines. Every method raises
     :class:`Cancelled` once ``cancelled`` is set.
@@ -70,13 +70,13 @@ class Terminal:
             self._draw(text)
 
     def wait(self, text: str) -> None:
-        """Say once what is waited for, however often this is called meanwhile."""
+        """Name the awaited event once, even if called repeatedly."""
         self.check()
         if self._activity != text:
             self.status(text)
 
     def hear(self, event: Event) -> None:
-        """Show what a job of the executor says."""
+        """Show an event of a job."""
         if isinstance(event, EngineStatus):
             self.status(event.text)
         elif isinstance(event, Caution):
@@ -85,22 +85,22 @@ class Terminal:
             self.progress(event.done, event.total, event.seconds_left)
 
     def begin(self) -> None:
-        """Start a separate bar for what comes next."""
+        """Start a new bar."""
         self._remaining = RemainingTime()
         self._share = 0.0
         self._estimated = False
         self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
-        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate if it has one, or
-        else by the pace so far."""
+        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate, or by the pace
+        so far."""
         self.check()
         estimate = self._remaining.update(done, total)
         left = estimate if left is None else left
         share = done / total
         if not self._screen:
             if left is not None and left >= LONG_SECONDS and not self._estimated:
-                # In a file the estimate would otherwise come only after a quarter of the work.
+                # In a file the estimate would otherwise appear only after a quarter of the work.
                 self._write(f"  {percent(share)}{_left(left)}\n")
                 self._estimated = True
                 self._share = share
@@ -115,20 +115,20 @@ class Terminal:
         )
 
     def clear(self) -> None:
-        """Take the bar away, so that what follows starts on an empty line."""
+        """Remove the bar, so that further output starts on an empty line."""
         if self._drawn:
             self._control(_ERASE)
             self._drawn = False
 
     def say(self, text: str) -> None:
-        """Write lines that must be read, also where progress is not shown."""
+        """Write lines that must be read, even if progress is hidden."""
         self.check()
         self.clear()
         self._stream.write(f"{printable(text)}\n")
         self._stream.flush()
 
     def caution(self, sentence: str) -> None:
-        """Write ``sentence`` the first time only."""
+        """Write ``sentence``, once only."""
         if sentence not in self.cautioned:
             self.cautioned.add(sentence)
             self.say(sentence)
@@ -144,7 +144,7 @@ class Terminal:
             self._stream.flush()
 
     def _control(self, text: str) -> None:
-        """Write what has control characters of ours."""
+        """Write text with our control characters."""
         if not self._quiet:
             write = self._stream.controls if isinstance(self._stream, output.Errors) else self._stream.write
             write(text)
@@ -152,27 +152,26 @@ class Terminal:
 
 
 JOB = 1
-"""The number of all jobs: the command line has one at a time."""
+"""Number of all jobs: the command line has one at a time."""
 
 
 class Session:
-    """Carries out commands by the same executor as the window's, which is imported on first use. The terminal shows
-    the work."""
+    """Carries out commands with the window's executor, which is imported on first use. The terminal shows progress."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
 
     def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
-        """Do what ``command`` says; its last event.
+        """Carry out ``command``; returns its last event.
 
-        ``hear`` is called with every event before that, in place of :meth:`Terminal.hear`. Raises what goes wrong, and
+        ``hear`` receives all events before it, in place of :meth:`Terminal.hear`. Raises the job's errors, and
         :class:`paretone.errors.Cancelled`.
         """
         self.terminal.begin()
         try:
             return self.executor.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
         except KeyboardInterrupt as interruption:
-            # What the command says after a cancelled job, such as what was kept, holds here as well.
+            # The command's message after a cancelled job, such as on kept parts, applies here as well.
             raise Cancelled from interruption
 
     def load(
@@ -184,7 +183,7 @@ class Session:
         return self.model
 
     def another(self) -> Session:
-        """Another session on the same terminal, for a second model."""
+        """New session on the same terminal, for a second model."""
         return Session(self.terminal)
 
     @property
@@ -201,12 +200,12 @@ class Session:
     def executor(self) -> Executor:
         from paretone.session.executor import Executor  # Imports torch.
 
-        # Looked up now, so that a replacement takes effect.
+        # Looked up on use, so that a replacement takes effect.
         return Executor(models.load_model)
 
 
 class Cancellation(threading.Event):
-    """The event that cancels a command; it knows whether the main thread has seen it set."""
+    """Cancellation event of a command; records whether the main thread has seen it set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,9 +220,9 @@ class Cancellation(threading.Event):
 
 @contextmanager
 def cancelling() -> Iterator[Cancellation]:
-    """An event that the first Ctrl-C or SIGTERM sets. The second one raises :class:`KeyboardInterrupt` at once. So does
-    the first one after :data:`GRACE_SECONDS` unless the main thread has seen the event by then: long imports, such as
-    torch, never look."""
+    """Event set by the first Ctrl-C or SIGTERM. The second one raises :class:`KeyboardInterrupt` at once; so does the
+    first after :data:`GRACE_SECONDS` unless the main thread has seen the event: long imports, such as torch, never
+    check."""
     cancelled = Cancellation()
     insisting: list[threading.Timer] = []
 
@@ -239,7 +238,7 @@ def cancelling() -> Iterator[Cancellation]:
         if cancelled.seen.is_set():
             return
         if hasattr(signal, "pthread_kill"):
-            # This wakes the main thread up where it waits.
+            # This wakes the main thread from waiting.
             signal.pthread_kill(threading.main_thread().ident or 0, number)
         else:
             _thread.interrupt_main(signal.Signals(number))
@@ -256,8 +255,8 @@ def cancelling() -> Iterator[Cancellation]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM raise :class:`KeyboardInterrupt` as Ctrl-C does, whatever handled them before; :func:`exit_code`
-    tells them apart."""
+    """Make SIGTERM raise :class:`KeyboardInterrupt` like Ctrl-C, replacing other handlers; :func:`exit_code`
+    distinguishes them."""
 
     def interrupt(number: int) -> None:
         raise KeyboardInterrupt
@@ -269,8 +268,8 @@ def terminable() -> Iterator[None]:
 
 
 def exit_code(number: int = 0) -> int:
-    """That of a process that was interrupted by the signal ``number``, or by the last one that came, as shells have it:
-    130 after Ctrl-C, 143 after SIGTERM."""
+    """Exit code of a process interrupted by the signal ``number``, or by the last one, as in shells: 130 after Ctrl-C,
+    143 after SIGTERM."""
     return 128 + (number or _last_signal)
 
 
@@ -279,8 +278,8 @@ _last_signal: int = signal.SIGINT
 
 @contextmanager
 def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Call ``handle`` with the number of the signal at these signals. Those that were ignored stay so, as ``nohup``
-    wants it. Python delivers signals to the main thread only."""
+    """Call ``handle`` with the number of each received signal. Ignored signals stay ignored, as ``nohup`` requires.
+    Python delivers signals to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

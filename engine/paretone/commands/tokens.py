@@ -1,4 +1,4 @@
-"""``paretone tokens``: a text and a voice as ids for an exported language model, or the sound of its tokens."""
+"""``paretone tokens``: text and voice as ids for an exported language model, or the audio of its tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paretone.techniques import options_in_force
 NAME = "tokens"
 SUMMARY = "Write a text and a voice as ids for an exported language model, or the sound of tokens that it gave."
 MOST = 100_000
-"""Tokens that are decoded at once: more than half an hour of speech."""
+"""Maximum number of tokens decoded at once: more than half an hour of speech."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _read(path: Path) -> tuple[tuple[int, ...], str, object]:
-    """The tokens in a file, the text that they say, and the voice if it is named. Raises :class:`SettingError`."""
+    """Tokens in a file, their text, and the voice if named. Raises :class:`SettingError`."""
     try:
         content = parsed_json(read_bytes(path))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""``paretone train``: weights that a technique needs, and small models, one recipe each.
+"""``paretone train``: weights for techniques, and small models, one recipe each.
 
-What techniques train are commands of theirs; other recipes are named in ``BUNDLED``.
+Trainings of techniques are the techniques' commands; other recipes are in ``BUNDLED``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
 SHARES = 1000
-"""Parts of a training's budget that a progress bar counts in."""
+"""Units of a progress bar per budget."""
 
 
 # --- Arguments and results that trainings share ---------------------------------------------------------------------
@@ -67,8 +67,8 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
-    :class:`paretone.training.requests.TrainingRequest` takes it."""
+    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device`` for a
+    :class:`paretone.training.requests.TrainingRequest`."""
     catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
     return {
         "vocoder": options.vocoder,
@@ -124,7 +124,7 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
 
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_companion`, as every :class:`paretone.training.requests.CompanionRequest` takes it."""
+    """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
     return {
         "model": options.model,
         "folder": options.folder,
@@ -140,7 +140,7 @@ def companion_request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_speech(parser: argparse.ArgumentParser) -> None:
-    """Which model, and what it learns from."""
+    """Add model and training speech."""
     arguments.add_model(parser)
     group = parser.add_argument_group("speech to learn from")
     group.add_argument(
@@ -170,7 +170,7 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
 
 
 def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
-    """Budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
+    """Add budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
     group = add_budget(parser)
     group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
     group.add_argument(
@@ -186,8 +186,8 @@ def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> 
 
 
 def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_speech` and :func:`add_training`, as every
-    :class:`paretone.training.requests.FineTuningRequest` takes them. Raises :class:`paretone.errors.TextError`."""
+    """Values of :func:`add_speech` and :func:`add_training` for a
+    :class:`paretone.training.requests.FineTuningRequest`. Raises :class:`paretone.errors.TextError`."""
     texts = arguments.typed_lines(options.texts) if options.texts else ()
     sentences = options.sentences or len(texts)
     if not texts and options.sentences is None and options.manifest is None:
@@ -209,8 +209,8 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def trained(technique: str, request: TrainingRequest, session: Session) -> Trained:
-    """Carry out ``request`` to the technique of that name. The terminal shows the preparation, then the spent share of
-    the budget."""
+    """Carry out ``request`` for the technique. The terminal shows the preparation, then the spent share of the
+    budget."""
     terminal = session.terminal
 
     def hear(event: Event) -> None:
@@ -226,7 +226,7 @@ def trained(technique: str, request: TrainingRequest, session: Session) -> Train
 
 
 def result(options: argparse.Namespace, trained: Trained, text: str, figures: Mapping[str, object] = {}) -> Result:
-    """The result of a training; empty in all processes but the first. ``figures`` replace those of ``trained``."""
+    """Result of a training; empty in all processes but the first. ``figures`` replace those of ``trained``."""
     if not trained.is_first:
         options.json = False
         return Result({})
@@ -250,9 +250,9 @@ SUMMARIES = {
     "voice-lm": "Make the bundled speech language model from a voice-corpus, through a voice-tokenizer.",
     "voice-omni": "Make the bundled masked-diffusion model from a voice-corpus, through a voice-codec.",
 }
-"""By the names of :data:`paretone.training.recipes.bundled_training.RECIPES`, which imports torch."""
+"""Summaries by names of :data:`paretone.training.recipes.bundled_training.RECIPES`, which imports torch."""
 CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
-"""Recipes whose exports others speak through."""
+"""Codec recipe of each recipe that needs one."""
 CONTINUING = ("voice-vocoder", "voice-f5")
 """Recipes that can start from exported weights."""
 
@@ -323,7 +323,7 @@ class _TerminalFollower(Follower):
             self._terminal.begin()
 
     def milestone(self, milestone: Milestone) -> None:
-        """Show how much of the budget is spent."""
+        """Show the spent share of the budget."""
         self._terminal.progress(round(SHARES * milestone.share), SHARES)
 
 

@@ -25,11 +25,11 @@ SUMMARY = "Compute a view: a question about a model, answered by real runs as a 
 NOMINAL_LAYERS = 999
 """Knobs depend on the number of layers, which only the loaded model knows; their names do not."""
 MOST_COLUMNS = 16
-"""Wider heat maps are printed as every second, third … column."""
+"""Wider heat maps are printed with every second, third … column."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments: a subcommand for every view."""
+    """Add a subcommand for every view."""
     names = parser.add_subparsers(title="views", metavar="NAME", required=True)
     for view in views():
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
@@ -45,14 +45,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_model(one)
         arguments.add_sampler(one)
         for technique in _calibrated(view):
-            # The first knob says how far a technique goes; that, views choose.
+            # The first knob sets a technique's strength, which views choose.
             arguments.add_knobs(
                 one.add_argument_group(f"{technique.title}, if the view calibrates"), technique.knobs[1:]
             )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Compute the view, write its table if one is wanted."""
+    """Compute the view, and optionally write its table."""
     view = options.view
     table = None if options.csv is None else writable(options.csv)
     model_id = options.model or arguments.DEFAULT_MODEL
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _calibrated(view: View) -> list[Technique]:
-    """The technique that the view belongs to, if it is calibrated."""
+    """The view's technique, if it is calibrated."""
     own = (one for one in techniques() if one.prepared_by == "calibration")
     return [one for one in own if any(named_view(name) is view for name in one.views)]
 

@@ -1,1 +1,1 @@
-"""Interface for front ends: messages, the engine thread, and the executor that carries out commands."""
+"""Interface for front ends: messages, the engine thread, and the executor of commands."""

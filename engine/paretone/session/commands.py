@@ -1,9 +1,8 @@
-"""Commands of front ends to the engine. The engine answers with events (:mod:`paretone.session.events`).
+"""Commands from front ends to the engine. The engine answers with events (:mod:`paretone.session.events`).
 
-Commands are frozen dataclasses that can be pickled, so the engine may as well live in another process. ``job`` is
-chosen by the sender; every event that a command causes carries it, and exactly one of
-:class:`paretone.session.events.JobFinished`, :class:`~paretone.session.events.JobFailed` and
-:class:`~paretone.session.events.JobCancelled` ends it.
+Commands are frozen picklable dataclasses, so the engine may live in another process. The sender chooses ``job``; all
+events caused by a command carry it, and exactly one of :class:`paretone.session.events.JobFinished`,
+:class:`~paretone.session.events.JobFailed` and :class:`~paretone.session.events.JobCancelled` ends it.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ if TYPE_CHECKING:
     from paretone.setting.profile import Profile
 
 REPEATS = 5
-"""How often a take is timed again, if nothing else is said."""
+"""Default number of repeats of a take's timing."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Something to do. ``job`` is its number, chosen by the sender."""
+    """A command with its job number, chosen by the sender."""
 
     job: int
     activity: ClassVar[str] = ""
     """Activity, as in "synthesising": see :attr:`doing`."""
     carried_out_by: ClassVar[str] = ""
-    """The function that does it, ``"package.module:function"``: see :mod:`paretone.session.jobs`. Without one, a
-    command says something about other jobs, which :class:`paretone.session.engine_thread.EngineThread` does at once."""
+    """Function that carries it out, ``"package.module:function"``: see :mod:`paretone.session.jobs`. A command without
+    one controls other jobs; :class:`paretone.session.engine_thread.EngineThread` obeys it at once."""
     timed: ClassVar[bool] = False
-    """Whether it measures times, which a rest in the middle would falsify: see :class:`Hold`."""
+    """Whether it measures times, which an interruption would distort: see :class:`Hold`."""
 
     @property
     def doing(self) -> str:
@@ -45,8 +44,8 @@ class Command:
 
 @dataclass(frozen=True)
 class LoadModel(Command):
-    """Load a model of the catalogue. ``folder``, a folder or a file of weights, ``variant`` and ``vocoder``, the folder
-    of one, override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
+    """Load a model of the catalogue. ``folder`` (a folder or a weights file), ``variant`` and ``vocoder`` (a folder)
+    override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
 
     activity = "loading the model"
     carried_out_by = "paretone.session.jobs:load_model"
@@ -72,7 +71,7 @@ class DownloadModel(Command):
 
 @dataclass(frozen=True)
 class InstallExtra(Command):
-    """Install the optional packages of ``extra`` (see :mod:`paretone.extras`) into the running environment. Ends with
+    """Install the optional packages of ``extra`` (see :mod:`paretone.extras`) into the running environment. Result:
     :class:`~paretone.session.events.ExtraInstalled`."""
 
     activity = "installing packages"
@@ -83,7 +82,7 @@ class InstallExtra(Command):
 
 @dataclass(frozen=True)
 class Synthesise(Command):
-    """Speak ``text`` in ``voice`` under ``setting``. ``artefacts`` are those that the setting names by fingerprint."""
+    """Speak ``text`` in ``voice`` under ``setting``. ``artefacts``: those that the setting refers to by fingerprint."""
 
     activity = "synthesising"
     carried_out_by = "paretone.session.synthesis:synthesise"
@@ -98,8 +97,8 @@ class Synthesise(Command):
 
 @dataclass(frozen=True)
 class MakeTake(Synthesise):
-    """The same for later: nothing is heard of it while it is made, and an artefact that a technique lacks is prepared
-    for it first, on the text itself, as in studies. Ends with :class:`~paretone.session.events.TakeMade`."""
+    """Synthesise without playback; a missing artefact is first prepared on the text itself, as in studies. Result:
+    :class:`~paretone.session.events.TakeMade`."""
 
     activity = "making a take"
     carried_out_by = "paretone.session.synthesis:make_take_for_later"
@@ -107,7 +106,7 @@ class MakeTake(Synthesise):
 
 @dataclass(frozen=True)
 class TimeAgain(Synthesise):
-    """Time the ``take`` with this id, which was made so, again a number of ``times``. Nothing is heard of it. Ends with
+    """Time the take with the id ``take`` again ``times`` times under the same setting, without playback. Result:
     :class:`~paretone.session.events.TimedAgain`."""
 
     activity = "timing again"
@@ -119,7 +118,7 @@ class TimeAgain(Synthesise):
 
 @dataclass(frozen=True)
 class CaptureAttention(Command):
-    """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, all branches."""
+    """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, in all branches."""
 
     activity = "capturing attention"
     carried_out_by = "paretone.session.synthesis:capture_attention"
@@ -134,7 +133,7 @@ class CaptureAttention(Command):
 
 @dataclass(frozen=True)
 class DecodePartial(Command):
-    """Decode a ``passage`` of a take that was made under ``setting`` as it was after ``step``, counted from 0."""
+    """Decode a ``passage`` of a take made under ``setting`` in its state after ``step``, counted from 0."""
 
     activity = "decoding a part"
     carried_out_by = "paretone.session.synthesis:decode_partial"
@@ -147,8 +146,8 @@ class DecodePartial(Command):
 
 @dataclass(frozen=True)
 class JudgeTake(Command):
-    """Ask the judges what they say of the ``take`` with this id: mono ``samples`` (n,) at ``sample_rate`` Hz.
-    ``prompt`` is the file of its voice's recording, or ``""``."""
+    """Judge the take with the id ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: file of its voice's
+    recording, or ``""``."""
 
     activity = "judging a take"
     carried_out_by = "paretone.session.jobs:judge_take"
@@ -161,8 +160,8 @@ class JudgeTake(Command):
 
 @dataclass(frozen=True)
 class Prepare(Command):
-    """Calibrate, measure or train something for ``technique``. ``request`` is of a type that one of its jobs declares
-    (see :class:`paretone.techniques.base.Job`): frozen and picklable. Ends with
+    """Calibrate, measure or train something for ``technique``. ``request`` is of a type declared by one of its jobs
+    (see :class:`paretone.techniques.base.Job`), frozen and picklable. Result:
     :class:`~paretone.session.events.Prepared`."""
 
     carried_out_by = "paretone.session.jobs:prepare"
@@ -172,14 +171,14 @@ class Prepare(Command):
 
     @property
     def doing(self) -> str:
-        """Activity named by the request, as in "calibrating"."""
+        """Activity of the request, as in "calibrating"."""
         return getattr(self.request, "activity", "preparing")
 
 
 @dataclass(frozen=True)
 class ComputeView(Command):
-    """Compute the view called ``view`` (see :func:`paretone.views.views`) on ``utterance`` under ``setting``, with its
-    own ``knobs``. ``records`` are what preparations measured, so that the view need not measure it again."""
+    """Compute the view ``view`` (see :func:`paretone.views.views`) on ``utterance`` under ``setting``, with its own
+    ``knobs``. ``records``: results of preparations that the view can reuse."""
 
     activity = "computing the view"
     carried_out_by = "paretone.session.synthesis:compute_view"
@@ -194,8 +193,8 @@ class ComputeView(Command):
 
 @dataclass(frozen=True)
 class MeasureRoofline(Command):
-    """Measure every component of the loaded model under ``setting`` against this machine's ceilings, which are measured
-    first if they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
+    """Measure every component of the loaded model under ``setting`` against this machine's ceilings, measured first if
+    unknown or ``again``. ``trace``: optional file for a Chrome trace."""
 
     activity = "measuring the roofline"
     carried_out_by = "paretone.session.synthesis:measure_roofline"
@@ -211,10 +210,10 @@ class MeasureRoofline(Command):
 
 @dataclass(frozen=True)
 class ExportProfile(Command):
-    """Write ``profile`` into ``folder`` in the form of ``target`` (see :func:`paretone.export.targets.targets`): all of
-    its files or none, and no file that is there is replaced.
+    """Write ``profile`` into ``folder`` in the form of ``target`` (see :func:`paretone.export.targets.targets`): all
+    files or none, and no existing file is replaced.
 
-    ``model_folder`` holds the checkpoint if it is not where the catalogue has it; the loaded model is not touched.
+    ``model_folder``: the checkpoint's, if not the catalogue's; the loaded model stays unchanged.
     """
 
     activity = "exporting"
@@ -228,9 +227,9 @@ class ExportProfile(Command):
 
 @dataclass(frozen=True)
 class ExportWeights(Command):
-    """Write a student or a draft of the language model ``model`` (``kind`` is ``student`` or ``draft``, ``file`` the
-    one that is meant) into ``folder``, as a checkpoint that others load: all of its files or none, and no file that is
-    there is replaced. ``settings`` go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
+    """Write a student or draft of the language model ``model`` (``kind``: ``student`` or ``draft``; ``file``: its file)
+    into ``folder`` as a standard checkpoint: all files or none, and no existing file is replaced. ``settings``
+    accompany a draft; ``model_folder`` as in :class:`ExportProfile`."""
 
     activity = "exporting"
     carried_out_by = "paretone.session.jobs:export_weights"
@@ -245,7 +244,7 @@ class ExportWeights(Command):
 
 @dataclass(frozen=True)
 class EncodePrompts(Command):
-    """What the loaded language model would continue to speak ``text`` in ``voice``, as ids that other programs count:
+    """Encode the prompt of ``text`` in ``voice`` for the loaded language model, as ids numbered as in other programs:
     see :class:`paretone.models.base.OfficialPrompt`."""
 
     activity = "encoding"
@@ -258,7 +257,7 @@ class EncodePrompts(Command):
 
 @dataclass(frozen=True)
 class HearTokens(Command):
-    """The sound of speech ``tokens`` of the loaded language model, counted from 0, that say ``text`` in ``voice``."""
+    """Decode speech ``tokens`` of the loaded language model, counted from 0, that say ``text`` in ``voice``."""
 
     activity = "decoding"
     carried_out_by = "paretone.session.synthesis:hear"
@@ -271,10 +270,10 @@ class HearTokens(Command):
 
 @dataclass(frozen=True)
 class RunStudy(Command):
-    """Do what is left of the study that ``file`` describes, and keep every finished take in ``folder``.
+    """Run the remaining tasks of the study in ``file``, and store every finished take in ``folder``.
 
-    Cancelling loses the takes under way only, :class:`PauseStudy` not even these; the same command continues from
-    there. The loaded model serves where the study is of it; else the study loads its own, and that one stays as it is.
+    Cancelling loses only the takes in progress, :class:`PauseStudy` none; the same command continues. The loaded model
+    is used if the study needs it; otherwise the study loads its own, and the loaded one stays unchanged.
     """
 
     activity = "running the study"
@@ -283,16 +282,16 @@ class RunStudy(Command):
 
     file: str
     folder: str
-    """Empty for the one next to the file that the command line uses, too."""
+    """``""``: the folder next to the file, as on the command line."""
     ray: str = ""
-    """Address of a Ray cluster to run it on, ``auto`` or ``local``; see :class:`paretone.studies.cluster.Cluster`."""
+    """Address of a Ray cluster, ``auto`` or ``local``; see :class:`paretone.studies.cluster.Cluster`."""
     workers: int | None = None
-    """On the cluster; ``None`` for one on each GPU or core."""
+    """Workers on the cluster; ``None``: one per GPU or core."""
 
 
 @dataclass(frozen=True)
 class PauseStudy(Command):
-    """End the study that the job ``target`` runs once the takes under way are finished. One that waits is cancelled."""
+    """End the study of the job ``target`` after the takes in progress. A waiting one is cancelled."""
 
     target: int
 
@@ -306,14 +305,13 @@ class Cancel(Command):
 
 @dataclass(frozen=True)
 class Hold(Command):
-    """Compute nothing until :class:`Release`. What runs waits at its next step, or at its next take; only what measures
-    its own time is finished first. Nothing new begins. :class:`~paretone.session.events.EngineHeld` says when nothing
-    computes any more."""
+    """Compute nothing until :class:`Release`. A running job waits at its next step or take; only timed measurements
+    finish first. No new job begins. :class:`~paretone.session.events.EngineHeld` confirms that nothing computes."""
 
 
 @dataclass(frozen=True)
 class Release(Command):
-    """Continue after :class:`Hold`."""
+    pass
 
 
 @dataclass(frozen=True)

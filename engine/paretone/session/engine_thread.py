@@ -1,9 +1,9 @@
-"""The engine thread: the one thread that owns the models and the device.
+"""The engine thread: the single owner of models and device.
 
-Commands wait in a queue and are carried out one at a time. Cancelling and shutting down do not wait: they set a token
-that the running job checks at least once per step, layer trial or token. Every job ends with exactly one of
-``JobFinished``, ``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, whoever
-asks the token waits.
+Commands wait in a queue and run one at a time. Cancelling and shutting down take effect at once: they set a token that
+the running job checks at least once per step, layer trial or token. Every job ends with exactly one of ``JobFinished``,
+``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, checking the token
+blocks.
 
 Importing this module does not import torch: the thread does, once it runs.
 """
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Token(threading.Event):
-    """Cancellation token that a job checks at every step. While the engine is held, checking waits."""
+    """Cancellation token checked by a job at every step. While the engine is held, checking blocks."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
         super().__init__()
@@ -45,9 +45,9 @@ class _Token(threading.Event):
 class EngineThread:
     """Takes commands from any thread and posts events.
 
-    ``post`` is called from the engine thread, and from a thread that cancels or submits a job that then never starts;
-    it must be safe to call from any thread and should return soon. ``load`` replaces
-    :func:`paretone.models.load_model`."""
+    ``post`` is called from the engine thread, and from threads that cancel a job or submit one that never starts; it
+    must be thread-safe and quick. ``load`` replaces :func:`paretone.models.load_model`.
+    """
 
     def __init__(self, post: Callable[[Event], None], load: Callable[..., SpeechModel] | None = None) -> None:
         self._sink = post
@@ -71,13 +71,13 @@ class EngineThread:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. It posts ``EngineReady`` once torch is there."""
+        """Start the thread. It posts ``EngineReady`` once torch is imported."""
         self._thread.start()
 
     def submit(self, command: Command) -> None:
         """Queue ``command``. After :class:`ShutDown`, jobs are cancelled at once.
 
-        Raises :class:`TypeError` for other objects, and :class:`ValueError` for a job number that is taken or 0.
+        Raises :class:`TypeError` for other objects, and :class:`ValueError` for a job number in use or 0.
         """
         if isinstance(command, Cancel):
             self.cancel(command.target)
@@ -95,7 +95,7 @@ class EngineThread:
             self._enqueue(command)
 
     def cancel(self, job: int) -> None:
-        """Cancel ``job``, running or waiting; without effect when it has ended."""
+        """Cancel ``job``, running or waiting; without effect after its end."""
         with self._changed:
             if job == self._running:
                 self._cancelled.set()
@@ -108,7 +108,7 @@ class EngineThread:
         self._post(JobCancelled(job))
 
     def pause(self, job: int) -> None:
-        """Pause the study that ``job`` runs after the current takes; a waiting one is cancelled."""
+        """Pause the study of ``job`` after the current takes; a waiting one is cancelled."""
         with self._changed:
             if job == self._running:
                 self._pausing.set()
@@ -130,7 +130,7 @@ class EngineThread:
             self._changed.notify_all()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
+        """Wait up to ``timeout`` seconds for the thread to end; returns whether it has."""
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -172,7 +172,7 @@ class EngineThread:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
-        """Import torch and inspect the machine. If that fails, the thread lives on, and every job fails with the
+        """Import torch and inspect the machine. After a failure the thread lives on, and every job fails with the
         reason."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
@@ -188,13 +188,13 @@ class EngineThread:
             self._post(self._executor.ready)
 
     def _next(self) -> Command | None:
-        """The next job, once there is one; ``None`` to end."""
+        """Wait for the next job; ``None`` to end."""
         while True:
             self._rest(lambda: self._shut_down or (self._waiting and not self._held))
             with self._changed:
                 if self._shut_down:
                     return None
-                if self._waiting and not self._held:  # Neither was cancelled nor held meanwhile.
+                if self._waiting and not self._held:  # Neither cancelled nor held meanwhile.
                     command = self._waiting.popleft()
                     self._running = command.job
                     self._cancelled = threading.Event() if command.timed else _Token(self._wait_while_held)
@@ -213,11 +213,11 @@ class EngineThread:
             self._resting = False
 
     def _wait_while_held(self) -> None:
-        """Block the running job until it is released or cancelled."""
+        """Block the running job until release or cancellation."""
         tokens = self._cancelled, self._pausing
 
         def over() -> bool:
-            # Checked as plain events: the token's own check would wait here again.
+            # Plain event checks: the token's own check would block here again.
             return not self._held or self._shut_down is not None or any(map(threading.Event.is_set, tokens))
 
         if not over():
@@ -234,7 +234,7 @@ class EngineThread:
             return left
 
     def _outcome(self, command: Command) -> Event:
-        """Carry ``command`` out; returns its outcome."""
+        """Carry out ``command``; returns its outcome."""
         try:
             if self._executor is None:
                 raise self._closed
@@ -242,7 +242,7 @@ class EngineThread:
             return JobFinished(command.job)
         except Cancelled:
             return JobCancelled(command.job)
-        except BaseException as error:  # Not even SystemExit in some library may end the thread.
+        except BaseException as error:  # Not even a library's SystemExit may end the thread.
             self._device_lost = self._executor is not None and errors.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
             sentence = errors.sentence(error, command.doing, device, "The engine continues; details are in the log.")
@@ -250,7 +250,7 @@ class EngineThread:
             return JobFailed(command.job, sentence, errors.details(error), *choices)
 
     def _recover(self) -> None:
-        """Load the model again after its device was lost."""
+        """Reload the model after its device was lost."""
         self._device_lost = False
         if self._executor is None:
             return

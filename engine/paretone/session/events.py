@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in the job ``job`` (0: in no job)."""
+    """An event in the job ``job`` (0: in no job)."""
 
     job: int
 
 
 @dataclass(frozen=True)
 class Caution(Event):
-    """What the user should know of the voice before anything is spoken in it."""
+    """Caution about the voice, before it is used."""
 
     sentence: str
 
@@ -45,18 +45,18 @@ class EngineStatus(Event):
 
 @dataclass(frozen=True)
 class EngineReady(Event):
-    """The engine can take jobs. ``machine`` describes processor, memory and versions in one line."""
+    """The engine accepts jobs. ``machine`` describes processor, memory and versions in one line."""
 
     device: str
     devices: tuple[str, ...]
     machine: str
     computing: Computing | None = None
-    """What it computes with, and why not on a graphics card; ``None`` if that was not looked at."""
+    """Computing device, and the reason if it is not a GPU; ``None`` if not inspected."""
 
 
 @dataclass(frozen=True)
 class EngineHeld(Event):
-    """Nothing computes, and nothing will until :class:`~paretone.session.commands.Release`."""
+    """Nothing computes until :class:`~paretone.session.commands.Release`."""
 
 
 @dataclass(frozen=True)
@@ -67,23 +67,23 @@ class ModelLoaded(Event):
 
 @dataclass(frozen=True)
 class ModelDownloaded(Event):
-    """The files of a checkpoint are there, those that were there before included; ``files`` are their paths."""
+    """All files of a checkpoint exist, including earlier ones; ``files``: their paths."""
 
     files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ExtraInstalled(Event):
-    """The optional packages of ``extra`` are there."""
+    """The optional packages of ``extra`` are installed."""
 
     extra: str
     ready: bool
-    """Whether they can be used at once, without a restart."""
+    """Whether they are usable without a restart."""
 
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """``done`` of ``total`` units; ``seconds_left`` is ``None`` until it can be estimated."""
+    """``done`` of ``total`` units; ``seconds_left`` is ``None`` until estimated."""
 
     done: int
     total: int
@@ -105,29 +105,29 @@ class Telemetry(Event):
     audio_seconds: float
     """Seconds of audio finished so far."""
     real_time_factor: float | None
-    """Elapsed seconds over the audio that they made: the finished audio, and of the running chunk's the share of steps
-    done. ``None`` if a chunk's length is not known beforehand and none is finished."""
+    """Elapsed seconds over generated audio: the finished audio, plus the running chunk's in proportion to its finished
+    steps. ``None`` if a chunk's length is unknown and none is finished."""
     first_audio_seconds: float | None
     memory_bytes: int
     tokens: int | None = None
     """Speech tokens so far; ``None`` for models without tokens."""
     tokens_per_second: float | None = None
     largest_gap_seconds: float = 0.0
-    """The longest wait from one piece of audio to the next so far."""
+    """Longest wait so far between two pieces of audio."""
     pause_seconds: float = 0.0
-    """Seconds that playback, started with the first piece, has had to wait so far."""
+    """Seconds so far that playback, started with the first piece, has had to wait."""
 
 
 @dataclass(frozen=True)
 class AudioReady(Event):
-    """Audio that can be played now, continuing where the job's last piece ended."""
+    """Playable audio, continuing the job's last piece."""
 
     samples: np.ndarray = field(repr=False)
     sample_rate: int = 24000
     passage: int = 0
-    """The passage that it is of, counted from 0."""
+    """Its passage, counted from 0."""
     trace: Trace | None = field(default=None, repr=False)
-    """What was seen inside of that passage up to here, as a trace of it alone; ``None`` for models without tokens."""
+    """Trace of this passage so far; ``None`` for models without tokens."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,7 @@ class TakeReady(Event):
 
 @dataclass(frozen=True)
 class TakeMade(Event):
-    """A finished take that nobody listened to, and the artefacts of its setting, those included that were prepared for
-    it."""
+    """A finished take without playback, and all artefacts of its setting, newly prepared ones included."""
 
     take: Take
     artefacts: tuple[Artefact, ...] = ()
@@ -149,7 +148,7 @@ class TakeMade(Event):
 
 @dataclass(frozen=True)
 class TimedAgain(Event):
-    """The take ``take`` was timed again: the measurements of each run."""
+    """Measurements of each repeated run of the take ``take``."""
 
     take: str
     runs: tuple[Measurements, ...]
@@ -157,8 +156,8 @@ class TimedAgain(Event):
 
 @dataclass(frozen=True)
 class TakeJudged(Event):
-    """What the judges say of a ``take``, by the names of :class:`paretone.setting.take.Metrics`; without judges that
-    are not installed or could not measure it."""
+    """Judges' figures of a ``take``, by names of :class:`paretone.setting.take.Metrics`; without those of missing
+    judges or failed measurements."""
 
     take: str
     figures: Mapping[str, float]
@@ -166,8 +165,8 @@ class TakeJudged(Event):
 
 @dataclass(frozen=True)
 class PreparationReport(Event):
-    """Something that a preparation for ``technique`` has found on the way, such as a trial or a loss. Live: a front end
-    may look at them some times a second, all together."""
+    """Intermediate result of a preparation for ``technique``, such as a trial or a loss. Front ends may process them in
+    batches, some times a second."""
 
     technique: str
     report: Any
@@ -180,12 +179,12 @@ class Prepared(Event):
     technique: str
     result: Any
     info: ModelInfo | None = None
-    """The loaded model, where it knows more now: new weights, how much its layers matter."""
+    """The loaded model if its information has changed: new weights, layer importance."""
 
 
 @dataclass(frozen=True)
 class StudyBegun(Event):
-    """A study runs in ``folder``. What is found is read with :func:`paretone.studies.results.read`."""
+    """A study runs in ``folder``. :func:`paretone.studies.results.read` reads its results."""
 
     folder: str
     title: str
@@ -193,7 +192,7 @@ class StudyBegun(Event):
 
 @dataclass(frozen=True)
 class StudyTakeDone(Event):
-    """A finished take of a study, which is kept by now."""
+    """A finished take of a study, already stored."""
 
     folder: str
     take: StoredTake
@@ -212,7 +211,7 @@ class StudyEnded(Event):
     found: tuple[str, ...] = ()
     """Findings about the model itself, in sentences."""
     fields: Values = NO_VALUES
-    """The same by name, for programs: such as ``layers``, the file of the model's layers that it has added to."""
+    """The findings by name, for programs, such as ``layers``, the updated file of the model's layers."""
 
 
 @dataclass(frozen=True)
@@ -222,14 +221,14 @@ class ViewComputed(Event):
 
 @dataclass(frozen=True)
 class RooflineMeasured(Event):
-    """Time of every component, and its floor."""
+    """Time and floor of every component."""
 
     report: RooflineReport
 
 
 @dataclass(frozen=True)
 class ProfileExported(Event):
-    """A profile is in ``folder`` in the form of ``target``: these ``files``, by name."""
+    """A profile was written into ``folder`` in the form of ``target``; ``files`` by name."""
 
     target: str
     folder: str
@@ -238,7 +237,7 @@ class ProfileExported(Event):
 
 @dataclass(frozen=True)
 class WeightsExported(Event):
-    """A student or a draft is in ``folder``: these ``files``, by name."""
+    """A student or draft was written into ``folder``; ``files`` by name."""
 
     kind: str
     folder: str
@@ -247,7 +246,7 @@ class WeightsExported(Event):
 
 @dataclass(frozen=True)
 class PromptsEncoded(Event):
-    """The passages of a text, each as ids, and what the ids are."""
+    """Passages of a text as ids, and the meaning of the ids."""
 
     prompts: tuple[OfficialPrompt, ...]
     ids: OfficialIds
@@ -269,7 +268,7 @@ class AttentionCaptured(Event):
 
 @dataclass(frozen=True)
 class PartialDecoded(Event):
-    """The sound of a passage as it was after a step, float32 mono; not levelled or trimmed as a take is."""
+    """Audio of a passage after a step, float32 mono; without the levelling and trimming of takes."""
 
     samples: np.ndarray
     sample_rate: int
@@ -278,16 +277,17 @@ class PartialDecoded(Event):
 
 @dataclass(frozen=True)
 class JobFinished(Event):
-    """The job is done."""
+    pass
 
 
 @dataclass(frozen=True)
 class JobFailed(Event):
-    """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``.
+    """The job failed; ``sentence``: reason and remedy; ``details``: a traceback for the log, or ``""``.
 
-    ``candidates`` are architectures of which the user has to choose one: the job then succeeds with it as the
-    ``variant`` of :class:`~paretone.session.commands.LoadModel`. ``files`` are files of weights, the newest first, of
-    which one has to be chosen as its ``folder``."""
+    ``candidates``: architectures to choose from; the job succeeds with the right one as the ``variant`` of
+    :class:`~paretone.session.commands.LoadModel`. ``files``: weights files to choose from, newest first, for its
+    ``folder``.
+    """
 
     sentence: str
     details: str = ""
@@ -297,4 +297,4 @@ class JobFailed(Event):
 
 @dataclass(frozen=True)
 class JobCancelled(Event):
-    """The job was cancelled."""
+    pass

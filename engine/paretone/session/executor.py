@@ -1,7 +1,7 @@
 """Executor of a session: owns the loaded model and its device, and carries out commands with them, observed.
 
-Both front ends have one: the window through its engine thread, the command line directly. Only this module and what it
-calls touch torch.
+Both front ends have one: the window through its engine thread, the command line directly. Only this module and its
+callees use torch.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Post = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A running job: its number, where its events go, and what stops it."""
+    """A running job: number, target of its events, and stop signals."""
 
     number: int
     post: Post
     cancelled: threading.Event
     pausing: threading.Event = field(default_factory=threading.Event)
-    """Set when a study is to end after the takes under way."""
+    """Set to end a study after the takes in progress."""
 
 
 class JobObserver(Observer):
-    """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
+    """Base of all jobs' observers. Every method raises :class:`Cancelled` once the job is cancelled."""
 
     def __init__(self, job: RunningJob) -> None:
         self.job = job.number
@@ -60,17 +60,17 @@ class JobObserver(Observer):
         self.post(EngineStatus(self.job, text))
 
     def caution(self, sentence: str) -> None:
-        """Say what the user should know before anything is spoken."""
+        """Post a caution before speaking."""
         self.check()
         self.post(Caution(self.job, sentence))
 
     def step(self, report: StepReport) -> None:
-        """Tell how far a sampling loop is; chunks and steps count from 0."""
+        """Report the progress of a sampling loop; chunks and steps count from 0."""
         self.check()
         self.advance(report.steps_done, report.steps_in_all, _position(report))
 
     def progress(self, done: int, total: int, text: str = "") -> None:
-        """Tell how much is done, in units of the job's own."""
+        """Report progress in units of the job."""
         self.check()
         self.advance(done, total, text)
 
@@ -79,10 +79,10 @@ class JobObserver(Observer):
 
 
 class SynthesisObserver(JobObserver):
-    """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
+    """Observes a synthesis: steps, playable pieces, memory."""
 
     def __init__(self, job: RunningJob, device: str, live: bool = True) -> None:
-        """``live``: whether to tell how fast it is meanwhile."""
+        """``live``: whether to post telemetry."""
         super().__init__(job)
         self._live = live
         self.memory = PeakMemory(device)
@@ -90,10 +90,10 @@ class SynthesisObserver(JobObserver):
         self._report: StepReport | None = None
         self._audio_seconds = 0.0
         self._sampled_seconds = 0.0
-        """The share of the running chunk's audio that corresponds to its finished steps."""
+        """Share of the running chunk's audio that corresponds to its finished steps."""
 
     def begin(self) -> None:
-        """Count time from here: neither the wait after other jobs nor making the model ready is part of it."""
+        """Start timing: waiting for other jobs and preparing the model are excluded."""
         self._pace = Pace(time.perf_counter())
 
     @property
@@ -102,14 +102,14 @@ class SynthesisObserver(JobObserver):
         return self._pace.first_audio_seconds if self._pace.playing else None
 
     def step(self, report: StepReport) -> None:
-        """Tell how far the sampling loop is, how fast, and in how much memory."""
+        """Report progress, speed and memory of the sampling loop."""
         super().step(report)
         self._report = report
         self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
         self._tell(report)
 
     def delivered(self, seconds: float) -> None:
-        """Count ``seconds`` of audio that can now be played."""
+        """Count ``seconds`` of newly playable audio."""
         self._pace.delivered(seconds)
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0
@@ -121,11 +121,11 @@ class SynthesisObserver(JobObserver):
         if not self._live:
             return
         elapsed = time.perf_counter() - self._pace.started
-        # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
-        # of the whole.
+        # Partial chunks count in proportion, so that the figure exists from the first step and converges to the final
+        # one.
         made = self._audio_seconds + self._sampled_seconds
         if report.tokens is not None:
-            # Audio comes while tokens do, some of them after.
+            # Audio lags behind the tokens, so count the tokens.
             made = report.tokens * report.audio_seconds / report.steps
         self.post(
             Telemetry(
@@ -150,7 +150,7 @@ class SynthesisObserver(JobObserver):
 
 
 class PreparationObserver(JobObserver):
-    """Follows a technique's own job. Its progress has its own units, not the steps of single sentences."""
+    """Observes a technique's own job. Progress is in the job's units, not in steps of single sentences."""
 
     def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)
@@ -158,7 +158,7 @@ class PreparationObserver(JobObserver):
         self._title = title
 
     def step(self, report: StepReport) -> None:
-        """A chance to stop."""
+        """Check for cancellation."""
         self.check()
 
     def progress(self, done: int, total: int, text: str = "") -> None:
@@ -170,15 +170,15 @@ class PreparationObserver(JobObserver):
 
 
 class MeasuringObserver(JobObserver):
-    """Follows a measurement that speaks many utterances: its progress is counted in these, not in their steps."""
+    """Observes a measurement of many utterances: progress is counted in utterances, not in steps."""
 
     def step(self, report: StepReport) -> None:
-        """A chance to stop."""
+        """Check for cancellation."""
         self.check()
 
 
 class RepeatingObserver(JobObserver):
-    """Follows a synthesis that is repeated: its progress is counted in hundredths of each run."""
+    """Observes a repeated synthesis: progress is counted in hundredths of each run."""
 
     def __init__(self, job: RunningJob, times: int) -> None:
         super().__init__(job)
@@ -187,7 +187,7 @@ class RepeatingObserver(JobObserver):
         """Number of finished runs."""
 
     def step(self, report: StepReport) -> None:
-        """Tell how far all runs are."""
+        """Report the progress over all runs."""
         self.check()
         share = min(1.0, report.steps_done / report.steps_in_all)
         text = f"Repeat {self.done + 1} of {self._times}"
@@ -205,7 +205,7 @@ Load = Callable[..., SpeechModel]
 
 
 class Executor:
-    """Carries out commands, one at a time. ``load`` is how models are loaded."""
+    """Carries out commands, one at a time. ``load`` loads models."""
 
     def __init__(self, load: Load) -> None:
         torch.set_num_threads(device.thread_count())
@@ -214,7 +214,7 @@ class Executor:
         self.device = str(device.choose())
         """Device of the model, loaded or not."""
         self.machine = describe().line
-        """The machine in a line."""
+        """One-line description of the machine."""
         self.loaded: LoadModel | None = None
         """Command that loaded :attr:`model`."""
 
@@ -229,11 +229,12 @@ class Executor:
     def carry_out(
         self, command: Command, post: Post, cancelled: threading.Event, pausing: threading.Event | None = None
     ) -> Event | None:
-        """Carry out ``command``; returns the event with its outcome, which is posted as well.
+        """Carry out ``command``; returns its result event, which is also posted.
 
-        ``pausing`` is set when a study is to end after the takes under way. Raises what goes wrong,
+        ``pausing`` is set to end a study after the takes in progress. Raises the errors of the job,
         :class:`paretone.errors.Cancelled` soon after ``cancelled`` is set, and :class:`TypeError` for a command without
-        a function."""
+        a function.
+        """
         work = _work_of(type(command))
         job = RunningJob(command.job, post, cancelled, pausing or threading.Event())
         with stoppable(JobObserver(job).check):
@@ -243,7 +244,7 @@ class Executor:
         return result
 
     def load_model(self, command: LoadModel, observer: JobObserver) -> ModelInfo:
-        """Load a model in place of the present one, which stays in use where the other cannot be loaded."""
+        """Load a model in place of the present one, which stays in use if loading fails."""
         observer.check()
         chosen = str(device.choose(command.device))
         model = self.load(
@@ -263,7 +264,7 @@ class Executor:
         return model.info
 
     def model_for(self, setting: Setting) -> SpeechModel:
-        """The loaded model. Raises :class:`SettingError` if it is not that of ``setting``."""
+        """The loaded model. Raises :class:`SettingError` unless it is the model of ``setting``."""
         if self.model is None:
             raise SettingError(f"No model is loaded; load {shown(setting.model)} first.")
         if self.model.info.id != setting.model:
@@ -274,7 +275,7 @@ class Executor:
         return self.model
 
     def recover(self, post: Post) -> None:
-        """Load the model again after its device was lost: there if it answers again, else on the processor."""
+        """Reload the model after its device was lost: on the same device if it answers, otherwise on the CPU."""
         lost, command = self.device, self.loaded
         if self.model is None or command is None:
             return
@@ -291,13 +292,13 @@ class Executor:
 
     @staticmethod
     def tidy() -> None:
-        """Give memory back that nothing uses any more."""
+        """Release unused memory."""
         gc.collect()
         device.release_memory()
 
 
 def _work_of(kind: type[Command]) -> Callable[[Command, Executor, RunningJob], Event | None]:
-    """The function that carries out commands of ``kind``: see :mod:`paretone.session.jobs`."""
+    """Function that carries out commands of ``kind``: see :mod:`paretone.session.jobs`."""
     if not kind.carried_out_by:
         raise TypeError(f"There is no function for the command {kind.__name__}.")
     return imported(kind.carried_out_by)

@@ -1,9 +1,8 @@
-"""What carries out commands that do not speak: loading, installing, exporting, judging, preparing, studies.
+"""Commands without synthesis: loading, installing, exporting, judging, preparing, studies.
 
-Each is a function ``(command, executor, job) -> Event | None``: it does what the command says, reports to the job on
-the way, and returns the event that says what came of it. It raises what goes wrong, and
-:class:`paretone.errors.Cancelled` soon after the job was cancelled. Those that speak are in
-:mod:`paretone.session.synthesis`.
+Each is a function ``(command, executor, job) -> Event | None``: it carries out the command, reports progress to the
+job, and returns the result event. It raises its errors, and :class:`paretone.errors.Cancelled` soon after the job is
+cancelled. Commands with synthesis are in :mod:`paretone.session.synthesis`.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ from paretone.techniques.registry import plug_in, technique
 
 
 def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
-    """Load the model and let the executor have it."""
+    """Load the model into the executor."""
     started = time.perf_counter()
     info = executor.load_model(command, JobObserver(job))
     return ModelLoaded(command.job, info, time.perf_counter() - started)
 
 
 def download_model(command: DownloadModel, executor: Executor, job: RunningJob) -> ModelDownloaded:
-    """Fetch what of the checkpoint is not there yet."""
+    """Download the missing files of the checkpoint."""
     observer = JobObserver(job)
     files = download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)
     return ModelDownloaded(command.job, tuple(map(str, files)))
@@ -78,7 +77,7 @@ def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) ->
     observer = JobObserver(job)
 
     def tell(phase: int, phases: int, line: str) -> None:
-        # Without an estimate: how long one phase takes says nothing of the next.
+        # No estimate: phases differ in length.
         job.post(Progress(command.job, phase, phases, None, line))
 
     ready = install(extra(command.extra), tell, observer.check)
@@ -87,7 +86,7 @@ def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) ->
 
 def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
     """Write a profile in the form of its target."""
-    # Imported on use, as below: whoever loads a model exports none yet.
+    # Imported on use, as below: loading a model needs no export.
     from paretone.export.targets import export
 
     folder = Path(command.folder)
@@ -107,14 +106,14 @@ def export_weights(command: ExportWeights, executor: Executor, job: RunningJob) 
 
 
 def judge_take(command: JudgeTake, executor: Executor, job: RunningJob) -> TakeJudged:
-    """Ask the judges that are installed; their networks stay loaded."""
+    """Ask the installed judges; their networks stay loaded."""
     check = JobObserver(job).check
     figures = judged_figures(command.samples, command.sample_rate, command.prompt, check)
     return TakeJudged(command.job, command.take, figures)
 
 
 def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
-    """Have the technique's own function do it."""
+    """Run the technique's own function."""
     preparation = preparation_for(command.technique, command.request)
     model = executor.model_for(command.request.setting) if preparation.on_loaded_model else None
     observer = PreparationObserver(job, command.technique, preparation.title)
@@ -126,7 +125,7 @@ def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
 
 
 def preparation_for(name: str, request: object) -> Preparation:
-    """The job of the technique called ``name`` that takes ``request``. Raises :class:`SettingError` without one."""
+    """Job of the technique ``name`` for ``request``. Raises :class:`SettingError` if there is none."""
     declared, kind = technique(name), type(request)
     wanted = f"{kind.__module__}:{kind.__qualname__}"
     found = next((one for one in declared.jobs if one.request == wanted), None)
@@ -136,7 +135,7 @@ def preparation_for(name: str, request: object) -> Preparation:
 
 
 def _info(executor: Executor, request: Any, observer: PreparationObserver) -> ModelInfo | None:
-    """The loaded model, which looks for what there is now, where the preparation was for it."""
+    """The loaded model's information after looking for new weights, if the preparation was for it."""
     model = executor.model
     if model is None or getattr(request, "model", model.info.id) != model.info.id:
         return None
@@ -144,7 +143,7 @@ def _info(executor: Executor, request: Any, observer: PreparationObserver) -> Mo
 
 
 class StudyObserver(JobObserver, StudyFollower):
-    """Follows a study. Its progress is counted in takes and such."""
+    """Observes a study; progress is counted in its tasks."""
 
     def __init__(self, job: RunningJob) -> None:
         super().__init__(job)
@@ -157,12 +156,12 @@ class StudyObserver(JobObserver, StudyFollower):
         self._percent = 0
 
     def begin(self, folder: str, title: str) -> None:
-        """Say which study it is."""
+        """Announce the study."""
         self._folder = folder
         self.post(StudyBegun(self.job, folder, title))
 
     def step(self, report: StepReport) -> None:
-        """A chance to stop."""
+        """Check for cancellation."""
         self.check()
 
     def begun(self, title: str, done: int, total: int) -> None:
@@ -170,7 +169,7 @@ class StudyObserver(JobObserver, StudyFollower):
         self._tell(title)
 
     def progress(self, done: int, total: int, text: str = "") -> None:
-        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        """Report the current calibration's progress in per cent: its units are not the study's."""
         self.check()
         percent = 100 * done // max(1, total)
         if percent > self._percent:
@@ -182,7 +181,7 @@ class StudyObserver(JobObserver, StudyFollower):
         self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Tell how far it is, with the study's own estimate."""
+        """Report progress with the study's own estimate."""
         self.check()
         self._seconds_left = seconds_left
         self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
@@ -226,7 +225,7 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
 
 
 def _require_a_take(store: Store) -> None:
-    """A study of which nothing could be made is no finished one."""
+    """Raise :class:`StudyError` for a study without any take."""
     if store.takes():
         return
     reasons = [*store.failures().values(), *(one.problem for one in store.settings() if one.problem)]
@@ -245,14 +244,14 @@ def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
 
 
 def _require_judges(study: Study) -> None:
-    """Before the model is loaded. On a cluster it is the workers that need them."""
+    """Check the judges before the model is loaded. On a cluster the workers need them instead."""
     for problem in (judge_named(name).problem() for name in study.judges):
         if problem:
             raise StudyError(problem)
 
 
 def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:
-    """Let the loaded model know what was found of it."""
+    """Update the loaded model with a finding about it."""
     model = executor.model
     if finding.result is not None and model is not None and model.info.all_weights == finding.checkpoint:
         info = model.look_for_weights(observer.check)
@@ -260,7 +259,7 @@ def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyO
 
 
 def _serves(executor: Executor, study: Study) -> bool:
-    """Whether the loaded model is the one that a study wants, on the device that it wants."""
+    """Whether the loaded model and its device suit a study."""
     model, loaded = executor.model, executor.loaded
     if model is None or model.info.id != study.model or str(device.choose(study.device)) != executor.device:
         return False

@@ -1,6 +1,5 @@
-"""What carries out commands with the loaded model: speaking, hearing tokens and unfinished canvases, looking inside.
-The others are in :mod:`paretone.session.jobs`, which says what such functions have in common.
-"""
+"""Commands with the loaded model: speaking, decoding tokens and unfinished canvases, internals. Other commands and the
+common interface are in :mod:`paretone.session.jobs`."""
 
 from __future__ import annotations
 
@@ -62,8 +61,8 @@ from paretone.views.view import Task
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
-    """Speak; each piece is posted as soon as it can be played. If that is cancelled or fails, the passages that were
-    finished until then are posted as a take first."""
+    """Speak; each piece is posted as soon as it is playable. After cancellation or failure, the finished passages are
+    first posted as a take."""
     observer = SynthesisObserver(job, executor.device)
     model = executor.model_for(command.setting)
     plan = resolve(model.info, command.setting, command.artefacts)
@@ -107,8 +106,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
 
 
 def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
-    """Speak several times without being heard, for the times only. If that is cancelled or fails, the runs that were
-    finished until then count."""
+    """Speak several times without playback, for timing. After cancellation or failure, the finished runs count."""
     observer = RepeatingObserver(job, command.times)
     model = executor.model_for(command.setting)
     plan = resolve(model.info, command.setting, command.artefacts)
@@ -128,7 +126,7 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
 
 
 def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:
-    """Speak without being heard, under a setting whose artefact is prepared if it has none."""
+    """Speak without playback; a missing artefact is prepared first."""
     observer = SynthesisObserver(job, executor.device, live=False)
     model = executor.model_for(command.setting)
     setting, artefacts = _prepared(command, model, observer)
@@ -156,7 +154,7 @@ def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) 
 def _prepared(
     command: MakeTake, model: SpeechModel, observer: SynthesisObserver
 ) -> tuple[Setting, tuple[Artefact, ...]]:
-    """The setting with the artefact that it lacks, if it lacks one, and all its artefacts."""
+    """The setting with its missing artefact, if any, and all its artefacts."""
     candidate = Candidate(command.setting, origin="")
     lacking = candidate.unprepared
     if not lacking:
@@ -167,7 +165,7 @@ def _prepared(
 
 
 def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:
-    """Decode a passage as it was after a step."""
+    """Decode a passage in its state after a step."""
     observer = JobObserver(job)
     model = executor.model_for(command.setting)
     if not isinstance(model, MaskedSpeech):
@@ -180,7 +178,7 @@ def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) 
 
 
 def encode(command: EncodePrompts, executor: Executor, job: RunningJob) -> PromptsEncoded:
-    """Make voice and text ready, and list what would be continued."""
+    """Prepare voice and text, and list the prompts to continue."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
     prompts = model.official_prompts(command.text, command.voice, resolve(model.info, command.setting), check)
     return PromptsEncoded(command.job, prompts, model.official_ids)
@@ -195,7 +193,7 @@ def hear(command: HearTokens, executor: Executor, job: RunningJob) -> TokensHear
 
 
 def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
-    """The loaded model. Raises :class:`SettingError` for one without tokens."""
+    """The loaded model. Raises :class:`SettingError` unless it is a language model."""
     model = executor.model_for(setting)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} decodes no tokens one by one; choose a speech language model.")
@@ -203,7 +201,7 @@ def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
 
 
 def capture_attention(command: CaptureAttention, executor: Executor, job: RunningJob) -> AttentionCaptured:
-    """Run up to a step and keep the attention of a layer there."""
+    """Run up to a step and capture the attention of a layer there."""
     observer = JobObserver(job)
     model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
     script = scripted(model, command.text, command.voice, command.setting, command.artefacts, observer)
@@ -221,7 +219,7 @@ def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> V
 
 def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:
     """Measure every component against the machine's ceilings."""
-    # Imported on use: torch's profiler takes its time.
+    # Imported on use: torch's profiler is slow to import.
     from paretone.measure.roofline import measuring
 
     model = executor.model_for(command.setting)

@@ -1,1 +1,1 @@
-"""A point of the trade-off space and what comes of it: knobs, settings, takes, profiles and the library. Torch-free."""
+"""Points of the trade-off space and their results: knobs, settings, takes, profiles and the library. Torch-free."""

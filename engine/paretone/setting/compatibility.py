@@ -1,7 +1,7 @@
-"""Weights that an artefact fits, and weights of bundled models that better ones have replaced. Torch-free.
+"""Weights that artefacts fit, and replaced weights of bundled models. Torch-free.
 
-Profiles, strategy tables, measured layers, studies and takes keep the SHA-256 of the weights that they were made with.
-What was made with weights that no longer ship still opens, and says which model it belongs to.
+Profiles, strategy tables, measured layers, studies and takes store the SHA-256 of their weights. Files made with
+replaced weights still open and name the earlier model.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from paretone.setting.knobs import Knob, Values
 
 @dataclass(frozen=True)
 class ReplacedModel:
-    """A bundled model as it was."""
+    """A replaced bundled model."""
 
     model: str
-    """Its id, which the model that replaced it has kept."""
+    """Id, shared with its successor."""
     title: str
     voices: tuple[str, ...]
-    """Ids of the voices that it came with."""
+    """Ids of its voices."""
 
 
 _VOICES = ("slt", "rms")
 _F5 = ReplacedModel("f5-mini", "F5 mini", _VOICES)
 _ROUGH_F5 = ReplacedModel("f5-mini", "F5 mini", ())
-"""Of speech whose formants were moved roughly; its voices are those of today."""
+"""Trained on speech with roughly moved formants; its voices are the present ones."""
 _MEGATTS3 = ReplacedModel("megatts3-mini", "MegaTTS 3 mini", _VOICES)
 _LM = ReplacedModel("lm-mini", "LM mini", _VOICES)
 _OMNI = ReplacedModel("omni-mini", "Omni mini", _VOICES)
@@ -50,25 +50,24 @@ REPLACED: Mapping[str, ReplacedModel] = {
 
 
 def checkpoint_text(fingerprint: str) -> str:
-    """Weights in a sentence: the beginning of their SHA-256 in quotes, and what they are if they no longer ship."""
+    """Weights in a sentence: the beginning of their SHA-256 in quotes, and the model's name if replaced."""
     replaced = REPLACED.get(fingerprint)
     return f"{fingerprint[:12]!r}{f' (the earlier {replaced.title})' if replaced else ''}"
 
 
 def are_others(made_with: str, loaded: str) -> bool:
-    """Whether something was made with other weights than those loaded, by the SHA-256 of both; weights of which one is
-    unknown, ``""``, count as the same."""
+    """Whether the weights differ, by the SHA-256 of both; an unknown one, ``""``, counts as equal."""
     return bool(made_with and loaded) and made_with != loaded
 
 
 def owner_of_voice(name: str) -> str:
-    """Title of the replaced model that came with the voice called ``name``, or ``""``."""
+    """Title of the replaced model with the voice ``name``, or ``""``."""
     return next((one.title for one in REPLACED.values() if name in one.voices), "")
 
 
 def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
-    """Whether ``model`` has other weights now than when it spoke in ``voice``. ``checkpoint`` is the SHA-256 of those
-    that spoke; it is ``""`` for takes of a time when they did not keep it, whose voice tells."""
+    """Whether ``model`` now has other weights than when it spoke in ``voice``. ``checkpoint``: SHA-256 of the earlier
+    weights; ``""`` for old takes without it, which are recognised by their voice."""
     if checkpoint:
         return checkpoint in REPLACED
     return any(one.model == model and voice in one.voices for one in REPLACED.values())
@@ -80,20 +79,20 @@ _FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
 
 @dataclass(frozen=True)
 class Compatibility:
-    """The model, its weights and the sampling under which an artefact was made."""
+    """Model, weights and sampling of an artefact."""
 
     model: str
     fingerprint: str
-    """SHA-256 of the weights that run, hexadecimal."""
+    """SHA-256 of the weights in use, hexadecimal."""
     variant: str
     sampling: Values
-    """The sampler options that shape the trajectory (``Knob.trajectory``); ``steps`` is always among them."""
+    """Sampler options that shape the trajectory (``Knob.trajectory``), always including ``steps``."""
 
     @classmethod
     def of(
         cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
     ) -> Compatibility:
-        """Compatibility under ``options``, which are those of ``knobs``."""
+        """Compatibility under ``options``, the values of ``knobs``."""
         sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
         return cls(model, fingerprint, variant, sampling)
 
@@ -103,7 +102,7 @@ class Compatibility:
         return self.sampling["steps"]
 
     def mismatch(self, other: Compatibility) -> str | None:
-        """The first respect in which ``other`` differs, as a sentence, or ``None``."""
+        """The first difference of ``other``, as a sentence, or ``None``."""
         pairs: dict[str, tuple[object, object]] = {
             "model": (self.model, other.model),
             "checkpoint": (self.fingerprint, other.fingerprint),
@@ -127,7 +126,7 @@ class Compatibility:
         return said | {f"sampling.{name}": value for name, value in self.sampling.items()}
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         return {
             "model": self.model,
             "fingerprint": self.fingerprint,
@@ -137,7 +136,7 @@ class Compatibility:
 
     @classmethod
     def from_json(cls, data: object, where: str) -> Compatibility:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
+        """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
         found = exact(data, where, _FIELDS, ProfileError)
         sampling = found["sampling"]
         if "steps" not in sampling:
@@ -161,4 +160,4 @@ _WORDS = {
     "sway": "sway coefficient",
     "guidance": "guidance strength",
 }
-"""Sampler options in words, where their names are not."""
+"""Sampler options in words, if their names are not words."""

@@ -1,7 +1,7 @@
 """Knobs: the declared parameters of models and techniques.
 
-A front end builds its controls from these declarations and the engine checks values against them, so that a value is
-never valid in one place and invalid in the other.
+Front ends build controls from these declarations and the engine checks values against them, so validity is the same
+everywhere.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Knob:
-    """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β);
-    ``trajectory`` marks sampler options that shape the way from noise to speech: strategy tables belong to them.
-    ``later`` marks knobs that are younger than files of users: a file without one means its default, and the default is
-    not written, so that settings keep their fingerprints."""
+    """One parameter, the base of all kinds. ``symbol``: the papers' notation (δ, w, β); ``trajectory`` marks sampler
+    options that shape the way from noise to speech: strategy tables depend on them. ``later`` marks knobs newer than
+    users' files: a missing one means its default, and the default is not written, so that settings keep their
+    fingerprints."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class Knob:
 
     @property
     def label(self) -> str:
-        """Title, symbol and unit as one label, for example ``Threshold δ (velocity units)``."""
+        """Title, symbol and unit as one label, such as ``Threshold δ (velocity units)``."""
         parts = [self.title]
         if self.symbol:
             parts.append(self.symbol)
@@ -54,14 +54,12 @@ class Knob:
         return " ".join(parts)
 
     def check(self, value: object) -> bool | int | float | str:
-        """Return ``value`` in this knob's own type, or raise :class:`SettingError` with the permitted range."""
+        """``value`` in this knob's type. Raises :class:`SettingError` with the permitted range."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Switch(Knob):
-    """On or off."""
-
     def check(self, value: object) -> bool:
         if not isinstance(value, bool):
             raise SettingError(f"{self.title} must be true or false, not {shown(value)}.")
@@ -70,8 +68,8 @@ class Switch(Knob):
 
 @dataclass(frozen=True)
 class Number(Knob):
-    """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes.
-    ``lowest`` is what the minimum means if it is no amount, such as "no limit"; controls show it in its place."""
+    """A number from ``minimum`` to ``maximum``, whole if ``whole``. ``step``: change per key press. ``lowest``: words
+    for a minimum that is not an amount, such as "no limit"; controls show them instead."""
 
     default: int | float
     minimum: float = -math.inf
@@ -81,7 +79,7 @@ class Number(Knob):
     lowest: str = ""
 
     def in_words(self, value: object) -> str:
-        """What ``value`` means if it is the minimum and that is no amount, else ``""``."""
+        """:attr:`lowest` if ``value`` is the minimum, otherwise ``""``."""
         return self.lowest if value == self.minimum else ""
 
     def check(self, value: object) -> int | float:
@@ -101,7 +99,6 @@ class Number(Knob):
 
 
 def _is_finite(value: int | float) -> bool:
-    """Whether a float can hold ``value``."""
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -123,7 +120,7 @@ class Choice(Knob):
 
 @dataclass(frozen=True)
 class Text(Knob):
-    """Words of the user's own on one line, ``longest`` characters at most; ``""`` for none."""
+    """One line of free text, at most ``longest`` characters; ``""``: empty."""
 
     longest: int = 200
 
@@ -137,20 +134,19 @@ class Text(Knob):
 
 
 class Values(Mapping[str, Any]):
-    """An immutable, hashable, picklable mapping from knob names to values: each a bool, int, float or str, as its knob
-    declares."""
+    """Immutable, hashable, picklable mapping from knob names to values of type bool, int, float or str."""
 
     __slots__ = ("_implied", "_items")
     _items: dict[str, Any]
     _implied: dict[str, Any]
-    """Values that hold unless others are given; they can be looked up, but are not listed, compared or written."""
+    """Fallback values: available by key, but not listed, compared or written."""
 
     def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = (), **more: object) -> None:
         self._keep(dict(values, **more), {})
 
     @classmethod
     def complete(cls, values: Mapping[str, object], implied: Mapping[str, object]) -> Values:
-        """``values``, without those that ``implied`` says anyway."""
+        """``values``, without those equal to ``implied``, which become fallbacks."""
         made = cls.__new__(cls)
         made._keep({name: value for name, value in values.items() if implied.get(name) != value}, implied)
         return made
@@ -194,7 +190,7 @@ def defaults(knobs: Iterable[Knob]) -> Values:
 def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> Values:
     """Complete ``values`` with defaults and check each one.
 
-    Raises :class:`SettingError` that names ``owner`` and the knob when a name is unknown or a value is out of range.
+    Raises :class:`SettingError` with ``owner`` and the knob for an unknown name or a value out of range.
     """
     declared = {knob.name: knob for knob in knobs}
     unknown = sorted(set(values) - set(declared))

@@ -1,8 +1,8 @@
-"""The take library: what has been tried, in SQLite, with each take's audio as a WAV file next to it. Torch-free.
+"""The take library in SQLite, with each take's audio as a WAV file next to it. Torch-free.
 
-A take's file and its row are written within one write transaction, the file first. So no row ever lacks its file, and a
-file without a row is left from a crash; such files are removed when the library is opened, which takes the same lock
-and hence never meets a take that is being saved.
+A take's file and row are written within one write transaction, the file first. So every row has its file; a file
+without a row is left from a crash and is removed when the library opens, under the same lock, so never while a take is
+being saved.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ _MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
     """,
 )
-"""Statements that lead from each schema version to the next; a new version appends to them and changes none."""
+"""Statements from each schema version to the next; a new version appends and changes none."""
 SCHEMA = len(_MIGRATIONS)
 _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
     "log_mel_distance, notes, machine, "
 )
 _LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"), ("unfinished", 4, "''"), ("repeats", 4, "'[]'"))
-"""Columns that came later: the schema version from which takes have them, and what takes without them have."""
+"""Columns added later: first schema version, and value of older takes."""
 
 
 @dataclass(frozen=True)
 class TakeSummary:
-    """A take without its audio and trace; fields as in :class:`Take`."""
+    """A take without audio and trace; fields as in :class:`Take`."""
 
     id: str
     created: str
@@ -96,14 +96,14 @@ class TakeSummary:
 
 
 class LibraryDamaged(LibraryError):
-    """The database cannot be read at all; :meth:`Library.set_aside` makes room for a new one."""
+    """The database is unreadable; :meth:`Library.set_aside` makes room for a new one."""
 
 
 class Library(Database):
-    """The takes in one folder. Any thread may call it; calls take turns.
+    """The takes in one folder. Thread-safe: calls are serialised.
 
-    ``damage`` says what is wrong with a library that can still be read, but not written; it is ``""`` for a sound one.
-    Every method raises :class:`LibraryError` that says what is wrong and what to do.
+    ``damage`` describes the fault of a library that is readable but not writable; ``""`` otherwise. Every method raises
+    :class:`LibraryError` with the fault and the remedy.
     """
 
     title = "take library"
@@ -134,10 +134,10 @@ class Library(Database):
         *,
         unfinished: bool = True,
     ) -> tuple[TakeSummary, ...]:
-        """Takes without their audio, newest first.
+        """Takes without audio, newest first.
 
-        Those of ``model``, with or without a star, and with every one of ``words`` in label, text or voice, where these
-        are given; at most ``limit``. ``unfinished``: with those that passages are missing of.
+        Optional filters: ``model``, star, and ``words``, all of which must occur in label, text or voice; at most
+        ``limit``. ``unfinished``: include takes with missing passages.
         """
         conditions: list[str] = []
         values: list[object] = []
@@ -151,7 +151,7 @@ class Library(Database):
             conditions.append("instr(lower(label || ' ' || text || ' ' || voice), lower(?))")
             values.append(word)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        # The id settles the order of takes made within one millisecond.
+        # The id orders takes made within one millisecond.
         query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
         rows = self._rows(query, (*values, -1 if limit is None else limit))
         with self._problems("read"):
@@ -159,7 +159,7 @@ class Library(Database):
         return found if unfinished else tuple(one for one in found if not one.unfinished)
 
     def summary(self, take: str) -> TakeSummary:
-        """The take ``take`` without its audio."""
+        """A take without audio."""
         rows = self._rows(f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
         if not rows:
             raise self._unknown(take)
@@ -167,7 +167,7 @@ class Library(Database):
             return _summary(rows[0])
 
     def load(self, take: str) -> Take:
-        """The take ``take``, whole; its trace comes back without the spectrogram, which is not stored."""
+        """A whole take; its trace lacks the spectrogram, which is not stored."""
         summary = self.summary(take)
         ((trace,),) = self._rows("SELECT trace FROM takes WHERE id = ?", (take,))
         values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
@@ -175,7 +175,7 @@ class Library(Database):
             return Take(**values, samples=self.load_audio(take), trace=_trace(trace))
 
     def load_audio(self, take: str) -> np.ndarray:
-        """The samples of the take ``take``, float32, (n,)."""
+        """Samples of a take, float32, (n,)."""
         import soundfile  # Imported here: it takes longer than a window may.
 
         path = self.audio_path(take)
@@ -189,7 +189,6 @@ class Library(Database):
         return samples
 
     def audio_path(self, take: str) -> Path:
-        """File of the audio of the take ``take``."""
         return self.folder / AUDIO / f"{take}.wav"
 
     def __len__(self) -> int:
@@ -201,7 +200,7 @@ class Library(Database):
 
     # --- Writing --------------------------------------------------------------------------------------------------
     def add(self, take: Take) -> TakeSummary:
-        """Keep ``take``: either all of it or, when this raises, nothing."""
+        """Store ``take`` atomically."""
         path = self.audio_path(take.id)
         if not AUDIO_NAME.fullmatch(path.name):
             raise LibraryError(f"The take's id must be 32 hexadecimal digits, not {shown(take.id)}.")
@@ -233,7 +232,7 @@ class Library(Database):
             try:
                 files.write_atomically(path, files.wav(take.samples, take.sample_rate))
                 self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
-                # Committed here, so that a disk that is too full for the row takes the file away too.
+                # Committed here, so that a disk too full for the row also removes the file.
                 self._open_connection().execute("COMMIT")
             except BaseException:
                 path.unlink(missing_ok=True)
@@ -241,20 +240,20 @@ class Library(Database):
         return self.summary(take.id)
 
     def star(self, take: str, starred: bool) -> None:
-        """Star the take ``take``, or take its star away."""
+        """Set or remove a take's star."""
         self._change(take, "starred = ?", int(starred))
 
     def label(self, take: str, label: str) -> None:
         self._change(take, "label = ?", label)
 
     def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:
-        """Keep further ``figures`` of the take ``take``, by the names of :class:`Metrics`."""
+        """Store further ``figures`` of a take, by names of :class:`Metrics`."""
         metrics = replace(self.summary(take).metrics, **figures)
         self._change(take, "metrics = ?", json_text(asdict(metrics)))
         return self.summary(take)
 
     def repeat(self, take: str, runs: Sequence[Measurements]) -> TakeSummary:
-        """Keep the measurements of the take ``take`` timed again in ``runs``, with those of earlier repeats."""
+        """Store the measurements of repeated ``runs`` of a take, with those of earlier repeats."""
         known = repeated(self.summary(take), runs)
         self._change(
             take,
@@ -265,12 +264,12 @@ class Library(Database):
         return self.summary(take)
 
     def delete(self, take: str) -> None:
-        """Forget the take ``take``, audio included."""
+        """Delete a take and its audio."""
         with self._problems("written"):
             with self._writing():
                 if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
                     raise self._unknown(take)
-            # A crash in between leaves a file without a row, which the next opening removes.
+            # A crash here leaves a file without a row, which the next opening removes.
             self.audio_path(take).unlink(missing_ok=True)
 
     def _change(self, take: str, assignments: str, *values: object) -> None:
@@ -337,14 +336,13 @@ _NONE = np.zeros(0, _SAMPLE)
 
 
 # --- Deleted takes ----------------------------------------------------------------------------------------------------
-# Deleted takes can come back: their audio waits in a file without a name in the library's folder. Thousands of takes
-# need no memory to speak of, and the system frees the disk when nobody can bring any of them back any more, the
-# application is closed, or it was killed.
+# Undo of deletion: deleted audio is kept in an unnamed file in the library's folder. Thousands of takes need hardly any
+# memory, and the system frees the disk when no undo needs them, or when the application closes or is killed.
 
 
 class KeptAudio:
-    """Sound in one file without a name in ``folder``, as long as somebody holds the object that it was kept for. There
-    is one file for all, since systems limit how many a program may have open, and none while nothing is kept."""
+    """Audio in one unnamed file in ``folder``, kept while any owner object exists. One file serves all, as systems
+    limit open files; there is none while nothing is kept."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -352,14 +350,14 @@ class KeptAudio:
         self._held = 0
 
     def hold(self, owner: object) -> None:
-        """Keep what is written from now on until ``owner`` is gone."""
+        """Keep everything written from now on until ``owner`` is gone."""
         self._held += 1
         weakref.finalize(owner, self._release)
 
     def write(self, samples: np.ndarray) -> int:
-        """Add ``samples``, (n,), as float32; the byte where they begin. Raises :class:`OSError`."""
+        """Append ``samples``, (n,), as float32; returns their first byte. Raises :class:`OSError`."""
         if self._file is None:
-            # On the disk of the library: the usual folder for temporary files is in memory on many machines.
+            # On the library's disk: the usual temporary folder is in memory on many machines.
             self._file = tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=self._folder)  # noqa: SIM115
         begin = self._file.seek(0, os.SEEK_END)
         self._file.write(samples.astype(_SAMPLE).tobytes())
@@ -367,7 +365,7 @@ class KeptAudio:
         return begin
 
     def read(self, begin: int, frames: int) -> np.ndarray:
-        """What was written there, (frames,) float32. Raises :class:`OSError`."""
+        """Read ``frames`` samples from the byte ``begin``, (frames,) float32. Raises :class:`OSError`."""
         assert self._file is not None, "what is held was written"
         self._file.seek(begin)
         return np.frombuffer(self._file.read(frames * _SAMPLE.itemsize), _SAMPLE)
@@ -380,12 +378,12 @@ class KeptAudio:
 
 
 class DeletedTakes:
-    """Takes that were deleted together. All but the audio stays in memory."""
+    """Takes deleted together. Everything but the audio stays in memory."""
 
     def __init__(self, kept: KeptAudio) -> None:
         self._kept = kept
         self._takes: dict[str, tuple[Take, int, int]] = {}
-        """Each without its audio, which begins at the byte and has the number of samples."""
+        """Takes without audio, with the audio's first byte and number of samples."""
         kept.hold(self)
 
     def __iter__(self) -> Iterator[str]:
@@ -396,8 +394,8 @@ class DeletedTakes:
         return len(self._takes)
 
     def delete(self, take: Take, library: Library) -> None:
-        """Delete ``take``, which ``library`` has loaded. It stays there if this raises :class:`LibraryError`, as on a
-        disk that has no room for a copy."""
+        """Delete ``take``, loaded by ``library``. It stays there if this raises :class:`LibraryError`, such as on a
+        full disk."""
         try:
             begin = self._kept.write(take.samples)
         except OSError as error:
@@ -409,14 +407,14 @@ class DeletedTakes:
         self._takes[take.id] = replace(take, samples=_NONE), begin, len(take.samples)
 
     def delete_again(self, library: Library) -> None:
-        """Delete those that were restored. Raises :class:`LibraryError`."""
+        """Delete the restored takes again. Raises :class:`LibraryError`."""
         for one in self._takes:
             if one in library:
                 library.delete(one)
 
     def restore(self, library: Library) -> None:
-        """Put those that are not in ``library`` back, as they were; another one than they were deleted from, if that
-        was damaged. Raises :class:`LibraryError`."""
+        """Restore takes missing in ``library``, which may be another one if the first was damaged. Raises
+        :class:`LibraryError`."""
         for name, (take, begin, frames) in self._takes.items():
             if name in library:
                 continue

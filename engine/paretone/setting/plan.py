@@ -1,9 +1,10 @@
-"""A plan: what a setting means for one model, decided once before anything runs. Torch-free.
+"""A plan: a setting resolved for one model before anything runs. Torch-free.
 
-:func:`paretone.techniques.resolve` starts with the model's own plan and lets every technique in use turn it into the
-next. The families (:mod:`paretone.models.families`) then run the plan; they know no technique. A technique changes how
-a model computes through the fields below. Where that takes torch, the field holds a :class:`Part`: the name of a
-function that the family imports and calls when it runs."""
+:func:`paretone.techniques.resolve` starts with the model's own plan; every technique in use turns it into the next. The
+families (:mod:`paretone.models.families`) then run the plan; they know no technique. A technique changes how a model
+computes through the fields below. If that takes torch, the field holds a :class:`Part`: the name of a function that the
+family imports and calls when it runs.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
     from paretone.sampling.operations import OperationCounts
 
 NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
-"""Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
+"""Beginnings of notes on techniques that saved nothing: found by running, or known beforehand."""
 WHOLE = "_all"
-"""Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+"""Suffix of precisions for the whole network, not only its products and attention."""
 PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A function that needs torch, by its name ``"package.module:function"``, and the keyword arguments for it.
+    """A function that needs torch, by its name ``"package.module:function"``, and its keyword arguments.
 
     Arguments must be hashable and picklable: plans are compared, and used as keys.
     """
@@ -45,16 +46,16 @@ class Part:
     target: str
     arguments: tuple[tuple[str, Any], ...] = ()
     owner: str = field(default="", compare=False)
-    """The plug-in that it is of, for messages, as :func:`paretone.techniques.resolve` fills in; ``""``: ours."""
+    """Plug-in that it belongs to, for messages, set by :func:`paretone.techniques.resolve`; ``""``: built in."""
 
     @classmethod
     def of(cls, target: str, **arguments: Any) -> Part:
-        """The part ``target`` with these arguments."""
+        """Part ``target`` with these arguments."""
         return cls(target, tuple(sorted(arguments.items())))
 
     def make(self, *given: Any) -> Any:
-        """Import the function and call it with what the family gives, and the arguments. Raises
-        :class:`SettingError` if there is no such function, and :class:`PlugInError` if a plug-in's fails."""
+        """Import the function and call it with the family's values and the arguments. Raises :class:`SettingError` if
+        there is no such function, and :class:`PlugInError` if a plug-in's fails."""
         with self.blamed():
             try:
                 function = imported(self.target)
@@ -66,12 +67,13 @@ class Part:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Turn unexpected errors of a plug-in's part into :class:`PlugInError` with its name; ours pass."""
+        """Turn unexpected errors in a plug-in's part into :class:`PlugInError` with its name; built-in parts' errors
+        pass."""
         try:
             yield
         except (PlainError, Cancelled, KeyboardInterrupt):
             raise
-        except BaseException as error:  # Also of a kind that is a plug-in's own, or that ends generators.
+        except BaseException as error:  # Includes a plug-in's own kinds, and those that end generators.
             if not self.owner or is_out_of_memory(error) or is_device_lost(error):
                 raise
             raise PlugInError(
@@ -79,15 +81,15 @@ class Part:
             ) from error
 
     def wrong(self, found: object, wanted: str) -> PlugInError:
-        """That it gave ``found`` in place of what ``wanted`` describes."""
+        """Error for a result ``found`` instead of ``wanted``."""
         return PlugInError(
             f"{self.target} gave {kind_of(found)}, but must give {wanted}; do without it, or mend {self.owner}."
         )
 
 
 def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseException | None]:
-    """What a plug-in's function gives, and what it raises instead: of any kind but :class:`KeyboardInterrupt`, which
-    ends the program."""
+    """Result of a plug-in's function, or its exception of any kind except :class:`KeyboardInterrupt`, which ends the
+    program."""
     try:
         return function(*given), None
     except KeyboardInterrupt:
@@ -97,7 +99,8 @@ def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseEx
 
 
 def described(error: BaseException, target: str) -> str:
-    """What was raised in the package of ``target``, with file and line, such as ``KeyError: 'a', plugin.py line 7``."""
+    """Exception with the last file and line in the package of ``target``, such as ``KeyError: 'a', plugin.py line
+    7``."""
     root, place = target.partition(":")[0].partition(".")[0], ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
@@ -106,7 +109,7 @@ def described(error: BaseException, target: str) -> str:
 
 
 FORMER_PACKAGES = {"engine": "paretone", "app": "paretone_app"}
-"""Packages whose names were too common to be installed beside others, and their names since version 0.2."""
+"""Packages with names too common for installation, and their names since version 0.2."""
 
 
 def _words(error: BaseException) -> str:
@@ -118,7 +121,7 @@ def _words(error: BaseException) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The kind of ``value`` in a few words: shape and kind of number of what has them."""
+    """Short description of ``value``, with shape and number type if it has them."""
     shape, number = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None:
         of = f" of {str(number).removeprefix('torch.')}" if number is not None else ""
@@ -127,7 +130,7 @@ def kind_of(value: object) -> str:
 
 
 def imported(target: str) -> Any:
-    """The object named ``"package.module:name"``. Raises :class:`SettingError` if it is not there."""
+    """The object named ``"package.module:name"``. Raises :class:`SettingError` if it does not exist."""
     module, _, name = target.partition(":")
     try:
         return getattr(import_module(module), name)
@@ -137,22 +140,22 @@ def imported(target: str) -> Any:
 
 @dataclass(frozen=True)
 class GuidanceSchedule:
-    """Which steps are guided. By default all are."""
+    """Guided steps. By default all are."""
 
     steps: int | None = None
-    """Number of guided steps from the first, if not all."""
+    """Number of guided steps from the first; ``None``: all."""
     every: int = 1
     """Every n-th of these steps is guided (masked models)."""
     reuse: bool = False
-    """Whether the effect of the last guided step is reused at the steps in between."""
+    """Whether steps in between reuse the effect of the last guided step."""
     strengths: tuple[Strength, ...] | None = None
     """Strength of each branch over the next, in place of the options' (flow models)."""
     saturation: Saturation | None = None
-    """When an effect is no longer computed (flow models)."""
+    """Condition for no longer computing an effect (flow models)."""
 
     @property
     def fault(self) -> str:
-        """Why no steps can be guided so, or ``""``."""
+        """Reason why this schedule is invalid, or ``""``."""
         if self.steps is not None and not _is_count(self.steps):
             return f"steps must be None or a whole number from 1, not {kind_of(self.steps)}"
         if not _is_count(self.every):
@@ -168,15 +171,15 @@ class GuidanceSchedule:
 
     @property
     def decides(self) -> bool:
-        """Whether branches are decided evaluation by evaluation."""
+        """Whether branches are chosen evaluation by evaluation."""
         return self.strengths is not None or self.saturation is not None
 
     def branches(self, own: int) -> int:
-        """The greatest number of branches that run at once, if the options alone need ``own``."""
+        """Maximum number of simultaneous branches; ``own``: number needed by the options alone."""
         return own if self.strengths is None else most_branches(self.strengths)
 
     def shortened(self, steps: int) -> bool:
-        """Whether the last of ``steps`` steps are not guided."""
+        """Whether the last of ``steps`` steps are unguided."""
         return self.steps is not None and self.steps < steps
 
 
@@ -185,18 +188,17 @@ class Graphing:
     """Recording of forward passes as CUDA graphs."""
 
     bucket: int
-    """Lengths are rounded up to multiples of this; 1: every length has its own graph."""
+    """Lengths are rounded up to multiples of this; 1: one graph per length."""
     most: int
     share: float
-    """Share of the device's memory for all graphs, at most 1."""
+    """Maximum share of the device's memory for all graphs, at most 1."""
 
 
 @dataclass(frozen=True)
 class Launching:
-    """Launching of forward passes, without effect on their results."""
+    """Launch mode of forward passes, without effect on their results."""
 
     graphs: Graphing | None = None
-    """Recording as CUDA graphs."""
     mode: str | None = None
     """Mode of ``torch.compile``."""
 
@@ -206,31 +208,31 @@ PLAIN = Launching()
 
 @dataclass(frozen=True)
 class Idle:
-    """What a take says if a part of its plan turns out to have saved nothing."""
+    """Note for a take if a part of its plan saved nothing."""
 
     part: str
     technique: str
     """Title of the technique."""
     reason: str
-    """Why, and what to do: the end of a sentence."""
+    """Reason and remedy, the end of a sentence."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Division of a canvas of masked tokens into blocks."""
+    """Division of a masked canvas into blocks."""
 
     size: int
     first_size: int
-    """Frames of the very first block."""
+    """Frames of the first block."""
     first_steps: int
     later_steps: int
-    """Steps of later blocks; where ``adaptive``, at most."""
+    """Steps of later blocks; the maximum if ``adaptive``."""
     adaptive: bool
-    """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
+    """Whether later blocks take only as many steps as playback leaves measured time for."""
     step_seconds: float
-    """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
+    """If not adaptive: assumed seconds per step, which limit the steps; 0: no limit."""
     look_ahead: int | None
-    """Number of frames after a block that the network sees; ``None``: all."""
+    """Frames after a block that the network sees; ``None``: all."""
 
 
 def says_idle(note: str) -> bool:
@@ -243,34 +245,34 @@ class Plan:
     """Fields common to all families."""
 
     options: Values
-    """The sampler options in force."""
+    """Sampler options in force."""
     reference: Values
     """Options of the same setting without techniques, the reference for savings."""
     fingerprint: str
-    """SHA-256 of the weights that run, hexadecimal."""
+    """SHA-256 of the weights in use, hexadecimal."""
     compatibility: Compatibility
     """Compatibility required of artefacts. While techniques resolve: see :meth:`Context.compatibility`."""
     precision: str = "float32"
     seed: int = field(default=0, compare=False)
-    """The setting's. Plans are compared without it: networks and measurements serve every seed."""
+    """The setting's seed, ignored in comparisons: networks and measurements serve every seed."""
     guidance: GuidanceSchedule = GuidanceSchedule()
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()
-    """Sentences for a take: where the result differs from what a listener would expect."""
+    """Sentences for a take on unexpected properties of the result."""
     idle: tuple[Idle, ...] = field(default=(), compare=False)
-    """What to say of parts that may save nothing, which only a run can tell."""
+    """Notes for parts that may save nothing, as only a run can tell."""
 
     def noted(self, *sentences: str) -> Self:
         return replace(self, notes=(*self.notes, *sentences))
 
     def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
-        """Notes on the parts that are not among those that ``saved`` something."""
+        """Notes on the parts missing in ``saved``."""
         idle = (one for one in self.idle if one.part not in saved)
         return tuple(f"{NOTHING_SKIPPED}: {one.technique}: {one.reason}." for one in idle)
 
     @property
     def computes_in_part(self) -> bool:
-        """Whether evaluations differ in what they compute, so that none can be recorded or compiled as a whole."""
+        """Whether evaluations compute different parts, so that none can be recorded or compiled as a whole."""
         return False
 
     @property
@@ -280,7 +282,7 @@ class Plan:
 
     @property
     def fault(self) -> str:
-        """Why it cannot run, whatever the model, such as ``times must increase``; ``""`` if nothing is wrong."""
+        """Reason why no model can run it, such as ``times must increase``, or ``""``."""
         for one in fields(self):
             value, kind = getattr(self, one.name), str(one.type)
             if kind == "Part | None" and value is not None:
@@ -306,7 +308,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class FlowPlan(Plan):
-    """The plan of a model that goes from noise to speech."""
+    """Plan of a model that goes from noise to speech."""
 
     weights: WeightSet | IntervalWeights | None = None
     temperature: float = 1.0
@@ -314,24 +316,24 @@ class FlowPlan(Plan):
     branches: int = 1
     reference_branches: int = 1
     times: tuple[float, ...] | None = None
-    """Placed times from 0 (noise) to 1 (speech), steps + 1 of them, in place of the grid of the options."""
+    """Step times from 0 (noise) to 1 (speech), steps + 1 values, in place of the options' grid."""
     halves_first: bool = False
-    """Whether the first step of the grid is divided in the middle, for a solver that takes two evaluations there."""
+    """Whether the grid's first step is halved, for a solver that takes two evaluations there."""
     stepper: Part | None = None
     """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
-    the grid (steps + 1 values) and the model's own step, :data:`paretone.sampling.flow.Follow`. One evaluation a
+    the grid (steps + 1 values) and the model's own step, :data:`paretone.sampling.flow.Follow`. One evaluation per
     step."""
     combining: Part | None = None
-    """Changes how the velocities of the branches become one: called for each passage as ``function(combine,
-    **arguments) -> combine`` with the model's own :data:`paretone.sampling.flow.Combine`, guidance of the plan
-    included. The new one calls it once per evaluation."""
+    """Changes how the branches' velocities become one: called for each passage as ``function(combine, **arguments) ->
+    combine`` with the model's own :data:`paretone.sampling.flow.Combine`, including the plan's guidance. The new one
+    calls it once per evaluation."""
     evaluator: Part | None = None
-    """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
+    """Computes evaluations in part: called for each synthesis as ``function(stage, **arguments)`` with a
     :class:`paretone.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
     :class:`paretone.sampling.flow.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
-    """Share of the operations that the evaluator computes, predicted from the cost of a whole evaluation; ``None`` if
-    only a run can tell."""
+    """Predicted share of operations computed by the evaluator, from the cost of a whole evaluation; ``None`` if only a
+    run can tell."""
 
     @property
     def computes_in_part(self) -> bool:
@@ -345,14 +347,14 @@ class FlowPlan(Plan):
 
     @property
     def evaluations(self) -> int:
-        """Number of evaluations of a passage."""
+        """Number of evaluations per passage."""
         from paretone.sampling.schedules import evaluations
 
         return evaluations(self.options) + self.halves_first
 
     def ops_ratio(self, operations: OperationCounts) -> float | None:
-        """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
-        costs, for any number of branches; ``None`` if only a run can tell."""
+        """Backbone operations over those of the same setting without techniques, predicted from the cost of one
+        evaluation, for any number of branches; ``None`` if only a run can tell."""
         from paretone.sampling.schedules import evaluations
 
         if self.guidance.decides or (self.evaluator is not None and self.evaluated_share is None):
@@ -369,11 +371,11 @@ class FlowPlan(Plan):
 
 @dataclass(frozen=True)
 class LanguagePlan(Plan):
-    """The plan of a model that decodes token by token."""
+    """Plan of a model that decodes token by token."""
 
     weights: StudentWeights | None = None
     layers: tuple[int, ...] | None = None
-    """Which of the model's layers run, in order, where not all do."""
+    """Indices of the layers to run, in order; ``None``: all."""
     products: Part | None = None
     """Changes how products with the weights are computed, the draft's as well: called for each network as
     ``function(tokens, **arguments)`` with a :class:`paretone.models.families.language_network.TokenModel`; returns
@@ -383,33 +385,32 @@ class LanguagePlan(Plan):
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`paretone.sampling.tokens.TokenSampler`; returns another."""
     acceptance: Part | None = None
-    """Changes which drafted tokens stay: called for each passage as ``function(codes, rows, device, **arguments)`` with
-    the number of ids that are spoken and of all ids; returns an :data:`paretone.sampling.verification.Rule`."""
+    """Changes which drafted tokens are kept: called for each passage as ``function(codes, rows, device, **arguments)``
+    with the number of spoken ids and of all ids; returns a :data:`paretone.sampling.verification.Rule`."""
     mel_weights: IntervalWeights | None = None
-    """Weights that replace those of the flow that makes mel frames of the tokens."""
+    """Replacement weights of the flow from tokens to mel frames."""
     mel_evaluations: int = 0
     """Evaluations of the flow with these weights."""
     mel_temperature: float = 1.0
     """Scale of the initial noise of the flow with these weights."""
     decoding: Part | None = None
-    """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
+    """Replaces decoding token by token: called for each passage as ``function(loop, **arguments)`` with a
     :class:`paretone.models.families.language_network.DecodingLoop`; returns a
     :data:`paretone.sampling.autoregressive.Decoding`."""
 
 
 @dataclass(frozen=True)
 class MaskedPlan(Plan):
-    """The plan of a model that fills in masked tokens."""
+    """Plan of a model that fills in masked tokens."""
 
     blocks: Blocks | None = None
     """Blocks of the canvas; ``None``: filled in as a whole."""
     schedule: Part | None = None
     """Decides how many codes each step commits: called for each block as ``function(cells, steps, **arguments)`` with
-    the number of its codes and the most steps that it may take; returns a
-    :data:`paretone.sampling.demasking.Schedule`."""
+    the number of its codes and the maximum of steps; returns a :data:`paretone.sampling.demasking.Schedule`."""
     run: Part | None = None
-    """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
-    **arguments)``; returns a :class:`paretone.sampling.demasking.CanvasRun`, such as a
+    """Computes passes in part: called for each canvas as ``function(network, request, guidance, **arguments)``;
+    returns a :class:`paretone.sampling.demasking.CanvasRun`, such as a
     :class:`paretone.models.kernels.fused_masked.MaskedRun`."""
 
     @property
@@ -428,7 +429,7 @@ class MaskedPlan(Plan):
 
 
 _ROUNDED = 1e-5
-"""Times that were computed may miss 0 and 1 by this."""
+"""Tolerance at 0 and 1 for computed times."""
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -441,7 +442,7 @@ def _is_number(value: object) -> bool:
 
 
 def _fault_of_times(times: object, steps: int) -> str:
-    """Why ``times`` are no grid of ``steps``, or ``""``."""
+    """Reason why ``times`` are not a grid of ``steps``, or ``""``."""
     if times is None:
         return ""
     if not isinstance(times, tuple) or not all(map(_is_number, times)):
@@ -457,8 +458,8 @@ def _fault_of_times(times: object, steps: int) -> str:
 
 
 class NotPrepared(SettingError):
-    """A technique lacks what has to be prepared for it: a table, a draft, weights. ``plan``: what it would give once
-    prepared, as far as that is known; ``command`` prepares it."""
+    """A technique lacks its table, draft or weights. ``plan``: the plan once prepared, as far as known; ``command``
+    prepares it."""
 
     def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
         super().__init__(sentence)

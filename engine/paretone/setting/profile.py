@@ -1,7 +1,6 @@
-"""Profiles: one setting with its artefacts and its evidence, in one JSON file that runs anywhere. Torch-free.
+"""Profiles: one setting with its artefacts and its evidence, in one portable JSON file. Torch-free.
 
-An artefact, such as a strategy table, is read, checked and written by the technique that it belongs to, each in a field
-that the technique names.
+An artefact, such as a strategy table, is read, checked and written by its technique, in a field named by the technique.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _TYPES = {int: "a whole number", str: "text", dict: "an object"}
 
 
 def encoded(data: Mapping[str, object]) -> bytes:
-    """The content of a file with ``data``, plain JSON values."""
+    """File content with ``data``, JSON values."""
     text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
     return (_compact_rows(text) + "\n").encode()
 
 
 def decoded(content: bytes) -> object:
-    """The JSON values in a file. Raises :class:`ProfileError` for fields given twice and for numbers that no field
-    takes, and :class:`ValueError` for what is not JSON."""
+    """JSON values of a file. Raises :class:`ProfileError` for duplicate fields and for unusable numbers, and
+    :class:`ValueError` for invalid JSON."""
     data = parsed_json(content, object_pairs_hook=_unique, parse_constant=_no_constant)
     require_usual_numbers(data, ProfileError)
     return data
@@ -60,7 +59,7 @@ def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> Non
 
 
 def typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]) -> _Kind:
-    """The field ``name``. Raises :class:`ProfileError` unless it is there and of this ``kind``."""
+    """The field ``name``. Raises :class:`ProfileError` unless it exists and is of ``kind``."""
     if name not in data:
         raise ProfileError(f"{prefix}{name} is missing.")
     value = data[name]
@@ -70,7 +69,7 @@ def typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind])
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object without duplicate fields, which would be ambiguous."""
+    """A JSON object without duplicate fields."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -84,7 +83,7 @@ def _no_constant(name: str) -> float:
 
 
 def _compact_rows(text: str) -> str:
-    """Indented JSON with each of the table's rows on one line, so that people can read the table."""
+    """Indented JSON with each row of the table on one line, for readability."""
     lines: list[str] = []
     row: list[str] | None = None
     for line in text.splitlines():
@@ -106,9 +105,9 @@ class Evidence:
     """Measurements of a profile's setting, and their device.
 
     ``metrics`` are named numbers: ``real_time_factor``, ``cpu_time_factor``, ``other_share`` (of the cores, taken by
-    other processes meanwhile), ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the baseline, by real-time
-    factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
-    decoders that do not stream exactly), and those of :class:`paretone.setting.take.Metrics`.
+    other processes), ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the baseline, by real-time factor),
+    ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of decoders that do not stream exactly),
+    and those of :class:`paretone.setting.take.Metrics`.
     """
 
     metrics: Values = NO_VALUES
@@ -121,7 +120,7 @@ class Evidence:
 
     @classmethod
     def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
-        """The figures of ``take``, and of its ``baseline`` if there is one."""
+        """Figures of ``take``, relative to its ``baseline`` if given."""
         measured = take.measurements
         metrics: dict[str, float] = {
             "real_time_factor": measured.real_time_factor,
@@ -141,7 +140,7 @@ class Evidence:
         return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
     def to_json(self) -> dict[str, object]:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         return {
             "metrics": dict(self.metrics),
             "machine": self.machine,
@@ -153,7 +152,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, data: object) -> Evidence:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with the field at fault."""
         if not isinstance(data, dict):
             raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
         only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
@@ -174,17 +173,17 @@ class Evidence:
 
 
 SCHEMA = 1
-"""The schema version that this Paretone writes, and the newest that it reads."""
+"""Schema version written, and the newest one readable."""
 ALWAYS = "table"
-"""The field of an artefact that every profile has, ``null`` if it has none: files of all versions agree in it."""
+"""Artefact field present in every profile, ``null`` if empty: the same in files of all versions."""
 SUFFIX = ".paretone.json"
-"""End of the names that files of profiles are given, by which a desktop knows them; any other is read as well."""
+"""Suffix of profile files, by which a desktop recognises them; files with any other are read as well."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 
 
 class _Warning(Observer):
-    """Cautions as Python's warnings."""
+    """Cautions as Python warnings."""
 
     def caution(self, sentence: str) -> None:
         warnings.warn(sentence, stacklevel=2)
@@ -192,10 +191,10 @@ class _Warning(Observer):
 
 @dataclass(frozen=True)
 class Profile:
-    """A setting that is exported: what it runs on, what it skips and what that was measured to give.
+    """An exported setting, with its weights, its artefacts and its measured effect.
 
     ``checkpoint`` is the SHA-256 of the weights, hexadecimal; ``variant`` the architecture. Construction checks that
-    all parts belong together and raises :class:`ProfileError` that names the field if they do not.
+    all parts belong together; raises :class:`ProfileError` with the field at fault.
     """
 
     setting: Setting
@@ -233,23 +232,23 @@ class Profile:
                 f"{kind.key} is another one than setting.techniques names: its fingerprint is "
                 f"{shown(found[0].fingerprint)}, not {shown(used.artefact)}."
             )
-        # Without the owner, which would refuse some of what is compared here.
+        # Without the owner, which would refuse some of the compared values.
         without = foreseen(self.setting.without(owner.name), self._info)
         kind.check(found[0], used, without.compatibility)
 
     def artefact(self, key: str) -> Any:
-        """Artefact in the field ``key`` of the file, or ``None``."""
+        """Artefact in the file's field ``key``, or ``None``."""
         kind = next((one for _, one in _artefact_types() if one.key == key), None)
         return next((one for one in self.artefacts if kind is not None and isinstance(one, kind.type)), None)
 
     @property
     def compatibility(self) -> Compatibility:
-        """Compatibility required of an artefact here."""
+        """Compatibility required of its artefacts."""
         return foreseen(self.setting, self._info).compatibility
 
     @property
     def weights(self) -> str:
-        """SHA-256 of the weights that take the place of the checkpoint's own, or ``""``."""
+        """SHA-256 of weights that replace the checkpoint's own, or ``""``."""
         found = self.compatibility.fingerprint
         return "" if found == self.checkpoint else found
 
@@ -265,9 +264,9 @@ class Profile:
         artefacts: Sequence[Artefact] = (),
         evidence: Evidence | None = None,
     ) -> Profile:
-        """The profile of ``setting`` on the loaded model that ``info`` describes; all values are written out.
+        """Profile of ``setting`` on the loaded model ``info``, with all values explicit.
 
-        Raises :class:`ProfileError` when they do not belong together, :class:`SettingError` for values out of range.
+        Raises :class:`ProfileError` if they do not belong together, :class:`SettingError` for values out of range.
         """
         if setting.model != info.id:
             raise ProfileError(f"The setting is for the model {shown(setting.model)}, but {shown(info.id)} is loaded.")
@@ -278,8 +277,8 @@ class Profile:
 
     @property
     def named_variant(self) -> str:
-        """Variant to load the model with: the profile's if it is a released architecture, else ``""``, since any other
-        is described by a sidecar next to the weights."""
+        """Variant for loading the model: the profile's if it is a released architecture, otherwise ``""``: a sidecar
+        next to the weights describes any other."""
         return self.variant if self.variant in catalogue.entry(self.setting.model).architectures else ""
 
     @property
@@ -287,10 +286,10 @@ class Profile:
         return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
-        """The plan on the loaded model that ``info`` describes. Raises :class:`ProfileError` with the reason unless the
-        profile may run there.
+        """The plan on the loaded model ``info``. Raises :class:`ProfileError` with the reason if the profile cannot run
+        there.
 
-        ``compatibility`` is that of the setting that shall run, the profile's own if ``None``.
+        ``compatibility``: that of the setting to run, by default the profile's own.
         """
         for name, mine, theirs in (
             ("model", self.setting.model, info.id),
@@ -320,13 +319,13 @@ class Profile:
         folder: str = "",
         repeat: int = 0,
     ) -> Synthesis:
-        """Load the model and speak ``text``: the same samples as the application gives under this setting.
+        """Load the model and speak ``text``: the same samples as in the application under this setting.
 
-        ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
-        holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed that many times
-        again: the times are then medians. What should be known of the voice is a warning before anything is spoken,
-        such as a transcript that its recording does not say. Raises :class:`paretone.errors.PlainError`;
-        :func:`paretone.finished_part` gives what was finished before an error or an interrupt.
+        ``voice``: a voice, the name of a bundled voice, or ``None`` for the profile's. ``folder``: the checkpoint's, if
+        not the catalogue's. ``repeat``: number of further runs for timing; the times are then medians. Problems of the
+        voice, such as a transcript that its recording does not match, are warnings before speaking. Raises
+        :class:`paretone.errors.PlainError`; :func:`paretone.finished_part` gives the part finished before an error or
+        interrupt.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
@@ -342,10 +341,9 @@ class Profile:
         return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first
 
     def voice(self, folder: str = "") -> Voice:
-        """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
-        model's, if that is not where the catalogue has it.
+        """The profile's voice, or the model's first if it names none. ``folder``: the model's, if not the catalogue's.
 
-        Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
+        Raises :class:`AudioError` for a user's own recording: a profile contains neither audio nor transcript.
         """
         shipped = {one.id: one for one in catalogue.voices(self.setting.model, folder)}
         name = self.evidence.voice
@@ -364,17 +362,16 @@ class Profile:
         return encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:
-        """Write the profile, as :func:`paretone.files.write_through` does. Raises :class:`ProfileError` when it cannot
-        be written."""
+        """Write the profile like :func:`paretone.files.write_through`. Raises :class:`ProfileError` if that fails."""
         try:
-            # A path stays the one it is: that of standard output is known by being the same.
+            # A Path is passed on unchanged: standard output's is recognised by identity.
             files.write_through(path if isinstance(path, Path) else Path(path), self.encoded())
         except OSError as error:
             raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Profile:
-        """Read a profile. Raises :class:`ProfileError` that names the file, and the field at fault."""
+        """Read a profile. Raises :class:`ProfileError` with the file and the field at fault."""
         try:
             require_regular(path)
             with Path(path).open("rb") as file:
@@ -394,7 +391,7 @@ class Profile:
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         return {
             "kind": _KIND,
             "schema": self.schema,
@@ -406,7 +403,7 @@ class Profile:
         }
 
     def _artefact_fields(self) -> dict[str, object]:
-        """Artefact fields of the file: those of our own techniques always, one of a plug-in if it is used."""
+        """Artefact fields of the file: ``table`` always, others if used."""
         fields: dict[str, object] = {}
         for _, kind in _artefact_types():
             found = self.artefact(kind.key)
@@ -416,7 +413,7 @@ class Profile:
 
     @classmethod
     def from_json(cls, data: object, where: str = "profile") -> Profile:
-        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
+        """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
         try:
             return cls._from_json(data)
         except (ProfileError, SettingError) as error:
@@ -434,7 +431,7 @@ class Profile:
             )
         if schema < 1:
             raise ProfileError(f"schema must be at least 1, not {schema}.")
-        # First the setting: what it says of an absent technique is more use than an unknown field.
+        # The setting first: its message on an absent technique is more helpful than one on an unknown field.
         setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
         kinds = {kind.key: kind for _, kind in _artefact_types()}
         further = tuple(key for key in kinds if key in data and key != ALWAYS)
@@ -454,14 +451,15 @@ def _is_fingerprint(text: str) -> bool:
 
 
 def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
-    """The techniques whose artefacts profiles hold, and what these are."""
+    """Techniques with artefacts in profiles, and the artefacts' types."""
     return [(one, one.artefact) for one in techniques() if one.artefact is not None]
 
 
 def _written_out(
     entry: UsedTechnique, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]
 ) -> UsedTechnique:
-    """``entry`` with all its knobs, as its artefact has fixed them, and with the fingerprint of what it runs."""
+    """``entry`` with all its knobs, those fixed by its artefact included, and the fingerprint of its artefact or
+    weights."""
     declared = technique(entry.technique)
     knobs = checked(declared.knobs, entry.knobs, declared.title)
     if declared.artefact is not None:
@@ -474,7 +472,7 @@ def _written_out(
 
 
 def _checked_setting(setting: Setting) -> Setting:
-    """``setting`` with every value in its knob's own type. Raises where a knob is unknown or out of range."""
+    """``setting`` with every value in its knob's type. Raises for an unknown knob or a value out of range."""
     entry = catalogue.entry(setting.model)
     options = _all_checked(entry.options, setting.options, "setting.options")
     techniques = []
@@ -492,8 +490,8 @@ def _checked_setting(setting: Setting) -> Setting:
 
 
 def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
-    """Like :func:`checked`, but only knobs that are younger than profiles may be left to their default, which another
-    version might change."""
+    """Like :func:`checked`, but only knobs newer than profiles may be missing: defaults might change between
+    versions."""
     for knob in knobs:
         if knob.name not in values and not knob.later:
             raise ProfileError(f"{where} lacks the field {shown(knob.name)}.")

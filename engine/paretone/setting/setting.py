@@ -1,4 +1,4 @@
-"""A setting: one point of the trade-off space, as a value that can be hashed, compared, stored and sent."""
+"""A setting: one point of the trade-off space, hashable, comparable and serialisable."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from paretone.setting.knobs import NO_VALUES, Values
 
 
 class Artefact(Protocol):
-    """Result of preparing a technique that synthesis needs, such as a strategy table. Immutable and picklable."""
+    """Result of a technique's preparation needed for synthesis, such as a strategy table. Immutable and picklable."""
 
     @property
     def fingerprint(self) -> str:
-        """Hexadecimal digits that are equal for artefacts that act alike; settings name artefacts by them."""
+        """Hexadecimal digits, equal for artefacts with equal effect; settings refer to artefacts by them."""
 
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
 _TECHNIQUE_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
-"""Fields of settings and of their entries in files."""
+"""Fields of settings and of their techniques in files."""
 
 
 LARGEST_SEED = 2**63 - 1
-"""The largest one that every generator and every file takes."""
+"""Limit of all generators and file formats."""
 
 
 def checked_seed(value: object, name: str = "seed") -> int:
-    """``value`` as a seed. Raises :class:`SettingError` that calls it ``name`` unless it is a whole number from 0 to
-    2**63 - 1."""
+    """``value`` as a seed. Raises :class:`SettingError` with ``name`` unless it is a whole number from 0 to 2**63 -
+    1."""
     if not is_of(value, int) or not 0 <= value <= LARGEST_SEED:
         raise SettingError(f"{name} must be a whole number between 0 and 2**63 - 1, not {shown(value)}.")
     return value
@@ -41,9 +41,9 @@ def checked_seed(value: object, name: str = "seed") -> int:
 
 @dataclass(frozen=True)
 class UsedTechnique:
-    """A technique that takes part in a setting, with its knob values.
+    """A technique in a setting, with its knob values.
 
-    ``artefact`` is the fingerprint of what preparing the technique yielded (a strategy table, say), or ``""``.
+    ``artefact``: fingerprint of the technique's prepared artefact (such as a strategy table), or ``""``.
     """
 
     technique: str
@@ -53,7 +53,7 @@ class UsedTechnique:
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference of two settings; ``technique``: whether it is one of techniques."""
+    """One difference of two settings; ``technique``: whether it concerns techniques."""
 
     what: str
     left: str
@@ -63,7 +63,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Setting:
-    """Model, sampler options, techniques in use and seed. ``options`` are the model family's own knobs."""
+    """Model, sampler options, techniques in use and seed. ``options``: knobs of the model family."""
 
     model: str
     options: Values = NO_VALUES
@@ -71,30 +71,30 @@ class Setting:
     seed: int = 0
 
     def technique(self, name: str) -> UsedTechnique | None:
-        """The technique with its knobs, or ``None`` when it is not used."""
+        """The technique with its knobs, or ``None`` if unused."""
         return next((entry for entry in self.techniques if entry.technique == name), None)
 
     def with_technique(self, entry: UsedTechnique) -> Setting:
-        """A copy in which ``entry`` is used, in place of an earlier entry of the same technique."""
+        """Copy with ``entry``, in place of an earlier entry of the same technique."""
         others = tuple(other for other in self.techniques if other.technique != entry.technique)
         return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
 
     def without(self, technique: str) -> Setting:
-        """A copy in which ``technique`` is not used."""
+        """Copy without ``technique``."""
         return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
 
     @property
     def baseline(self) -> Setting:
-        """The same setting with no technique in use."""
+        """The same setting without techniques."""
         return replace(self, techniques=())
 
     @property
     def bare(self) -> Setting:
-        """The same without seed and artefacts, as in studies, which prepare artefacts themselves."""
+        """The same setting without seed and artefacts, as in studies, which prepare artefacts themselves."""
         return replace(self, seed=0, techniques=tuple(replace(one, artefact="") for one in self.techniques))
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         return {
             "model": self.model,
             "options": dict(self.options),
@@ -107,7 +107,7 @@ class Setting:
 
     @classmethod
     def from_json(cls, data: object) -> Setting:
-        """Read what :meth:`to_json` wrote. Raises :class:`SettingError` that names the field at fault."""
+        """Inverse of :meth:`to_json`. Raises :class:`SettingError` with the field at fault."""
         fields = exact(data, "setting", _FIELDS, SettingError)
         techniques = []
         for index, entry in enumerate(fields["techniques"]):
@@ -117,12 +117,12 @@ class Setting:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that are equal for equal settings."""
+        """Sixteen hexadecimal digits, equal for equal settings."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def differences(self, other: Setting) -> tuple[Difference, ...]:
-        """Everything in which ``other`` differs, differences of technique last."""
+        """All differences from ``other``, those of techniques last."""
         found = []
         for what in ("model", "seed"):
             if getattr(self, what) != getattr(other, what):
@@ -151,6 +151,5 @@ def _shown(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def setting_of(text: str) -> Setting:
-    """The setting that a row of a database holds, as JSON. Takes share theirs: reading each only once makes long
-    histories open quickly."""
+    """Setting in a database row, JSON. Cached: takes share settings, so long histories open quickly."""
     return Setting.from_json(parsed_json(text))

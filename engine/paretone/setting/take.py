@@ -1,4 +1,4 @@
-"""A take: one synthesis under one setting, with what was measured and what was seen inside."""
+"""A take: one synthesis under one setting, with its measurements and its trace."""
 
 from __future__ import annotations
 
@@ -15,54 +15,53 @@ from paretone.setting.setting import Setting
 BUSY_SHARE = 0.1
 """Share of the cores above which other processes make a take's times doubtful."""
 _TICK_SECONDS = 0.02
-"""A system counts the time of each core in ticks of 10 ms, so that a difference of two counts is uncertain by two."""
+"""Systems count each core's time in ticks of 10 ms: a difference of two counts is uncertain by two ticks."""
 
 
 @dataclass(frozen=True)
 class Measurements:
     """Measurements of one synthesis.
 
-    Seconds are wall seconds; load and warm-up are excluded. The real-time factor is ``seconds / audio_seconds`` with
-    *new* audio only (the prompt excluded).
+    Seconds are wall seconds without loading and warm-up. The real-time factor is ``seconds / audio_seconds`` with *new*
+    audio only (without the prompt).
     """
 
     seconds: float = 0.0
     audio_seconds: float = 0.0
     first_audio_seconds: float = 0.0
-    """Seconds from the request to the first audio that can be played (TTFA)."""
+    """Seconds from the request to the first playable audio (TTFA)."""
     largest_gap_seconds: float = 0.0
-    """The longest wait from one piece of audio to the next; 0 if it came in one piece."""
+    """Longest wait between two pieces of audio; 0 for a single piece."""
     text_seconds: float = 0.0
     backbone_seconds: float = 0.0
     decoder_seconds: float = 0.0
     evaluations: int = 0
-    """Backbone evaluations (one evaluation runs all branches); of language models those of target and draft."""
+    """Backbone evaluations (each runs all branches); for language models those of target and draft."""
     tokens: int = 0
     """Speech tokens committed; 0 for models without tokens."""
     target_passes: int = 0
-    """Number of passes of the language model over new tokens, without draft and prompt."""
+    """Passes of the language model over new tokens, without draft and prompt."""
     ops_ratio: float = 1.0
-    """Backbone operations over those of the same setting without techniques; see ``OperationCounts``. Of language
+    """Backbone operations over those of the same setting without techniques; see ``OperationCounts``. For language
     models: over those of plain decoding of the same tokens; see :mod:`paretone.models.families.language`."""
     peak_memory_bytes: int = 0
     device: str = ""
     streaming_difference: float | None = None
     """Difference of streamed audio from the same tokens decoded at once: root mean square of the difference over that
-    of the audio, in decibels, of the passage if it is most. ``None`` if both are equal, as with every decoder that
-    streams exactly."""
+    of the audio, in decibels, maximum over the passages. ``None`` if equal, as with every exactly streaming decoder."""
     pause_seconds: float | None = None
     """Total seconds that playback, started with the first piece, would have waited for later ones; ``None`` if not
     measured."""
     cpu_seconds: float | None = None
-    """CPU seconds of all threads of the process; ``None`` if not measured, as on a GPU, and of earlier versions."""
+    """CPU seconds of all threads of the process; ``None`` if not measured: on a GPU, and in earlier versions."""
     other_seconds: float | None = None
-    """CPU seconds of other processes on :attr:`cores` meanwhile; ``None`` if the system does not say."""
+    """CPU seconds of other processes on :attr:`cores` during synthesis; ``None`` if unknown."""
     cores: int = 0
-    """Number of cores, hyper-threads included, that the process may use."""
+    """Number of cores available to the process, hyper-threads included."""
 
     @property
     def real_time_factor(self) -> float:
-        """Wall seconds per second of new audio; 0 when there is no audio."""
+        """Wall seconds per second of new audio; 0 without audio."""
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
 
     @property
@@ -72,32 +71,33 @@ class Measurements:
 
     @property
     def other_share(self) -> float | None:
-        """Share of the cores that other processes took meanwhile, from 0 to 1; ``None`` if unknown."""
+        """Share of the cores taken by other processes, from 0 to 1; ``None`` if unknown."""
         if self.other_seconds is None or not self.cores or not self.seconds:
             return None
         return min(1.0, self.other_seconds / (self.seconds * self.cores))
 
     @property
     def busy(self) -> bool:
-        """Whether other processes took more than :data:`BUSY_SHARE` of the cores, by more than the system's counting is
-        uncertain: the times are then doubtful."""
+        """Whether other processes took more than :data:`BUSY_SHARE` of the cores, beyond the uncertainty of the
+        system's counts: times are then doubtful."""
         if self.other_seconds is None:
             return False
         return self.other_seconds > (BUSY_SHARE * self.seconds + _TICK_SECONDS) * self.cores
 
     @property
     def tokens_per_pass(self) -> float:
-        """Committed tokens for each pass of the language model; 0 for models without tokens."""
+        """Committed tokens per pass of the language model; 0 for models without tokens."""
         return self.tokens / self.target_passes if self.target_passes else 0.0
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics of the sound of one take: alone, and against its baseline if that has the same words, timing and noise.
+    """Audio metrics of one take: alone, and relative to a baseline with the same words, timing and noise.
+
     ``None``: not measured, or not measurable.
 
-    What each one is, exactly: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`,
-    :mod:`paretone.measure.pitch`; of those below the line, which judges give, :mod:`paretone.measure.evaluation`.
+    Definitions: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`, :mod:`paretone.measure.pitch`; of
+    the judges' metrics at the end, :mod:`paretone.measure.evaluation`.
     """
 
     loudness: float | None = None
@@ -105,28 +105,28 @@ class Metrics:
     true_peak: float | None = None
     """dB of full scale; ``None`` for silence."""
     clipping: float | None = None
-    """Share of samples at full scale or beyond."""
+    """Share of samples at or beyond full scale."""
     silence: float | None = None
-    """Share of frames that are silent."""
+    """Share of silent frames."""
     mel_cepstral_distortion: float | None = None
-    """dB, to the baseline."""
+    """dB, relative to the baseline."""
     pitch_error: float | None = None
-    """Root mean square difference in semitones to the baseline, where both are voiced."""
+    """Root mean square difference from the baseline in semitones, over frames voiced in both."""
     voicing_error: float | None = None
-    """Share of frames of which only one of the two is voiced."""
+    """Share of frames voiced in only one of the two."""
     timbre_distance: float | None = None
-    """dB between the long-term spectral envelopes, to the baseline."""
+    """dB between the long-term spectral envelopes of take and baseline."""
     naturalness: float | None = None
     """Predicted mean opinion score, 1 to 5."""
     voice_similarity: float | None = None
     """Cosine between the speaker embeddings of the take and of its voice's recording."""
     pitch_range: float | None = None
-    """Standard deviation of the natural logarithm of the fundamental frequency where voiced."""
+    """Standard deviation of the natural logarithm of the fundamental frequency over voiced frames."""
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
-"""Outcomes of tokens: drafted and accepted; decoded by the model alone; drawn again after a rejected draft; the model's
-own after a draft that was accepted in full."""
+"""Outcomes of tokens: drafted and accepted; decoded by the model alone; resampled after a rejected draft; added by the
+model after a fully accepted draft."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class DecodingCycle:
     """Outcome of the last of ``tokens``: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted if the cycle
     ended with a stop."""
     acceptance: tuple[float, ...] = ()
-    """The probability with which each drafted token that was looked at would be accepted."""
+    """Acceptance probability of each verified drafted token."""
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
 
@@ -153,18 +153,18 @@ class DecodingTrace:
     """Decoding of a take's speech tokens, without those of the prompt."""
 
     token_rate: float
-    """Tokens a second of speech."""
+    """Tokens per second of speech."""
     codes: int
     """Size of the codebook."""
     passages: tuple[tuple[DecodingCycle, ...], ...] = ()
     """One entry per chunk of the text."""
     starts: tuple[float, ...] = ()
-    """When each chunk begins in the audio, in seconds."""
+    """Start of each chunk in the audio, in seconds."""
     run_away: tuple[bool, ...] = ()
     """Whether a chunk was cut off because it did not stop by itself."""
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back. Probabilities and times are rounded."""
+        """JSON values for :meth:`from_json`, with rounded probabilities and times."""
         return {
             "token_rate": self.token_rate,
             "codes": self.codes,
@@ -175,7 +175,7 @@ class DecodingTrace:
 
     @classmethod
     def from_json(cls, data: Mapping) -> DecodingTrace:
-        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        """Inverse of :meth:`to_json`. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
         passages = tuple(tuple(_cycle(*one) for one in cycles) for cycles in data["passages"])
         return cls(data["token_rate"], data["codes"], passages, tuple(data["starts"]), tuple(data["run_away"]))
 
@@ -202,7 +202,7 @@ class DecodingTrace:
 
     @property
     def seconds_of(self) -> tuple[float, ...]:
-        """When each committed token is heard, in seconds from the beginning of the audio."""
+        """Time of each committed token, in seconds from the beginning of the audio."""
         return tuple(
             start + place / self.token_rate
             for start, cycles in zip(self.starts, self.passages, strict=True)
@@ -211,7 +211,7 @@ class DecodingTrace:
 
 
 def _cycle_json(cycle: DecodingCycle) -> list:
-    """As a list: there are many of them, and what is left out at its end is as by default."""
+    """Cycle as a list for compactness; default values at its end are left out."""
     acceptance = [round(one, 4) for one in cycle.acceptance]
     seconds = round(cycle.target_seconds, 6), round(cycle.draft_seconds, 6)
     whole = [list(cycle.tokens), *seconds, cycle.outcome, list(cycle.drafted), cycle.accepted, acceptance]
@@ -234,26 +234,26 @@ def _cycle(
 
 @dataclass(frozen=True)
 class DemaskedPassage:
-    """Demasking of the codes of one chunk. All arrays are (codebooks, frames)."""
+    """Demasking of one chunk's codes. All arrays are (codebooks, frames)."""
 
     codes: np.ndarray = field(repr=False, compare=False)
     """Committed codes, int32."""
     order: np.ndarray = field(repr=False, compare=False)
-    """The step, from 0, that committed each code, int16."""
+    """Step, from 0, that committed each code, int16."""
     probability: np.ndarray = field(repr=False, compare=False)
-    """Probability of each code when it was committed, after guidance, float32."""
+    """Probability of each code when committed, after guidance, float32."""
     steps: int
     start: float
-    """When the first frame begins in the audio, in seconds; below 0 if silence was cut off at the beginning."""
+    """Start of the first frame in the audio, in seconds; negative if leading silence was cut."""
     blocks: tuple[Block, ...] = ()
-    """Blocks in their order; a single one if the canvas was filled in as a whole."""
+    """Blocks in order; a single one if the canvas was filled in as a whole."""
 
     def known(self, step: int, mask: int) -> np.ndarray:
-        """The codes (codebooks, frames) as they were after ``step``, ``mask`` if none was committed yet."""
+        """Codes (codebooks, frames) after ``step``, ``mask`` where not yet committed."""
         return np.where(self.order <= step, self.codes, mask)
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back. Probabilities are rounded."""
+        """JSON values for :meth:`from_json`, with rounded probabilities."""
         return {
             "codes": self.codes.tolist(),
             "order": self.order.tolist(),
@@ -265,7 +265,7 @@ class DemaskedPassage:
 
     @classmethod
     def from_json(cls, data: Mapping) -> DemaskedPassage:
-        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        """Inverse of :meth:`to_json`. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
         codes, order = np.array(data["codes"], np.int32), np.array(data["order"], np.int16)
         probability = np.array(data["probability"], np.float32)
         if not codes.ndim == 2 or not codes.shape == order.shape == probability.shape:
@@ -280,18 +280,18 @@ class DemaskingTrace:
 
     frame_seconds: float
     mask: int
-    """The code that stands for none."""
+    """The mask code."""
     passages: tuple[DemaskedPassage, ...] = ()
     """One entry per chunk of the text."""
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """JSON values for :meth:`from_json`."""
         passages = [one.to_json() for one in self.passages]
         return {"frame_seconds": self.frame_seconds, "mask": self.mask, "passages": passages}
 
     @classmethod
     def from_json(cls, data: Mapping) -> DemaskingTrace:
-        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        """Inverse of :meth:`to_json`. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
         passages = tuple(map(DemaskedPassage.from_json, data["passages"]))
         return cls(float(data["frame_seconds"]), int(data["mask"]), passages)
 
@@ -312,7 +312,7 @@ class Trace:
 
     @property
     def drawn_mel(self) -> np.ndarray:
-        """:attr:`mel`, of models that draw one. Raises :class:`ValueError` for others."""
+        """:attr:`mel`. Raises :class:`ValueError` for models without one."""
         if self.mel is None:
             raise ValueError("The model draws no mel spectrogram.")
         return self.mel
@@ -320,7 +320,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Take:
-    """One synthesis as people listen to it. ``samples`` are float32 mono."""
+    """One synthesis for listening. ``samples`` are float32 mono."""
 
     id: str
     created: str
@@ -335,18 +335,18 @@ class Take:
     label: str = ""
     starred: bool = False
     fidelity_to: str = ""
-    """Id of the baseline take that ``log_mel_distance`` is measured against, or ``""``."""
+    """Id of the baseline take of ``log_mel_distance``, or ``""``."""
     log_mel_distance: float | None = None
     notes: tuple[str, ...] = ()
     machine: str = ""
     metrics: Metrics = field(default_factory=Metrics)
     checkpoint: str = ""
-    """SHA-256 of the model's weights, hexadecimal; ``""`` for takes of earlier versions, which did not keep it."""
+    """SHA-256 of the model's weights, hexadecimal; ``""`` for takes of earlier versions, which did not store it."""
     unfinished: str = ""
-    """Why passages of the text are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is. Such a
-    take is heard, but not compared."""
+    """Reason for missing passages, such as ``cancelled after 12 of 126 passages``; ``""`` if complete. An unfinished
+    take is playable, but not compared."""
     repeats: tuple[Measurements, ...] = field(default=(), repr=False)
-    """Measurements of the same setting timed again; :attr:`measurements` then has the medians of their times."""
+    """Measurements of repeated runs; :attr:`measurements` then has the medians of their times."""
 
     @property
     def seconds(self) -> float:
@@ -354,7 +354,7 @@ class Take:
 
 
 class Timed(Protocol):
-    """A take that can be timed again, with its audio or without."""
+    """A take that can be timed again, with or without audio."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -368,7 +368,7 @@ AnyTimed = TypeVar("AnyTimed", bound=Timed)
 
 
 def repeated(take: AnyTimed, runs: Sequence[Measurements]) -> AnyTimed:
-    """``take`` timed again in ``runs``: its times are the medians of all repeats."""
+    """``take`` with further repeats ``runs``; its times become the medians of all repeats."""
     repeats = (*take.repeats, *runs)
     medians: dict[str, Any] = {}
     for name in _TIMES:
@@ -389,4 +389,4 @@ _TIMES = (
     "cpu_seconds",
     "other_seconds",
 )
-"""Times of a take, which differ between repeats."""
+"""Times of a take, which vary between repeats."""
