@@ -168,7 +168,7 @@ DRAFTS, STUDENTS = "drafts", "students"
 @dataclass(frozen=True)
 class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
-    """In order of file name."""
+    """The last folder's first, then by file name."""
     students: tuple[StudentWeights, ...] = ()
     """In order of file name, recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
