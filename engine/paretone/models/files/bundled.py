@@ -15,7 +15,7 @@ a tensor of float32 steps, one per row (first axis), named with the suffix :data
     value = float16(step × whole number)              of a checkpoint
     value = float16(base + step × whole number)       of weights that were trained from another checkpoint
 
-computed in float32; ``base`` is the value of that checkpoint, read from its packed file. Small tensors, and those
+computed in float32; ``base`` is the value of that checkpoint, read as stored there. Small tensors, and those
 without a counterpart in the base, are unchanged. The metadata are those of the original file and, in addition:
 
 ``packed``         :data:`FORMAT`

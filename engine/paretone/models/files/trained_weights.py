@@ -170,7 +170,7 @@ class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
     """The last folder's first, then by file name."""
     students: tuple[StudentWeights, ...] = ()
-    """In order of file name, recovered ones before intermediate stages."""
+    """In the same order, but recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
     """Files made from another checkpoint."""
     layer_order: tuple[int, ...] = ()

@@ -65,7 +65,7 @@ class Compiled:
         return result
 
     def warmed(self) -> None:
-        """Reset the compile time, which belongs to no take so far."""
+        """Reset the compile time so far, which belongs to no take."""
         self._seconds = 0.0
 
     def notes(self) -> tuple[str, ...]:
