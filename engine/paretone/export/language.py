@@ -106,7 +106,7 @@ class HuggingFaceSource:
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`, including the companions."""
         config = shallower(read_config(self.root / CONFIG), retained)
-        if HEAD in tensors:  # It was trained: no longer the table of the embedding.
+        if HEAD in tensors:  # A trained head is no longer tied to the embedding.
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
         contents[CONFIG] = json_file(config)

@@ -194,7 +194,7 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     root = checkpoint if checkpoint.is_dir() else checkpoint.parent
     ids = speech.official_ids
     del speech
-    gc.collect()  # Before the weights are read once more.
+    gc.collect()  # Before reading the weights again.
     return ids, plan, prompts, voice, root
 
 

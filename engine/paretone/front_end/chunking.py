@@ -34,7 +34,7 @@ def sentences(text: str) -> list[str]:
 
 
 def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
-    """Cut ``text`` into as few chunks of whole sentences as ``budget`` seconds each allow.
+    """Cut ``text`` into as few chunks of whole sentences as possible, of at most ``budget`` seconds each.
 
     ``seconds`` estimates the duration of a piece. A sentence over the budget is cut at commas and the like, and a
     clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, for an earlier start; it

@@ -199,7 +199,7 @@ def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
     return 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
 
 
-# --- Both cut together ------------------------------------------------------------------------------------------------
+# --- Cutting both together --------------------------------------------------------------------------------------------
 def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording, str]:
     """Cut the recording called ``name`` as :func:`prepare_prompt` does, and its transcript at the same place.
 

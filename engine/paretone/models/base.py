@@ -126,7 +126,7 @@ class ModelInfo:
     text_front_end: str
     knobs: tuple[Knob, ...] = ()
     precisions: tuple[str, ...] = ("float32",)
-    """Precisions that are faster on its device."""
+    """Useful precisions on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
     """Fine-tuned weights that include guidance."""
     interval_weights: tuple[IntervalWeights, ...] = ()

@@ -1,7 +1,7 @@
-"""Key-value cache of a causal transformer, in memory that is allocated once.
+"""Key-value cache of a causal transformer, in memory allocated once.
 
-Rows are never moved: forgetting tokens only reduces their number (:meth:`KeyValueCache.crop`), so that removing
-rejected tokens costs nothing.
+Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValueCache.crop`), so that removing rejected
+tokens costs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 
 class KeyValueCache:
-    """Room for ``capacity`` tokens in each of ``layers`` layers of ``heads`` key/value heads."""
+    """Memory for ``capacity`` tokens in each of ``layers`` layers with ``heads`` key/value heads."""
 
     def __init__(
         self,
@@ -30,15 +30,16 @@ class KeyValueCache:
         self.capacity = capacity
         self.length = 0
         """Number of valid tokens."""
-        # One block of memory, so that one copy writes keys and values; each head's are contiguous, as they are read.
+        # One block of memory, so that one copy writes keys and values; each head's are contiguous for reading.
         self._memory = torch.empty(layers, batch, 2 * heads, capacity, head_width, device=device, dtype=dtype)
         self._keys, self._values = self._memory.chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid ones, and return all up to
-        there, (batch, heads, length + tokens, head_width). They are valid after :meth:`advance`.
+        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid tokens and return all keys
+        and values up to there, (batch, heads, length + tokens, head_width). The new ones become valid by
+        :meth:`advance`.
 
-        Raises :class:`ValueError` if there is no room for them.
+        Raises :class:`ValueError` beyond the capacity.
         """
         tokens = keys.shape[2]
         end = self._end(tokens)
@@ -48,21 +49,22 @@ class KeyValueCache:
         return all_keys.narrow(2, 0, end), all_values.narrow(2, 0, end)
 
     def first(self, tokens: int) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]]:
-        """For every layer: where keys and values belong, (batch, tokens, 2 · heads, head_width), keys first; and all
-        keys and all values, (batch, heads, tokens, head_width): of the first ``tokens`` places, valid or not."""
+        """Views of the first ``tokens`` places of every layer, valid or not: the place to write keys and values,
+        (batch, tokens, 2 · heads, head_width), keys first; all keys and all values, (batch, heads, tokens,
+        head_width)."""
         memory = self._memory.narrow(3, 0, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, tokens).unbind() for one in (self._keys, self._values))
         return memory, keys, values
 
     def clear_memory(self) -> None:
-        """Zero everything that was not written."""
+        """Zero the whole memory."""
         self._memory.zero_()
 
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
-        """For every layer: where keys and values of the next ``tokens`` belong, (batch, tokens, 2 · heads, head_width),
-        keys first; and all keys and all values up to there, as :meth:`extend` returns them.
+        """Views per layer: the place to write keys and values of the next ``tokens``, (batch, tokens, 2 · heads,
+        head_width), keys first; and all keys and values up to there, as returned by :meth:`extend`.
 
-        Raises :class:`ValueError` if there is no room for them.
+        Raises :class:`ValueError` beyond the capacity.
         """
         end = self._end(tokens)
         places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()
@@ -70,11 +72,11 @@ class KeyValueCache:
         return list(zip(places, keys, values, strict=True))
 
     def kept(self) -> Tensor:
-        """A copy of the valid part, for :meth:`restore`."""
+        """Copy of the valid part, for :meth:`restore`."""
         return self._memory.narrow(3, 0, self.length).clone()
 
     def restore(self, kept: Tensor) -> None:
-        """Restore a copy by :meth:`kept` of a cache with the same layers, heads and batch."""
+        """Restore a copy made by :meth:`kept` of a cache with the same layers, heads and batch."""
         self.length = 0
         tokens = kept.shape[3]
         self._memory.narrow(3, 0, self._end(tokens)).copy_(kept)
@@ -87,7 +89,7 @@ class KeyValueCache:
         return end
 
     def advance(self, tokens: int) -> None:
-        """Make ``tokens`` more valid, which every layer has written."""
+        """Mark ``tokens`` more as valid, after every layer has written them."""
         if not 0 <= tokens <= self.capacity - self.length:
             raise ValueError(f"{tokens} tokens cannot follow {self.length} in a cache of {self.capacity}.")
         self.length += tokens
@@ -100,7 +102,7 @@ class KeyValueCache:
 
 
 MOST_KEPT = 4
-"""Beginnings that are remembered: of as many voices."""
+"""Number of prefixes kept, one per voice."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,11 @@ class _Beginning:
 
 
 class Prefixes:
-    """Remembers, for one model whose weights never change, the keys and values of the beginnings used last: those of a
-    voice do not depend on the text that follows.
+    """Keys and values of the last used prefixes of one model with constant weights: a voice's prefix does not depend on
+    the text that follows.
 
-    A request says how much of its beginning others share (:attr:`paretone.sampling.autoregressive.Request.shared`).
-    That much is read in a separate pass, whether it is remembered or not, so that the same request gives the same bits
-    whatever was spoken before it.
+    Requests declare the length of their shared prefix (:attr:`paretone.sampling.autoregressive.Request.shared`). It is
+    always read in a separate pass, cached or not, so that equal requests give equal bits whatever was spoken before.
     """
 
     def __init__(self) -> None:
@@ -130,8 +131,8 @@ class Prefixes:
         return len(self._beginnings)
 
     def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:
-        """Let the empty ``cache`` hold ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) and return true, if
-        that was read before."""
+        """If the prefix ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) is stored, restore it to the empty
+        ``cache`` and return true."""
         for place, one in enumerate(self._beginnings):
             if one.is_of(embedded, positions):
                 cache.restore(one.kept)
@@ -146,22 +147,22 @@ class Prefixes:
 
 class CausalReader(Protocol):
     def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
-        """(batch, n, hidden) after what ``cache`` holds to hidden states after the final norm, of the same shape."""
+        """Map (batch, n, hidden), after the cached tokens, to hidden states after the final norm, of the same shape."""
 
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """Only store keys and values for later tokens."""
+        """Only store keys and values, for later tokens."""
 
 
 class TokenScorer(Protocol):
-    """A language model for the decoding loops: it reads tokens, and scores the next. Ids are local: codes from 0 on,
-    then the ids that end speech. :class:`paretone.models.families.language_network.TokenModel` is one."""
+    """A language model for the decoding loops: reads tokens and scores the next. Ids are local: codes from 0 on, then
+    the ids that end speech. Implemented by :class:`paretone.models.families.language_network.TokenModel`."""
 
     @property
     def transformer(self) -> CausalReader: ...
 
     @property
     def codes(self) -> int:
-        """Number of ids that can be spoken."""
+        """Number of codes, the ids that can be spoken."""
 
     @property
     def prefixes(self) -> Prefixes | None:
@@ -172,10 +173,10 @@ class TokenScorer(Protocol):
         """Number of ids, including those that end speech."""
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
-        """Ids (…) to (…, hidden)."""
+        """Map ids (…) to (…, hidden)."""
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(…, hidden) to (…, rows)."""
+        """Map (…, hidden) to scores (…, rows)."""
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        """An empty one for its transformer."""
+        """Empty cache for the transformer."""

@@ -207,7 +207,7 @@ def apply_module(
 
 
 def _kept(what: Kept | None) -> Kept:
-    """``what``, or :class:`ValueError` if it is ``None``: the plans of the steps are inconsistent."""
+    """Return ``what``. Raises :class:`ValueError` if it is ``None``: the plans of the steps are inconsistent."""
     if what is None:
         raise ValueError("A step reuses an output that no earlier step stored.")
     return what

@@ -203,7 +203,7 @@ def _fault_of_function(field: str, function: object, arguments: int) -> Iterator
     except TypeError:
         yield f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
     except ValueError:
-        pass  # Of functions that are not Python's nothing is known.
+        pass  # Signatures of functions outside Python are unknown.
 
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
@@ -322,7 +322,7 @@ def _imported(name: str) -> Any:
 
 def _fault_of_command(found: Any, called: str) -> str:
     # Imported by name: commands and forms import the registry.
-    if isinstance(found, imported("paretone.commands.command:Command")):  # With the names that a module has.
+    if isinstance(found, imported("paretone.commands.command:Command")):  # As a module.
         found = SimpleNamespace(NAME=found.name, SUMMARY=found.summary, declare=found.declare, run=found.run)
     for field in ("NAME", "SUMMARY"):
         if not isinstance(getattr(found, field, None), str):

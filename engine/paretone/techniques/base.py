@@ -245,9 +245,9 @@ class Technique:
     benefit: str = ""
     """Benefit to the user, in about six words without a full stop, for narrow lists; default: the summary."""
     idle: Callable[[Values, Any], str] | None = None
-    """Called with all knobs and the plan after a take that skipped nothing: the reason and what to do, as the end of a
-    sentence without a full stop. Only for techniques that decide at run time; those of the slot ``skipping`` have a
-    default."""
+    """Reason why a take that computed everything saved nothing, and what to do, as the end of a sentence without a full
+    stop; called with all knobs and the plan. Only for techniques that decide at run time; those of the slot
+    ``skipping`` have a default."""
     improves: str = "real_time_factor"
     """Name of the metric to improve, one that is better if lower (see :mod:`paretone.measure.metrics`): lists show its
     last measured ratio."""

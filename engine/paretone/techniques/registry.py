@@ -91,7 +91,7 @@ def brought(what: str) -> Iterator[tuple[Technique, Any]]:
                     found = named(name)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # Whatever it raises must not take the others down.
+            except BaseException as error:  # No error may affect the other techniques.
                 if not plug_in(one.name) and not isinstance(error, ImportError):
                     raise
                 registry().report(
@@ -248,7 +248,7 @@ def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
             reason = admission.fault(found, point.value)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # Whatever a plug-in raises must not take the others down.
+    except BaseException as error:  # No error of a plug-in may affect the others.
         reason = described(error, point.value)
         made.leave_out(f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package.", point.name)
         return None

@@ -154,7 +154,7 @@ class Sampler:
         if self.profile["seed"] is None:
             return noise
         drawn = torch.zeros(noise.shape, dtype=torch.float32)
-        for row, length in zip(drawn, lengths.tolist(), strict=False):  # Lengths are there twice.
+        for row, length in zip(drawn, lengths.tolist(), strict=False):  # Lengths are given twice.
             generator = torch.Generator().manual_seed(self.profile["seed"])
             row[:length] = torch.randn(length, noise.shape[2], generator=generator)
         return drawn.to(noise.device)

@@ -1,4 +1,4 @@
-"""A CosyVoice 2 that speaks: what :class:`paretone.models.families.language.LanguageSpeech` leaves to a model."""
+"""CosyVoice 2: implementation of :class:`paretone.models.families.language.LanguageSpeech`."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ from paretone.setting.plan import LanguagePlan
 
 
 def sped_up(mel: Tensor, speed: float) -> Tensor:
-    """``mel`` (1, bands, n) to (1, bands, n / speed), linearly between frames."""
+    """Resample ``mel`` (1, bands, n) linearly to (1, bands, n / speed)."""
     return (
         mel if speed == 1 or not mel.shape[-1] else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
     )
 
 
 class CosyDecoder(TokenDecoder):
-    """Flow and vocoder for one passage: audio while tokens are decoded, exactly as in one run at the end.
+    """Flow and vocoder for one passage: audio while tokens are decoded, equal to one run at the end.
 
-    A chunk of tokens is vocoded as soon as it and the look-ahead of the flow are complete; chunks are counted from the
-    start of the prompt, so that the first comes early. Upstream lets the last chunk attend to everything; here it sees
-    what it would see if more followed. All audio comes at the end if it is wanted ``at_once``, which takes less memory
-    and time, and at another ``speed`` than 1, because frames then depend on the length of the whole.
+    A chunk of tokens is vocoded as soon as it and the flow's look-ahead are complete; chunks are counted from the start
+    of the prompt, for an early first one. Upstream lets the last chunk attend to everything; here it attends as if more
+    followed. All audio comes at the end if ``at_once``, which takes less memory and time, and at a ``speed`` other than
+    1, because frames then depend on the total length.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class CosyDecoder(TokenDecoder):
         at_once: bool = False,
         few: FewEvaluations | None = None,
     ) -> None:
-        """``few``: in place of the flow's own steps. Raises :class:`paretone.errors.AudioError` for a prompt whose
-        parts do not belong together."""
+        """``few`` replaces the flow's own steps. Raises :class:`paretone.errors.AudioError` for a prompt whose parts do
+        not belong together."""
         self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
         self._few = few
         self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
@@ -78,7 +78,7 @@ class CosyDecoder(TokenDecoder):
         self._mels: list[Tensor] = []
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
-        """As :class:`TokenDecoder` says. Raises :class:`paretone.errors.TextError` after five minutes."""
+        """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
         mel = self._kept(self._frames.push(tokens))
         return _samples(self._audio.push(mel)) if mel.shape[-1] else _silence()
 
@@ -89,7 +89,7 @@ class CosyDecoder(TokenDecoder):
         return _samples(self._audio.push(mel, last=True))
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
-        """As :class:`TokenDecoder` says: one pass of flow and vocoder each, with the attention of streaming."""
+        """See :class:`TokenDecoder`: one pass of flow and vocoder each, with the attention of streaming."""
         frames = MelStream(self._flow, self._prompt, few=self._few)
         mel = sped_up(frames.whole(tokens), self._speed)
         samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
@@ -97,7 +97,7 @@ class CosyDecoder(TokenDecoder):
 
     @property
     def mel(self) -> np.ndarray | None:
-        """(frames, bands) of the speech so far."""
+        """Mel (frames, bands) of the speech so far."""
         return torch.cat(self._mels, dim=-1)[0].T.cpu().numpy() if self._mels else None
 
     def _vocoded(self) -> AudioStream:
@@ -117,14 +117,14 @@ def _silence() -> np.ndarray:
 
 
 TEXT, MARKS = "text", "marks"
-"""Names of the tables that prompts are embedded with."""
+"""Names of the tables that embed prompts."""
 RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
 MOST_ESTIMATORS = 2
 
 
 class CosySpeech(LanguageSpeech):
-    """A loaded CosyVoice 2: language model, flow, vocoder, and what makes voices and texts ready."""
+    """A loaded CosyVoice 2: language model, flow, vocoder, and front end."""
 
     elements = frozenset({"strong", "laughter"})
 
@@ -139,8 +139,8 @@ class CosySpeech(LanguageSpeech):
         prompts: VoicePrompts,
         flow_base: str,
     ) -> None:
-        """``model`` is that of ``folder``, plain; only an optimised one is kept. ``flow_base`` is the fingerprint of
-        the file of ``flow``."""
+        """``model`` is the plain one of ``folder``; only its optimised form is kept. ``flow_base`` is the fingerprint
+        of the file of ``flow``."""
         super().__init__(
             info, network_of(model), TOKEN_RATE, lambda student: network_of(folder.student(student)), folder.draft
         )
@@ -148,7 +148,7 @@ class CosySpeech(LanguageSpeech):
         self._tokenizer, self._prompts = tokenizer, prompts
         self._flow_base, self._flow_path = flow_base, folder.root / FLOW
         self._estimators: LastUsed[Estimator] = LastUsed(MOST_ESTIMATORS)
-        """Others of the flow, by the fingerprint of their weights."""
+        """Other estimators of the flow, by fingerprint of their weights."""
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
@@ -163,8 +163,8 @@ class CosySpeech(LanguageSpeech):
     def readings(
         self, script: Any, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
-        """Every passage as the flow is given it and makes it, not vocoded: the voice, the speech tokens, and their mel
-        frames (1, bands, n). Speech that did not end by itself is left out. Raises :class:`PlainError`."""
+        """Run the flow on each passage without vocoding: yield the voice, the speech tokens, and their mel frames (1,
+        bands, n). Speech that did not end by itself is skipped. Raises :class:`PlainError`."""
         prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
         for passage in script.passages:
             cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
@@ -228,7 +228,7 @@ class CosySpeech(LanguageSpeech):
         return self._decoder(prompt, seed, plan.options, self._few(plan))
 
     def _few(self, plan: LanguagePlan) -> FewEvaluations | None:
-        """Other weights of the flow, if they are planned. Raises :class:`paretone.errors.CheckpointError`."""
+        """Planned interval weights of the flow, if any. Raises :class:`paretone.errors.CheckpointError`."""
         weights = plan.mel_weights
         if weights is None:
             return None
@@ -241,7 +241,7 @@ def network_of(model: LanguageModel) -> LanguageNetwork:
 
 
 def model_of(network: LanguageNetwork) -> LanguageModel:
-    """The same as a language model with its layout."""
+    """The network as a language model with its layout."""
     return LanguageModel(network.tables[TEXT], network.tables[MARKS], network.tokens)
 
 
@@ -249,7 +249,7 @@ FRONT_END = "qwen2"
 
 
 def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
-    """Load all parts but those that hear recordings, which are read with the first new voice.
+    """Load all parts except the recording encoders, which are loaded with the first new voice.
 
     Raises :class:`CheckpointError`.
     """

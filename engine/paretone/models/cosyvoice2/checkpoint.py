@@ -44,15 +44,15 @@ PARTS = (LANGUAGE_MODEL, FLOW, VOCODER, TOKENIZER, SPEAKER, CONFIG, f"{BLANK}/{V
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
-    then, which may raise to cancel."""
+    """The release in ``root``. All reading methods raise :class:`CheckpointError` and call ``check``, which may raise
+    to cancel."""
 
     root: Path
     device: torch.device | str = "cpu"
     check: Callable[[], None] = lambda: None
 
     def require_parts(self) -> None:
-        """Raise :class:`CheckpointError` that names the files that are missing."""
+        """Raise :class:`CheckpointError` that names missing files."""
         missing = [name for name in PARTS if not (self.root / name).is_file()]
         if missing:
             raise CheckpointError(
@@ -62,7 +62,7 @@ class OfficialFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """The weight file by which the model is identified."""
+        """Weight file that identifies the model."""
         return self.root / LANGUAGE_MODEL
 
     def tokenizer(self) -> TextTokenizer:
@@ -72,19 +72,19 @@ class OfficialFolder:
         return RecordingEncoder(self.root)
 
     def language_model(self) -> LanguageModel:
-        """The language model as it was trained, float32 on the device."""
+        """The language model as trained, float32 on the device."""
         weights = read_weights(self.checkpoint, self.check)
         model = LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint))
         return model.to(torch.device(self.device))
 
     def student(self, student: StudentWeights) -> LanguageModel:
-        """The language model in a student's file, which has the names of ``llm.pt``; the tied head may be left out."""
+        """The language model in a student's file, under the names of ``llm.pt``; the tied head may be missing."""
         weights = read_float_weights(Path(student.path), self.check)
         model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True)
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Parts that only the draft has, under the names of ``llm.pt``."""
+        """Tensors of the draft, under the names of ``llm.pt``."""
         layers: dict[int, dict[str, Tensor]] = {}
         head = None
         for name, value in read_weights(Path(draft.path), self.check).items():
@@ -122,7 +122,7 @@ class OfficialFolder:
 
 
 def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:
-    """The sizes in ``flow.pt``, from the shapes of its tensors. Raises :class:`CheckpointError`."""
+    """Sizes of ``flow.pt``, from the shapes of its tensors. Raises :class:`CheckpointError`."""
     shape = _Shapes(shapes, where, "flow")
     tokens, width = shape("input_embedding.weight", 2)
     bands, speaker_width = shape("spk_embed_affine_layer.weight", 2)
@@ -151,7 +151,7 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
 
 
 def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig:
-    """The sizes in ``hift.pt``, from the shapes of its tensors; all but the widths are those of the release. Raises
+    """Sizes of ``hift.pt``, from the shapes of its tensors; all but the widths are the release's. Raises
     :class:`CheckpointError`."""
     shape = _Shapes({name.removeprefix(GENERATOR): value for name, value in shapes.items()}, where, "vocoder")
     channels, bands, _ = shape("conv_pre.parametrizations.weight.original1", 3)
@@ -160,7 +160,7 @@ def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig
 
 
 class _Shapes:
-    """Shapes of tensors by name, with a sentence for those that are missing."""
+    """Shapes of tensors by name, with an error for missing ones."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]], where: str, part: str) -> None:
         self._shapes, self._where, self._part = shapes, where, part
@@ -172,7 +172,7 @@ class _Shapes:
         return found
 
     def count(self, pattern: str) -> int:
-        """Number of different numbers in the group of ``pattern``."""
+        """Number of distinct values of the group in ``pattern``."""
         return len({match[1] for name in self._shapes if (match := re.match(pattern, name))})
 
 

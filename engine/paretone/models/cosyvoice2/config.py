@@ -1,4 +1,4 @@
-"""Constants, options and sizes of CosyVoice 2. The defaults are the release: ``cosyvoice2.yaml`` of
+"""Constants, options and sizes of CosyVoice 2. The defaults are the release's: ``cosyvoice2.yaml`` of
 ``FunAudioLLM/CosyVoice2-0.5B``. Torch-free."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from paretone.setting.knobs import Choice, Switch, Text
 
 INSTALL = how_to_add("cosyvoice")
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
-"""Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off after."""
+"""Bounds of speech tokens per text token: speech cannot end before the first, and is cut off after the second."""
 USUAL_TOKENS = 7.5
-"""Speech tokens for each token of text where no transcript says otherwise: ten tokens of text in three seconds."""
+"""Default speech tokens per text token, without a transcript: ten text tokens in three seconds."""
 FASTEST_TRANSCRIPT, SLOWEST_TRANSCRIPT = 2.5, 25.0
-"""Speech tokens for each token of the transcript outside of which it cannot be what a recording says: ten tokens a
-second, and one."""
+"""Bounds of speech tokens per transcript token for which a transcript may fit its recording: ten tokens per second, and
+one."""
 
 ZERO_SHOT, CROSS_LINGUAL, INSTRUCT = "zero_shot", "cross_lingual", "instruct"
 MODE = Choice(
@@ -69,29 +69,29 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """The conformer that gives every speech token two mel frames."""
+    """The conformer that turns each speech token into two mel frames."""
 
     width: int = 512
     heads: int = 8
     feed_forward: int = 2048
     layers: int = 6
     upsampled_layers: int = 4
-    """Layers at the rate of the mel spectrogram."""
+    """Layers at the rate of mel frames."""
     look_ahead: int = 3
-    """Look-ahead: tokens after a chunk that its frames depend on."""
+    """Tokens after a chunk that its frames depend on."""
     chunk: int = 25
-    """Tokens of a chunk: attention sees its own chunk and all before it."""
+    """Tokens per chunk; attention sees its own chunk and all earlier ones."""
 
 
 @dataclass(frozen=True)
 class EstimatorConfig:
-    """The network that estimates the velocity of the flow."""
+    """The network that estimates the flow's velocity."""
 
     channels: int = 256
     heads: int = 8
     head_width: int = 64
     blocks: int = 4
-    """Transformer blocks of a stage."""
+    """Transformer blocks per stage."""
     middle_stages: int = 12
 
 
@@ -111,7 +111,7 @@ class FlowConfig:
 
 FRAMES_PER_TOKEN = 2
 TOKEN_RATE = 25
-"""Speech tokens of a second."""
+"""Speech tokens per second."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class HiftConfig:
 
     bands: int = 80
     channels: int = 512
-    """Before the first upsampling; each halves them."""
+    """Channels before the first upsampling; each stage halves them."""
     pitch_channels: int = 512
     upsampling: tuple[int, ...] = (8, 5, 3)
     upsampling_kernels: tuple[int, ...] = (16, 11, 7)
@@ -128,13 +128,13 @@ class HiftConfig:
     source_kernels: tuple[int, ...] = (7, 7, 11)
     dilations: tuple[int, ...] = (1, 3, 5)
     window: int = 16
-    """Samples of a frame of the inverse short-time Fourier transform."""
+    """Samples per frame of the inverse short-time Fourier transform."""
     hop: int = 4
     harmonics: int = 8
-    """Overtones of the source above the fundamental."""
+    """Harmonics of the source above the fundamental."""
     sample_rate: int = 24000
     float32_phases: bool = False
-    """Whether the phases of the source are rounded as upstream, for comparisons with it."""
+    """Whether the source's phases are float32 as upstream, for comparison."""
 
     @property
     def samples_per_frame(self) -> int:

@@ -1,5 +1,5 @@
-"""The networks of CosyVoice 2's flow, run chunk by chunk: what their causal layers keep during a request, the conformer
-that gives every speech token two mel frames, and the estimator of the velocity."""
+"""Networks of CosyVoice 2's flow, run chunk by chunk: memory of their causal layers, the conformer from speech tokens
+to mel frames, and the velocity estimator."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from paretone.models.networks.layers import sinusoids
 from paretone.models.networks.shapes import Modules
 
 GROWTH = 1.125
-"""Factor by which full memory grows, so that a frame is moved only a few times and little of it lies idle."""
+"""Growth factor of full memory: few copies, little unused space."""
 PROJECTED = 500
-"""Keys and values are kept for this many frames, ten seconds; see :meth:`Memory.projected`."""
+"""Maximum number of frames (ten seconds) with kept keys and values; see :meth:`Memory.projected`."""
 
 
 class Growing:
-    """A tensor (…, length, width) that grows along its second last axis, in place as long as there is room."""
+    """A tensor (…, length, width) that grows along its second last axis, in place if there is room."""
 
     def __init__(self) -> None:
         self._held: Tensor | None = None
@@ -30,13 +30,13 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """All appended rows, as a view. Raises :class:`ValueError` before anything was."""
+        """All appended rows, as a view. Raises :class:`ValueError` if empty."""
         if self._held is None:
             raise ValueError("Nothing was appended yet.")
         return self._held[..., : self.length, :]
 
     def extend(self, new: Tensor) -> Tensor:
-        """Append ``new`` and return everything up to its end, as a view."""
+        """Append ``new`` and return all rows, as a view."""
         end, held = self.length + new.shape[-2], self._held
         if held is None or end > held.shape[-2]:
             room = max(end, int(GROWTH * self.length))
@@ -50,16 +50,16 @@ class Growing:
 
 
 class Memory:
-    """The past of one pass through causal layers, by layer. A new one knows nothing: zeros precede the first frame."""
+    """Past of one pass through causal layers, by layer. Initially empty: zeros precede the first frame."""
 
     def __init__(self) -> None:
         self.closing = False
-        """Whether what comes now is the end of the request, so that nothing need be remembered."""
+        """Whether the request ends now, so that nothing needs to be kept."""
         self._tails: dict[nn.Module, Tensor] = {}
         self._contexts: dict[tuple[nn.Module, str], Growing] = {}
 
     def preceded(self, layer: nn.Module, x: Tensor, width: int) -> Tensor:
-        """``x`` (B, channels, n) with the ``width`` frames that ``layer`` was shown before it."""
+        """``x`` (B, channels, n) preceded by ``layer``'s last ``width`` frames."""
         tail = self._tails.get(layer)
         x = F.pad(x, (width, 0)) if tail is None else torch.cat([tail, x], dim=-1)
         if not self.closing:
@@ -67,7 +67,7 @@ class Memory:
         return x
 
     def extended(self, layer: nn.Module, name: str, new: Tensor) -> Tensor:
-        """Everything that ``layer`` ever called ``name``, (…, so far, width), with ``new`` at its end."""
+        """Append ``new`` to ``layer``'s context ``name``; return all of it, (…, so far, width)."""
         context = self._contexts.get((layer, name))
         if context is None:
             if self.closing:
@@ -78,12 +78,11 @@ class Memory:
     def projected(
         self, layer: nn.Module, x: Tensor, project: Callable[[Tensor], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, heads, so far, width) of everything that ``layer`` was shown, with those of ``x`` (B, n,
-        channels) at their end; ``project`` makes them of any stretch.
+        """Keys and values (B, heads, so far, width) of all inputs of ``layer``, ending with ``x`` (B, n, channels);
+        ``project`` computes them for any part.
 
-        They are remembered of the first :data:`PROJECTED` frames. Of later ones, what they are made of is remembered
-        instead, a quarter as much, and they are made again each time: a long request takes more time rather than more
-        memory than there is.
+        They are kept for the first :data:`PROJECTED` frames. For later ones, the inputs are kept instead, at a quarter
+        of the size, and projected again each time: a long request takes more time instead of exhausting memory.
         """
         if not self.seen(layer, "inputs") and self.seen(layer, "keys") + x.shape[1] <= PROJECTED:
             key, value = project(x)
@@ -96,13 +95,13 @@ class Memory:
         return key, value
 
     def seen(self, layer: nn.Module, name: str) -> int:
-        """Number of rows that :meth:`extended` has."""
+        """Number of rows kept by :meth:`extended`."""
         context = self._contexts.get((layer, name))
         return 0 if context is None else context.length
 
 
 class CausalConv(nn.Conv1d):
-    """A convolution over time that sees no later frame: (B, channels, n) to (B, channels, n)."""
+    """A causal convolution over time, (B, channels, n) to (B, channels, n)."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
         super().__init__(inputs, outputs, kernel)
@@ -112,10 +111,10 @@ class CausalConv(nn.Conv1d):
 
 
 def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
-    """Which positions up to the last one the positions from ``first`` on may attend to: (count, first + count) bool.
+    """Positions that those from ``first`` may attend to: (count, first + count) bool.
 
-    A position sees its own chunk and all before it; with ``chunk`` ``None`` it sees everything. ``None`` if all is
-    visible, as when a single chunk is added.
+    A position sees its own chunk and all earlier ones; everything if ``chunk`` is ``None``. Returns ``None`` if all is
+    visible, as for a single added chunk.
     """
     if chunk is None or first // chunk == (first + count - 1) // chunk:
         return None
@@ -123,27 +122,27 @@ def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) 
     return torch.arange(first + count, device=device) < ends[:, None]
 
 
-# The conformer of CosyVoice 2 that gives every speech token two mel frames, chunk by chunk.
+# CosyVoice 2's conformer from speech tokens to two mel frames each, chunk by chunk.
 #
 # Official names and sizes: ``cosyvoice/transformer/upsample_encoder.py`` (``UpsampleConformerEncoder``), without the
-# parts that the release leaves out (no convolution module, no macaron feed-forward). Relative positions as in
-# Transformer-XL (Dai et al., arXiv 1901.02860, appendix B). Every layer remembers its keys, its values and its
-# projected positions, so that a chunk costs the same whatever precedes it, but for reading what is remembered.
+# parts that the release does not use (convolution module, macaron feed-forward). Relative positions as in
+# Transformer-XL (Dai et al., arXiv 1901.02860, appendix B). Every layer keeps its keys, values and projected positions,
+# so the cost of a chunk depends on its past only by reading these.
 
 
 LAYER_EPSILON = 1e-12
-"""Epsilon of the norms inside a layer; that of the others is PyTorch's 1e-5."""
+"""Epsilon of norms inside layers; others have PyTorch's 1e-5."""
 
 
 def relative_sinusoids(distances: Tensor, width: int) -> Tensor:
-    """Embedding of how far a key lies before a query, (n,) to (n, width): sines and cosines in turn."""
+    """Embed distances from a key to a later query, (n,) to (n, width): alternating sines and cosines."""
     falling = torch.arange(0, width, 2, device=distances.device).float() * -(math.log(10000.0) / width)
     angles = distances.float()[:, None] * falling.exp()
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 class RelativeAttention(nn.Module):
-    """Self-attention whose scores also depend on the distance of query and key."""
+    """Self-attention with scores that also depend on the distance between query and key."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -158,7 +157,7 @@ class RelativeAttention(nn.Module):
         self.linear_pos = nn.Linear(config.width, config.width, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
-        """(1, n, width) to the same shape; ``mask`` (n, seen + n) is true where a query may look."""
+        """(1, n, width) to the same shape; ``mask`` (n, seen + n) is true for visible keys."""
         query, key, value = (self._split(one(x)) for one in (self.linear_q, self.linear_k, self.linear_v))
         key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
         u, v = self.pos_bias_u[:, None], self.pos_bias_v[:, None]
@@ -173,11 +172,10 @@ class RelativeAttention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _distance_scores(self, query: Tensor, keys: int, memory: Memory) -> Tensor:
-        """Products of ``query`` (1, heads, n, head_width) with the embedding of every key's distance,
-        (1, heads, n, keys)."""
+        """Products of ``query`` (1, heads, n, head_width) with each key's distance embedding, (1, heads, n, keys)."""
         count = query.shape[2]
         products = query @ self._positions(count, keys, query, memory).mT
-        # Every query sees the same distances one column earlier than the query before it.
+        # Each query has the same distances one column earlier than the previous one.
         products = products.contiguous()
         row = products.shape[-1]
         return products.as_strided(
@@ -200,7 +198,7 @@ class RelativeAttention(nn.Module):
 
 
 class EncoderFeedForward(nn.Module):
-    """Two linear layers with a SiLU between them."""
+    """Two linear layers with a SiLU in between."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -212,7 +210,7 @@ class EncoderFeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Attention and a feed-forward, each after a norm, added to the input."""
+    """Attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -228,7 +226,7 @@ class EncoderLayer(nn.Module):
 
 
 class InputLayer(nn.Module):
-    """A linear layer and a norm, scaled as the input of a transformer."""
+    """A linear layer and a norm, scaled for a transformer's input."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -240,7 +238,7 @@ class InputLayer(nn.Module):
 
 
 class LookAhead(nn.Module):
-    """Adds to every token what the next few say."""
+    """Adds information from the next tokens to each token."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -249,14 +247,14 @@ class LookAhead(nn.Module):
         self.conv2 = CausalConv(config.width, config.width, 3)
 
     def forward(self, x: Tensor, ahead: Tensor | None, memory: Memory) -> Tensor:
-        """(1, n, width) to the same shape; ``ahead`` (1, tokens, width) follows, or nothing at the end."""
+        """(1, n, width) to the same shape; ``ahead`` (1, tokens, width) follows, or ``None`` at the end."""
         known = F.pad(x, (0, 0, 0, self.tokens)) if ahead is None else torch.cat([x, ahead], dim=1)
         hidden = F.leaky_relu(self.conv1(known.transpose(1, 2)))
         return x + self.conv2(hidden, memory).transpose(1, 2)
 
 
 class TokenUpsampling(nn.Module):
-    """Repeats every token for its two mel frames and smooths."""
+    """Repeats each token for two mel frames and smooths."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -283,10 +281,10 @@ class UpsamplingEncoder(nn.Module):
         self.up_encoders = Modules(EncoderLayer(config) for _ in range(config.upsampled_layers))
 
     def forward(self, x: Tensor, ahead: Tensor | None, first: int, chunked: bool, memory: Memory) -> Tensor:
-        """Hidden frames (1, 2 · n, width) of the embedded tokens ``x`` (1, n, width), the next ones after ``first``.
+        """Hidden frames (1, 2 · n, width) of the embedded tokens ``x`` (1, n, width), which follow the ``first`` ones.
 
-        ``ahead`` (1, look_ahead, width) are the embedded tokens after those, ``None`` at the end of the request.
-        Without ``chunked``, attention sees everything, which is right for whole requests only.
+        ``ahead`` (1, look_ahead, width) are the next embedded tokens, ``None`` at the end of the request. Without
+        ``chunked``, attention sees everything, which is correct only for complete requests.
         """
         count, chunk = x.shape[1], self.config.chunk if chunked else None
         x = self.embed(x)
@@ -302,11 +300,11 @@ class UpsamplingEncoder(nn.Module):
         return self.after_norm(x)
 
 
-# The network of CosyVoice 2 that estimates the velocity of the flow, causal over time.
+# CosyVoice 2's velocity estimator, causal over time.
 #
-# Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net that halves nothing)
+# Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net without downsampling)
 # with the blocks of Matcha-TTS. Time embeddings are tabulated for all steps of a request. Operations and their order
-# are upstream's: the vocoder sums up pitch to phases of ten thousand turns, where another rounding is another phase.
+# are upstream's: the vocoder sums pitch to phases of ten thousand turns, where different rounding changes the phase.
 
 
 CONDITIONS = 3
@@ -329,7 +327,7 @@ class CausalBlock(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two causal blocks, the time between them, around them a projection of the input."""
+    """Two causal blocks with the time added in between, and a residual projection of the input."""
 
     def __init__(self, inputs: int, outputs: int, time_width: int) -> None:
         super().__init__()
@@ -345,7 +343,7 @@ class Residual(nn.Module):
 
 
 class EstimatorAttention(nn.Module):
-    """Self-attention that remembers its keys and values, or what they are made of."""
+    """Self-attention that keeps its keys and values, or their inputs."""
 
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
@@ -357,8 +355,8 @@ class EstimatorAttention(nn.Module):
         self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
-        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n), is true where a
-        query may look."""
+        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n), is true for visible
+        keys."""
         key, value = memory.projected(
             self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
         )
@@ -381,7 +379,7 @@ class GeluLinear(nn.Module):
 
 
 class EstimatorFeedForward(nn.Module):
-    """Two linear layers, four times as wide between them."""
+    """Two linear layers, with four times the width in between."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -392,7 +390,7 @@ class EstimatorFeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and a feed-forward, each after a norm, added to the input."""
+    """Attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
@@ -421,8 +419,8 @@ class EstimatorTimeEmbedding(nn.Module):
 
 
 class EstimatorIntervalEmbedding(EstimatorTimeEmbedding):
-    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals without length. What another
-    perceptron of the same size makes of the length is added; see :mod:`paretone.models.networks.diffusion`."""
+    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals of length zero. A second
+    perceptron of the same size embeds the length; see :mod:`paretone.models.networks.diffusion`."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width)
@@ -435,8 +433,8 @@ class EstimatorIntervalEmbedding(EstimatorTimeEmbedding):
 
 
 def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
-    """For both branches, (2, 3 · bands, n): ``encoded`` and ``prompt`` (1, bands, n) and ``speaker`` (1, bands), then
-    nothing."""
+    """Conditions of both branches, (2, 3 · bands, n): ``encoded`` and ``prompt`` (1, bands, n) and ``speaker`` (1,
+    bands) for the first, zeros for the second."""
     present = torch.cat([encoded, speaker[:, :, None].expand_as(encoded), prompt], dim=1)
     return torch.cat([present, torch.zeros_like(present)])
 
@@ -450,7 +448,7 @@ class EstimatorStage(nn.ModuleList):
         residual = Residual(inputs, channels, time_width)
         super().__init__([residual, blocks, *([CausalConv(channels, channels, 3)] if smooth else [])])
 
-    # Only the numbers say what is of which kind.
+    # Types are known only by position.
     @property
     def residual(self) -> Residual:
         return cast("Residual", self[0])
@@ -487,13 +485,12 @@ class Estimator(nn.Module):
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def time_table(self, times: Tensor) -> Tensor:
-        """Time embeddings added by every stage at each of ``times``, (n,) or intervals (n, 2), as (n, stages,
-        channels)."""
-        # As many rows as upstream has: another number of them would be rounded in another way.
+        """Time embeddings of each stage at each of ``times``, (n,) or intervals (n, 2), as (n, stages, channels)."""
+        # The same number of rows as upstream; another number rounds differently.
         return torch.stack([self.time_rows(time.expand(BRANCHES, *time.shape))[:, 0] for time in times])
 
     def time_rows(self, times: Tensor) -> Tensor:
-        """The same for items that each have their own, (B,) or (B, 2): (stages, B, channels)."""
+        """Time embeddings for items with their own times, (B,) or (B, 2): (stages, B, channels)."""
         vectors = self.time_mlp(times)
         return torch.stack([one.mlp(vectors) for one in self.residuals])
 
@@ -502,18 +499,18 @@ class Estimator(nn.Module):
     ) -> Tensor:
         """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
 
-        ``conditions`` are those of :func:`conditions`, or of its first branch only; ``times`` (stages, channels) is one
-        row of :meth:`time_table`. ``memory`` belongs to one step of the solver.
+        ``conditions`` from :func:`conditions`, or only its first branch; ``times`` (stages, channels) is one row of
+        :meth:`time_table`. ``memory`` belongs to one solver step.
         """
         chunk = self.chunk if chunked else None
         mask = chunk_mask(first, state.shape[-1], chunk, state.device)
         return self._passed(state.expand(len(conditions), -1, -1), conditions, times, mask, memory)
 
     def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
-        """Velocities (B, bands, n) of whole items as in training: every item has its own time, and gradients flow.
+        """Velocities (B, bands, n) of complete items as in training, with gradients: each item has its own time.
 
-        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``times`` those of :meth:`time_rows`, ``within``
-        (B, n) true within the items. What comes out in the padding means nothing. Attention is that of streaming.
+        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``times`` from :meth:`time_rows`, ``within`` (B,
+        n) true within the items. Output in the padding is undefined. Attention is that of streaming.
         """
         seen = chunk_mask(0, states.shape[-1], self.chunk, states.device)
         mask = within[:, None, None] if seen is None else within[:, None, None] & seen

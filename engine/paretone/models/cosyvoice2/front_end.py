@@ -1,7 +1,7 @@
-"""Front end of CosyVoice 2: recordings as it reads them, and passages.
+"""Front end of CosyVoice 2: recordings and passages.
 
-Upstream computes a prompt again for every sentence. Here the results of the slow models are kept in memory and on disk
-under a name made from the samples and the models, so that each voice is computed once.
+Upstream recomputes the prompt for every sentence. Here the results of the slow models are cached in memory and on disk,
+by a hash of the samples and the models, so that each voice is computed once.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from paretone.wording import beyond
 
 LONGEST_SECONDS = 30.0
 REMEMBERED = 16
-"""Voices that are kept in memory."""
+"""Number of voices cached in memory."""
 FORMAT = "1"
-"""Goes into the names of files, so that a change of what they hold makes new ones."""
+"""Part of file names; to be changed with the content."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,18 @@ class VoicePrompt:
 
 
 class VoicePrompts:
-    """Makes recordings ready with the models of one release."""
+    """Prepares recordings with the models of one release."""
 
     def __init__(self, encoder: RecordingEncoder, codes: int, speaker_width: int, folder: Path | None = None) -> None:
-        """``codes`` and ``speaker_width`` are what the other models take; ``folder`` is where on disk what was heard is
-        kept."""
+        """``codes`` and ``speaker_width``: limits of the other models; ``folder``: disk cache."""
         self._encoder, self._codes, self._speaker_width = encoder, codes, speaker_width
         self._folder = folder or data_folder() / "cache" / "cosyvoice2"
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
     def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
-        """The recording ``audio`` made ready; ``check`` may raise to cancel.
+        """Prepare the recording ``audio``; ``check`` may raise to cancel.
 
-        Raises :class:`AudioError`, and :class:`CheckpointError` where a model cannot be used.
+        Raises :class:`AudioError`, and :class:`CheckpointError` if a model is unusable.
         """
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
@@ -116,14 +115,14 @@ class VoicePrompts:
         speaker = self._encoder.speaker(samples)
         self._require_fit(tokens, speaker)
         heard = EncodedRecording(torch.from_numpy(tokens), torch.from_numpy(speaker))
-        # Where it cannot be kept, the next start hears the recording again.
+        # If the folder is not writable, the next start encodes the recording again.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, save({"tokens": heard.tokens, "speaker": heard.speaker}))
         return heard
 
     def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
-        """Raise :class:`CheckpointError` if the other models cannot take what was heard."""
+        """Raise :class:`CheckpointError` if the result is not valid for the other models."""
         apart = "they do not belong together. Download the official release again."
         if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
             raise CheckpointError(
@@ -163,18 +162,17 @@ def _read(path: Path) -> EncodedRecording | None:
 # Passages of CosyVoice 2: voice and instruction or transcript, followed by one piece of text.
 #
 # Modes of ``cli/cosyvoice.py``: in *zero-shot* the language model reads the transcript and continues the recording; in
-# *cross-lingual* it is given neither, in *instruct* it reads an instruction instead. The flow hears the recording
-# always.
+# *cross-lingual* it gets neither; in *instruct* it reads an instruction instead. The flow always gets the recording.
 
 
 _INSTRUCTED = f"“{MODE.titles[MODE.values.index(INSTRUCT)]}”"
 SHORT_TEXT = 0.5
-"""Share of the transcript's length below which upstream warns of a text."""
+"""Share of the transcript's length below which upstream warns of a short text."""
 
 
 @dataclass(frozen=True)
 class CosyPrompt:
-    """A voice made ready, and what the language model reads of it."""
+    """A prepared voice, with its ids for the language model."""
 
     voice: VoicePrompt = field(repr=False)
     ids: PromptIds
@@ -182,7 +180,7 @@ class CosyPrompt:
 
     @property
     def tokens_per_text(self) -> float:
-        """Speech tokens that a token of text is expected to take."""
+        """Expected speech tokens per text token."""
         if not (self.ids.text and self.ids.speech):
             return USUAL_TOKENS
         return min(max(len(self.ids.speech) / len(self.ids.text), LEAST_TOKENS), MOST_TOKENS)
@@ -193,12 +191,12 @@ class CosyPassage:
     text: str
     ids: tuple[int, ...] = field(repr=False)
     expected: int
-    """Speech tokens that it will probably take."""
+    """Expected number of speech tokens."""
 
 
 @dataclass(frozen=True)
 class CosyPassages:
-    """A whole text, and what the user should know about it."""
+    """A text cut into passages, with notes for the user."""
 
     passages: tuple[CosyPassage, ...]
     notes: tuple[str, ...] = ()
@@ -207,10 +205,10 @@ class CosyPassages:
 def prepare(
     text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
 ) -> tuple[CosyPrompt, CosyPassages]:
-    """``text`` after the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
+    """Prepare ``text`` to follow the ``voice`` with the prompt ``heard``; ``instruction`` applies in its ``mode``.
 
     Raises :class:`TextError` for an instruction that is missing or within the text, and :class:`AudioError` for a
-    recording whose transcript is needed but missing.
+    recording without a required transcript.
     """
     instructed = _instructed(text, mode, instruction)
     read = read_text(text, tokenizer.count)
@@ -228,7 +226,7 @@ def prepare(
 
 
 def _instructed(text: str, mode: str, instruction: str) -> str:
-    """Text in place of a transcript: the instruction with the mark after it, or nothing."""
+    """Replacement of the transcript: the instruction with its end mark, or ``""``."""
     instruction = instruction.strip()
     if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
         raise TextError(
@@ -265,6 +263,6 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
 
 def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> CosyPassage:
     ids = tuple(tokenizer.encode(text))
-    # Digits that were not written out take longer than they look.
+    # Digits that were not written out take longer than their tokens suggest.
     spoken = tokenizer.count(spell_numbers(text)) if any(map(str.isdigit, text)) else len(ids)
     return CosyPassage(text.strip(), ids, max(1, round(prompt.tokens_per_text * max(spoken, len(ids)))))

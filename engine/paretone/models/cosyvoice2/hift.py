@@ -1,11 +1,11 @@
-"""HiFT, the vocoder of CosyVoice 2: mel frames to audio, whole or exactly in parts.
+"""HiFT, CosyVoice 2's vocoder: mel frames to audio, at once or exactly in parts.
 
 HiFTNet (Li et al., arXiv 2309.09493): a harmonic source, HiFi-GAN's residual blocks with snake activations, and an
 inverse short-time Fourier transform. Official names: ``cosyvoice/hifigan/generator.py`` and ``f0_predictor.py``; weight
 normalisation is multiplied out.
 
-Upstream vocodes every chunk with eight frames of the one before and cross-fades. Here every layer, and the phase of the
-source, continues where it stopped: parts are equal to the whole, audio lags by the layers' look-ahead, and nothing is
+Upstream vocodes each chunk with eight frames of the previous one and cross-fades. Here every layer, and the phase of
+the source, continues from its state: parts equal the whole, audio lags by the layers' look-ahead, and nothing is
 computed twice.
 """
 
@@ -23,19 +23,19 @@ from paretone.models.cosyvoice2.config import HiftConfig
 from paretone.models.networks.layers import PARAMETRISED, load_normalised
 from paretone.models.networks.shapes import Modules
 
-# Layers that look both ways, run on a signal that is not there as a whole yet.
+# Non-causal layers on a signal that arrives in parts.
 #
-# A layer gives out what no later input can change and keeps the inputs that later outputs need. At the end of the
-# signal it pads as it would have padded the whole, so that all parts together are what the layer makes of the whole
-# signal, and every input is computed with once.
+# A layer outputs what later inputs cannot change and keeps the inputs that later outputs need. At the end of the signal
+# it pads as for the whole, so the parts together equal the layer's output for the whole signal, and each input is used
+# once.
 
 
 class Progress:
-    """Progress of one signal in every layer."""
+    """State of all layers for one signal."""
 
     def __init__(self, last: bool = False) -> None:
         self.last = last
-        """Whether the part that is passed on now is the last one; from the start, if the signal comes as a whole."""
+        """Whether the current part is the last; true from the start for a complete signal."""
         self._kept: dict[Hashable, Any] = {}
 
     def take(self, layer: Hashable) -> Any:
@@ -43,11 +43,11 @@ class Progress:
         return self._kept.pop(layer, None)
 
     def keep(self, layer: Hashable, what: Any) -> None:
-        """Have it ready for the next part."""
+        """Keep a layer's state for the next part."""
         self._kept[layer] = what
 
     def aligned(self, place: Hashable, *signals: Tensor) -> list[Tensor]:
-        """The part of several signals (B, channels, n) that all of them have reached."""
+        """The part of several signals (B, channels, n) up to the shortest; the rest is kept."""
         if (before := self.take(place)) is not None:
             signals = tuple(torch.cat(pair, dim=-1) for pair in zip(before, signals, strict=True))
         count = min(one.shape[-1] for one in signals)
@@ -56,12 +56,12 @@ class Progress:
 
 
 class IncrementalConv(nn.Conv1d):
-    """A convolution with zeros around the signal, in the signal's precision and on its device."""
+    """A convolution with zero padding around the signal, in the signal's precision and on its device."""
 
     bias: Tensor
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
-        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        """(B, channels, n) to the output that is now final, (B, channels, m)."""
         before, margin = progress.take(self), int(self.padding[0])
         if before is None and progress.last:
             return self._convolved(x, margin)
@@ -81,14 +81,14 @@ class IncrementalConv(nn.Conv1d):
 def transposed(
     layer: nn.Module, x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, margin: int, progress: Progress
 ) -> Tensor:
-    """A transposed convolution of ``layer`` that crops ``margin`` outputs at both ends of the signal: (B, channels, n)
-    to what is final by now, (B, outputs, m)."""
+    """Transposed convolution of ``layer``, cropped by ``margin`` outputs at both ends of the signal: (B, channels, n)
+    to the output that is now final, (B, outputs, m)."""
     before = progress.take(layer)
     if before is None and progress.last:
         return F.conv_transpose1d(x, weight, bias, stride, margin)
     inputs, given = (x, margin) if before is None else (torch.cat([before[0], x], dim=-1), before[1])
     count, kernel = inputs.shape[-1], weight.shape[-1]
-    # An output is final once all inputs are there that begin no later than it does.
+    # An output is final once all inputs that start at or before it are present.
     final = count * stride
     dropped = max(count - -(-(kernel - stride) // stride), 0)
     progress.keep(layer, (inputs[..., dropped:].clone(), max(final, given) - dropped * stride))
@@ -102,15 +102,15 @@ class Upsampler(nn.ConvTranspose1d):
     """A transposed convolution, cropped at both ends of the signal."""
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # nor as a ConvTranspose1d
-        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        """(B, channels, n) to the output that is now final, (B, channels, m)."""
         return transposed(self, x, self.weight, self.bias, self.stride[0], int(self.padding[0]), progress)
 
 
 class ReflectedStart(nn.Module):
-    """One more sample in front of the signal: its second."""
+    """Prepends one sample to the signal: a copy of its second."""
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:
-        """(B, channels, n) to what is final by now, (B, channels, m); one more altogether."""
+        """(B, channels, n) to the output that is now final, (B, channels, m); one sample more in total."""
         waiting = progress.take(self)
         if waiting is _STARTED:
             progress.keep(self, _STARTED)
@@ -126,20 +126,20 @@ class ReflectedStart(nn.Module):
 _STARTED = "started"
 
 
-# The excitation of the HiFT vocoder: harmonics of the pitch in voiced frames, noise in the others.
+# Excitation of the HiFT vocoder: harmonics of the pitch in voiced frames, noise in unvoiced ones.
 #
 # Official: ``SourceModuleHnNSF`` and ``SineGen2`` of ``cosyvoice/hifigan/generator.py``, after neural source-filter
 # models (Wang et al., arXiv 1904.12088). Upstream's random start phase is left out: it is added to a sample that the
-# interpolation never reads. Phases are sums over the whole request, in float64; in float32, as upstream has them, their
-# rounding after some seconds is louder than that of all other layers. Upstream's rounding is an option. The source is
-# computed on the CPU, so that it is the same on every device.
+# interpolation never reads. Phases are sums over the whole request, in float64; in float32, as upstream, their rounding
+# after some seconds is louder than that of all other layers. Upstream's rounding is an option. The source is computed
+# on the CPU, so that it is equal on all devices.
 
 
 AMPLITUDE = 0.1
 VOICED_NOISE = 0.003
 UNVOICED_NOISE = AMPLITUDE / 3
 LOWEST_VOICED = 10.0
-"""Hertz; below, a frame counts as unvoiced."""
+"""Pitch in hertz below which a frame is unvoiced."""
 
 
 def phase_precision(config: HiftConfig) -> torch.dtype:
@@ -155,7 +155,7 @@ class Noise(Protocol):
 
 
 class SeededNoise:
-    """Noise that depends on a seed and on how many frames precede, not on how they are grouped, nor on the device."""
+    """Noise that depends only on a seed and the number of preceding frames, not on their grouping or the device."""
 
     def __init__(self, seed: int, config: HiftConfig) -> None:
         self._generator = torch.Generator().manual_seed(seed)
@@ -167,7 +167,7 @@ class SeededNoise:
 
 
 class HarmonicSource(nn.Module):
-    """Pitch to excitation; a frame is given out when the next one is known, as its phases lead there."""
+    """Pitch to excitation; a frame is final once the next one is known, because its phases lead there."""
 
     def __init__(self, config: HiftConfig) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class HarmonicSource(nn.Module):
         self.l_linear = nn.Linear(self.partials, 1)
 
     def forward(self, pitch: Tensor, noise: Noise, progress: Progress) -> Tensor:
-        """``pitch`` (1, n) in hertz of the next frames to samples (1, 1, m)."""
+        """Pitch (1, n) in hertz of the next frames to samples (1, 1, m)."""
         before, pitch = progress.take(self), pitch.cpu()
         cycles = (pitch[..., None].to(self.precision) * torch.arange(1, self.partials + 1) / self.sample_rate) % 1
         if before is None:
@@ -190,7 +190,7 @@ class HarmonicSource(nn.Module):
         phases = torch.cat([phases, sums[:, 1:].to(self.precision) * 2 * math.pi * self.samples], dim=1)
         count = pitch.shape[1] if progress.last else max(pitch.shape[1] - 1, 0)
         given_out = first + count
-        # The frame before the next one to be given out is still interpolated from.
+        # Interpolation still needs the frame before the next output.
         earlier = min(given_out, 1)
         kept = phases.shape[1] - (pitch.shape[1] - count) - earlier
         progress.keep(self, (given_out, sums[:, -1:], phases[:, kept:].clone(), pitch[:, count:].clone()))
@@ -201,11 +201,11 @@ class HarmonicSource(nn.Module):
         return self.l_linear(excitation.to(self.l_linear.weight)).tanh().mT
 
     def _interpolated(self, phases: Tensor, first: int, count: int) -> Tensor:
-        """Phases of the samples of ``count`` frames, (1, count · samples, partials), linearly between the middles of
-        frames. ``phases`` (1, n, partials) begin with the frame before frame ``first``, if there is one."""
+        """Phases of the samples of ``count`` frames, (1, count · samples, partials), interpolated linearly between the
+        middles of frames. ``phases`` (1, n, partials) start at the frame before frame ``first``, if any."""
         begin = max(first - 1, 0)
         index = torch.arange(first * self.samples, (first + count) * self.samples)
-        # In float32, these are the roundings of PyTorch's interpolation on a CPU, with its fused multiplications.
+        # In float32, this reproduces the rounding of PyTorch's interpolation on a CPU, with fused multiplications.
         reciprocal = torch.tensor(1 / self.samples, dtype=self.precision).item()
         place = ((index.double() + 0.5) * reciprocal - 0.5).to(self.precision).clamp(min=0)
         left = place.long()
@@ -216,17 +216,17 @@ class HarmonicSource(nn.Module):
 
 
 SLOPE = 0.1
-"""Slope of every leaky ReLU but the last, which has PyTorch's default."""
+"""Slope of every leaky ReLU except the last, which has PyTorch's default."""
 LARGEST_MAGNITUDE = 100.0
 LOUDEST = 0.99
 PLAIN_CONVOLUTIONS = ("source_downs.",)
 """Layers without weight normalisation."""
 GENERATOR = "generator."
-"""Prefix of all names in files that were saved while training."""
+"""Prefix of all names in files saved during training."""
 
 
 class Snake(nn.Module):
-    """``x + sin²(αx) / α`` with an α for every channel (Ziyin et al., arXiv 2006.08195)."""
+    """``x + sin²(αx) / α`` with an α per channel (Ziyin et al., arXiv 2006.08195)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ class Snake(nn.Module):
 
 
 class ResidualStack(nn.Module):
-    """Pairs of convolutions of one kernel size, dilated and not, each added to its input."""
+    """Pairs of convolutions of one kernel size, dilated and plain, each pair with a residual connection."""
 
     def __init__(self, channels: int, kernel: int, dilations: tuple[int, ...]) -> None:
         super().__init__()
@@ -252,7 +252,7 @@ class ResidualStack(nn.Module):
         self.activations2 = Modules(Snake(channels) for _ in dilations)
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:
-        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        """(B, channels, n) to the output that is now final, (B, channels, m)."""
         for bend, dilated, bend_again, plain in zip(
             self.activations1, self.convs1, self.activations2, self.convs2, strict=True
         ):
@@ -263,7 +263,7 @@ class ResidualStack(nn.Module):
 
 
 class PitchPredictor(nn.Module):
-    """Mel frames to their fundamental frequency, in the precision of the phases that it is summed up to."""
+    """Mel frames to their fundamental frequency, in the precision of the phases."""
 
     def __init__(self, config: HiftConfig) -> None:
         super().__init__()
@@ -275,17 +275,17 @@ class PitchPredictor(nn.Module):
         self.classifier = nn.Linear(config.pitch_channels, 1)
 
     def forward(self, mel: Tensor, progress: Progress) -> Tensor:
-        """(1, bands, n) to what is final by now, (1, m) in hertz."""
+        """(1, bands, n) to the output that is now final, (1, m) in hertz."""
         # Apple's GPUs have no float64.
         x = (mel.cpu() if mel.device.type == "mps" else mel).to(self.precision)
         for layer in self.condnet:
             x = layer(x, progress) if isinstance(layer, IncrementalConv) else layer(x)
-        # Product and sum apart, as upstream's, whose rounding is summed up as well.
+        # Product and sum are separate as upstream, because rounding accumulates.
         return (x[0].T @ self.classifier.weight.to(x).T + self.classifier.bias.to(x))[None, :, 0].abs()
 
 
 class SourceSpectrum(nn.Module):
-    """Short-time Fourier transform with centred frames, real parts above imaginary ones."""
+    """Short-time Fourier transform with centred frames, real parts before imaginary ones."""
 
     kernel: Tensor
 
@@ -296,7 +296,7 @@ class SourceSpectrum(nn.Module):
         self.register_buffer("kernel", torch.cat([angles.cos(), -angles.sin()])[:, None] * window, persistent=False)
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:
-        """Samples (1, 1, n) to frames that are final by now, (1, window + 2, m)."""
+        """Samples (1, 1, n) to the frames that are now final, (1, window + 2, m)."""
         before = progress.take(self)
         if before is None and not x.shape[-1]:
             return x.new_empty(1, len(self.kernel), 0)
@@ -313,7 +313,7 @@ class SourceSpectrum(nn.Module):
 
 
 class InverseSpectrum(nn.Module):
-    """Inverse of :class:`SourceSpectrum`: windowed frames added up, over the sum of their squared windows."""
+    """Inverse of :class:`SourceSpectrum`: overlap-add of windowed frames, divided by the sum of squared windows."""
 
     kernel: Tensor
 
@@ -329,19 +329,19 @@ class InverseSpectrum(nn.Module):
         self.register_buffer("kernel", kernel, persistent=False)
 
     def forward(self, frames: Tensor, progress: Progress) -> Tensor:
-        """Frames (1, window + 2, n) to samples that are final by now, (1, m)."""
+        """Frames (1, window + 2, n) to the samples that are now final, (1, m)."""
         inputs = torch.cat([frames, torch.ones_like(frames[:, :1])], dim=1)
         sums = transposed(self, inputs, self.kernel, None, self.hop, self.margin, progress)
         return sums[:, 0] / sums[:, 1]
 
 
 def _angles(window: int) -> Tensor:
-    """Angles of every frequency at every sample, (window // 2 + 1, window) in radians."""
+    """Angle of each frequency at each sample, (window // 2 + 1, window) in radians."""
     return torch.outer(torch.arange(window // 2 + 1), torch.arange(window)) % window * (2 * math.pi / window)
 
 
 class Hift(nn.Module):
-    """The vocoder. Always float32."""
+    """The vocoder, always in float32."""
 
     def __init__(self, config: HiftConfig = HiftConfig()) -> None:
         super().__init__()
@@ -372,11 +372,11 @@ class Hift(nn.Module):
         self.inverse_spectrum = InverseSpectrum(config)
 
     def source(self, mel: Tensor, noise: Noise, progress: Progress) -> Tensor:
-        """Excitation of the next frames ``mel`` (1, bands, n), as far as it is final, (1, 1, m)."""
+        """Final excitation (1, 1, m) of the next frames ``mel`` (1, bands, n)."""
         return self.m_source(self.f0_predictor(mel, progress), noise, progress)
 
     def decode(self, mel: Tensor, source: Tensor, progress: Progress) -> Tensor:
-        """Audio of the next frames ``mel`` (1, bands, n) and excitation ``source`` (1, 1, m), as far as it is final."""
+        """Final audio of the next frames ``mel`` (1, bands, n) and excitation ``source`` (1, 1, m)."""
         spectrum = self.source_spectrum(source, progress)
         x = self.conv_pre(mel, progress)
         kernels = len(self.config.kernels)
@@ -396,20 +396,20 @@ class Hift(nn.Module):
         return self.inverse_spectrum(frames, progress).clamp(-LOUDEST, LOUDEST)
 
     def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
-        """Take the tensors of ``hift.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
+        """Load the tensors of ``hift.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
         weights = {name.removeprefix(GENERATOR): value for name, value in weights.items()}
         load_normalised(self, weights, where, PARAMETRISED, PLAIN_CONVOLUTIONS)
 
 
 class AudioStream:
-    """Audio of one request, in parts that are equal to the whole."""
+    """Audio of one request in parts, equal to decoding at once."""
 
     def __init__(self, vocoder: Hift, noise: Noise) -> None:
         self._vocoder, self._noise, self._progress = vocoder, noise, Progress()
 
     @torch.inference_mode()
     def push(self, mel: Tensor, last: bool = False) -> Tensor:
-        """Samples (1, m) that are final when ``mel`` (1, bands, n) follows what was pushed before."""
+        """Samples (1, m) that are final once ``mel`` (1, bands, n) is appended."""
         self._progress.last = last
         source = self._vocoder.source(mel, self._noise, self._progress)
         return self._vocoder.decode(mel, source, self._progress)

@@ -1,9 +1,9 @@
-"""CosyVoice 2's language model, with text and prompt in front of the speech tokens.
+"""CosyVoice 2's language model, with text and prompt before the speech tokens.
 
-``[sos] text [task] speech``: the transcript of the prompt and the text share one place, the prompt's speech tokens
-precede the new ones. The transformer is Qwen2; text, the two marks and speech have separate tables. Of speech, the rows
-after the codes are the end, one that is not used and, between parts of a text that is still being typed, the call for
-more (``llm/llm.py``, ``Qwen2LM``).
+``[sos] text [task] speech``: the prompt's transcript and the text are concatenated, and the prompt's speech tokens
+precede the new ones. The transformer is Qwen2; text, the two marks and speech have separate tables. The rows of speech
+after the codes are the end, an unused one and, between parts of a text that is still being typed, the request for more
+(``llm/llm.py``, ``Qwen2LM``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paretone.sampling.autoregressive import Request
 
 STOPS = 3
 END = 0
-"""The stop id that ends speech in training, as an index into the stop ids."""
+"""Index, into the stop ids, of the one that ends speech in training."""
 START, TASK = 0, 1
 """Rows of the marks."""
 TRANSFORMER = "llm.model.model."
@@ -34,12 +34,12 @@ LAYERS = f"{TRANSFORMER}layers."
 TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
 HEAD, BIAS = "llm_decoder.weight", "llm_decoder.bias"
 TEXT_HEAD = "llm.model.lm_head.weight"
-"""Tied to the text's table in the release, and never needed: speech has a separate head."""
+"""Tied to the text table in the release, and never needed: speech has a separate head."""
 
 
 @dataclass(frozen=True)
 class PromptIds:
-    """Ids before a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
+    """Ids before a text: the prompt's transcript (or an instruction) and speech tokens."""
 
     text: tuple[int, ...] = ()
     speech: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Ratios:
 
 
 class LanguageModel:
-    """The tables of text and marks, and the model of speech tokens that follows them."""
+    """Tables of text and marks, and the model of speech tokens."""
 
     def __init__(self, text: Tensor, marks: Tensor, tokens: TokenModel) -> None:
         """``text`` is (ids, hidden), ``marks`` (2, hidden)."""
@@ -64,8 +64,8 @@ class LanguageModel:
     def from_official(
         cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
     ) -> LanguageModel:
-        """From the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config``, and where it is ``tied``,
-        lack the head of text. Tensors are not copied.
+        """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
+        of text. Tensors are not copied.
 
         Raises :class:`CheckpointError`.
         """
@@ -108,7 +108,7 @@ class LanguageModel:
         return self.tokens.embed(torch.tensor(ids, dtype=torch.long))
 
     def embedded(self, prompt: PromptIds, text: Sequence[int]) -> Tensor:
-        """All that is read before the first new token, (1, length, hidden)."""
+        """Input before the first new token, (1, length, hidden)."""
         parts = (
             self.marks[START : START + 1],
             self.embed_text((*prompt.text, *text)),
@@ -118,7 +118,7 @@ class LanguageModel:
         return torch.cat(parts)[None]
 
     def request(self, prompt: PromptIds, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
-        """Decoding request for ``text``; limits follow from its length, not the prompt's."""
+        """Decoding request for ``text``; its limits depend on the text's length, not the prompt's."""
         embedded = self.embedded(prompt, text)
         length = embedded.shape[1]
         return Request(
@@ -131,7 +131,7 @@ class LanguageModel:
 
 
 def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of all tensors in ``llm.pt``, for ``text`` and ``speech`` rows, stops included."""
+    """Names and shapes of all tensors in ``llm.pt``, for ``text`` and ``speech`` rows, including stops."""
     with without_weights():
         layers = CausalTransformer(config).state_dict()
     return {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
@@ -160,18 +160,18 @@ def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
     return len(value)
 
 
-# CosyVoice 2's language model as it is trained: the tensors of ``llm.pt``, and a sentence as a sequence.
+# CosyVoice 2's training format: the tensors of ``llm.pt``, and a sentence as a sequence.
 #
-# ``prepare_lm_input_target`` of ``llm/llm.py``. Upstream also lays out some sentences with text and speech in turns,
-# for texts that are spoken while they are typed; nothing here speaks so, and such sequences are not made.
+# ``prepare_lm_input_target`` of ``llm/llm.py``. Upstream also trains on sequences with interleaved text and speech, for
+# texts spoken while typed; that is not supported here.
 
 
 @dataclass(frozen=True)
 class CosyNames:
-    """Names as in ``llm.pt``. The vocabulary is that of text, then the two marks, then that of speech."""
+    """Names as in ``llm.pt``. The vocabulary is text, then the two marks, then speech."""
 
     text: int
-    """Number of rows of the text table."""
+    """Rows of the text table."""
     marks: int
     layers: str = LAYERS
     head: str = HEAD
@@ -186,8 +186,7 @@ class CosyNames:
         return Parts(body, embedding, tensors[HEAD], tensors[BIAS])
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """As :class:`paretone.models.families.training_layout.TensorNames` says, the tied head of text left out, which
-        nothing here reads."""
+        """As in :class:`paretone.models.families.training_layout.TensorNames`, without the unused tied head of text."""
         text, marks, speech = parts.embedding.split(
             [self.text, self.marks, len(parts.embedding) - self.text - self.marks]
         )
@@ -195,16 +194,16 @@ class CosyNames:
         return named | {TEXT: text, MARKS: marks, SPEECH: speech, HEAD: parts.head, BIAS: parts.bias}
 
     def spoken(self, head: Tensor) -> Tensor:
-        """All rows can be."""
+        """All rows can be spoken."""
         return head
 
     def row(self, text: Sequence[int], speech: Sequence[int], codes: int) -> TrainingRow:
-        """All of the ``text``, then all of the ``speech``, of ``codes`` possible ones."""
+        """All of the ``text``, then all of the ``speech``, from ``codes`` possible ones."""
         first = self.text + self.marks
         ids = (self.text + START, *text, self.text + TASK, *(first + code for code in speech))
         return TrainingRow(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + END))
 
 
 def with_text_head(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``tensors`` with the head of text, which is the table of text and which the official class asks for."""
+    """Add the head of text, equal to the text table, which the official class requires."""
     return {**tensors, TEXT_HEAD: tensors[TEXT]}

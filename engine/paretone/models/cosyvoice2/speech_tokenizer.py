@@ -1,8 +1,7 @@
-"""The two models that hear a recording and are published as ONNX only: speech tokens, and the speaker's embedding.
+"""The two models for recordings that are published only as ONNX: speech tokens, and the speaker embedding.
 
-Run by the package ``onnxruntime`` (optional extra ``cosyvoice``), always on the processor: on GPUs they are
-no faster, and the embedding comes out differently. They are read when a recording is first heard, for the tokenizer
-alone is half a gigabyte.
+Run by the package ``onnxruntime`` (optional extra ``cosyvoice``), always on the CPU: on GPUs they are no faster, and
+the embedding differs. They are loaded with the first recording, because the tokenizer alone takes half a gigabyte.
 """
 
 from __future__ import annotations
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 
-# CosyVoice 2's three sets of features of a recording: log-mel frames for the flow, Whisper's log-mel frames for the
-# speech tokenizer, Kaldi's filter bank for the speaker embedding.
+# CosyVoice 2's three features of a recording: log-mel frames for the flow, Whisper's log-mel frames for the speech
+# tokenizer, Kaldi's filter bank for the speaker embedding.
 #
 # Front ends of ``cli/frontend.py`` and ``utils/file_utils.py`` upstream, which take them from Matcha-TTS,
-# openai-whisper and torchaudio. All take mono samples of about −1 to 1; Kaldi's is not scaled to 16 bits, as upstream
-# does not either.
+# openai-whisper and torchaudio. All take mono samples of about −1 to 1; as upstream, Kaldi's is not scaled to 16 bits.
 
 
 SPEECH_RATE = 24000
@@ -41,11 +39,11 @@ SPEECH_RATE = 24000
 ENCODER_RATE = 16000
 """Sample rate of speech tokenizer and speaker embedding."""
 MEL = MelFrontEnd(BIGVGAN, SPEECH_RATE, window=1920, hop=480, bands=80, highest=8000.0)
-"""50 frames a second."""
+"""50 frames per second."""
 
 WHISPER_WINDOW, WHISPER_HOP, WHISPER_BANDS = 400, 160, 128
 WHISPER_RANGE = 8.0
-"""Powers of ten that Whisper's frames span, downwards from the loudest value."""
+"""Range of Whisper's frames in powers of ten, downwards from the highest value."""
 
 KALDI_WINDOW, KALDI_HOP, KALDI_TRANSFORM, KALDI_BANDS = 400, 160, 512, 80
 KALDI_LOWEST = 20.0
@@ -54,12 +52,12 @@ POVEY_POWER = 0.85
 
 
 def speech_mel(samples: Tensor) -> Tensor:
-    """(n,) at 24 kHz to (frames, 80) natural-log mel, 50 frames a second."""
+    """(n,) at 24 kHz to (frames, 80) natural-log mel, 50 frames per second."""
     return MEL(samples)[0]
 
 
 def whisper_mel(samples: Tensor) -> Tensor:
-    """(n,) at 16 kHz to (128, frames), 100 frames a second, not filled up to 30 s as Whisper itself would."""
+    """(n,) at 16 kHz to (128, frames), 100 frames per second, without Whisper's padding to 30 s."""
     window = torch.hann_window(WHISPER_WINDOW, device=samples.device)
     spectrum = torch.stft(samples, WHISPER_WINDOW, WHISPER_HOP, window=window, return_complex=True)
     # The last frame lies after the end.
@@ -70,8 +68,8 @@ def whisper_mel(samples: Tensor) -> Tensor:
 
 
 def kaldi_filter_bank(samples: Tensor) -> Tensor:
-    """(n,) at 16 kHz to (frames, 80) natural-log energies, 100 frames a second: Kaldi's ``fbank`` with its defaults but
-    without dither. Frames lie wholly within the recording."""
+    """(n,) at 16 kHz to (frames, 80) natural-log energies, 100 frames per second: Kaldi's ``fbank`` with its defaults
+    but without dither. Frames lie entirely within the recording."""
     frames = samples.unfold(0, KALDI_WINDOW, KALDI_HOP)
     frames = frames - frames.mean(dim=1, keepdim=True)
     frames = frames - PRE_EMPHASIS * F.pad(frames[:, None], (1, 0), mode="replicate")[:, 0, :-1]
@@ -82,20 +80,20 @@ def kaldi_filter_bank(samples: Tensor) -> Tensor:
 
 
 def speaker_features(samples: Tensor) -> Tensor:
-    """(n,) at 16 kHz to (frames, 80): Kaldi's filter bank without its mean over time."""
+    """(n,) at 16 kHz to (frames, 80): Kaldi's filter bank minus its mean over time."""
     bank = kaldi_filter_bank(samples)
     return bank - bank.mean(dim=0, keepdim=True)
 
 
 @functools.lru_cache(maxsize=2)
-@torch.inference_mode(False)  # What is kept must also serve training.
+@torch.inference_mode(False)  # Cached tensors must also be usable in training.
 def _kaldi_filters(device: str) -> Tensor:
-    """(257, 80) triangles, equally spaced and straight on Kaldi's mel scale, 1127 · ln(1 + f / 700), from 20 Hz to half
-    the rate. The bin at half the rate has none."""
+    """(257, 80) triangles, equally spaced and linear on Kaldi's mel scale, 1127 · ln(1 + f / 700), from 20 Hz to half
+    the rate, whose bin is zero."""
     bins = KALDI_TRANSFORM // 2
     lowest, highest = (1127.0 * math.log(1.0 + limit / 700.0) for limit in (KALDI_LOWEST, ENCODER_RATE / 2))
     step = (highest - lowest) / (KALDI_BANDS + 1)
-    # In float32, as torchaudio has it: narrow triangles catch few bins, and their rounding shows.
+    # In float32, as in torchaudio: narrow triangles cover few bins, and their rounding matters.
     left = lowest + torch.arange(KALDI_BANDS) * step
     mels = 1127.0 * torch.log(1.0 + torch.arange(bins) * (ENCODER_RATE / KALDI_TRANSFORM) / 700.0)[:, None]
     triangles = torch.minimum((mels - left) / step, (left + 2 * step - mels) / step).clamp(min=0)
@@ -126,18 +124,18 @@ class RecordingEncoder:
         return fingerprint(self._tokenizer.path, check), fingerprint(self._speaker.path, check)
 
     def tokens(self, samples: Tensor) -> np.ndarray:
-        """Speech tokens (n,) int64 of samples (m,) at 16 kHz, 25 to the second. Raises :class:`CheckpointError`."""
+        """Speech tokens (n,) int64 of samples (m,) at 16 kHz, 25 per second. Raises :class:`CheckpointError`."""
         features = whisper_mel(samples)
         found = self._tokenizer(features[None].numpy(), np.array([features.shape[1]], np.int32))
         return found.astype(np.int64).ravel()
 
     def speaker(self, samples: Tensor) -> np.ndarray:
-        """The embedding (width,) float32 of samples (m,) at 16 kHz. Raises :class:`CheckpointError`."""
+        """Speaker embedding (width,) float32 of samples (m,) at 16 kHz. Raises :class:`CheckpointError`."""
         return self._speaker(speaker_features(samples)[None].numpy()).astype(np.float32).ravel()
 
 
 class OnnxModel:
-    """One file, read when it is first run."""
+    """An ONNX file, loaded on its first run."""
 
     def __init__(self, path: Path) -> None:
         """Raises :class:`CheckpointError` if the file is missing."""
@@ -149,7 +147,7 @@ class OnnxModel:
         try:
             names = (one.name for one in self._session.get_inputs())
             return self._session.run(None, dict(zip(names, given, strict=True)))[0]
-        except Exception as error:  # The package's errors have only this in common.
+        except Exception as error:  # The package's errors have no more specific base.
             reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise CheckpointError(
                 f"{self.path} cannot be used ({reason}); download it from the official release again."
@@ -161,12 +159,12 @@ class OnnxModel:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = devices.thread_count()
-        options.log_severity_level = 4  # Nothing on the terminal: what goes wrong is raised.
+        options.log_severity_level = 4  # No output on the terminal: errors are raised.
         return onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
 
 
 def require_onnxruntime() -> None:
-    """Raise :class:`CheckpointError` that names the extra where the package is missing."""
+    """Raise :class:`CheckpointError` that names the extra if the package is missing."""
     try:
         import onnxruntime  # noqa: F401
     except ImportError:

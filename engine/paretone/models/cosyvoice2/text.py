@@ -1,10 +1,10 @@
-"""A text in the pieces that CosyVoice 2 reads one by one: numbers written out, cut where the official code cuts.
+"""Cut a text into pieces as the official code does, with numbers written out.
 
-Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. As upstream, ``wetext`` normalises if it is installed;
-interjections, which some of its versions drop, stay. Without it, upstream spells runs of digits ("$1.50" becomes
-"$one.fifty" in two sentences) and cuts Chinese "1.5" in the middle. The default, *improved*, reads all but short whole
-numbers by Paretone's own rules and keeps decimals together; ``improved=False`` gives the official result. Texts with
-special tokens (``<|…|>``) are left as they are. Torch-free.
+Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. As upstream, ``wetext`` normalises if installed;
+interjections, which some of its versions drop, are kept. Without it, upstream spells runs of digits ("$1.50" becomes
+"$one.fifty" in two sentences) and cuts Chinese "1.5" in the middle. The default, *improved*, reads all but short
+integers by Paretone's own rules and keeps decimals together; ``improved=False`` gives the official result. Texts with
+special tokens (``<|…|>``) are unchanged. Torch-free.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 LONGEST, ENOUGH, SHORTEST = 80, 60, 20
-"""A piece may grow to the first; from the second on it need not; a last one below the third joins its neighbour.
-Characters of Chinese, tokens of anything else."""
+"""Maximum length of a piece, length from which it need not grow, and length below which the last piece joins its
+neighbour. In characters of Chinese, otherwise tokens."""
 CHINESE_MARKS, MARKS = "。？！；：、.?!;", ".?!;:"
-"""After these a text may be cut."""
+"""Marks after which a text may be cut."""
 NUMBERS_NOTE = (
     "Numbers were written out by Paretone's own rules, because the package wetext, which the official code uses, is "
     "not installed."
@@ -40,14 +40,14 @@ NUMBERS_NOTE = (
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPELT_OTHERWISE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
-"""Kana and Hangul: in their languages, English number words would be out of place."""
+"""Kana and Hangul: English number words do not belong in their languages."""
 _SCALES = (
     *("", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion", "sextillion", "septillion"),
     *("octillion", "nonillion", "decillion"),
 )
 _SHORT_NUMBER = re.compile(r"(?<![\w$£€¥₹°+-])(?<!\d[.,:/])(?:0|[1-9]\d{0,2})(?![\w%°-]|[.,:/]\d)")
 _STRAY_BLANK = re.compile(r"(?<![\x00-\x1f!-\x7f]) | (?![\x00-\x1f!-\x7f])")
-"""A blank with something other than ASCII on either side."""
+"""A blank next to a non-ASCII character."""
 _IN_CHINESE = str.maketrans(
     {"\n": "", "²": "平方", "³": "立方", ".": "。", "（": "", "）": "", "【": "", "】": "", "`": ""}
 )
@@ -60,8 +60,8 @@ class ReadText:
 
 
 def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) -> ReadText:
-    """Normalise and cut ``text``; ``tokens`` counts those of a piece, ``improved`` is explained at :func:`normalised`.
-    Raises :class:`TextError` when nothing is left."""
+    """Normalise and cut ``text``; ``tokens`` counts the tokens of a piece; ``improved`` as in :func:`normalised`.
+    Raises :class:`TextError` if nothing is left."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
     written, notes = normalised(text, improved)
@@ -72,9 +72,9 @@ def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) ->
 
 
 def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
-    """``text`` as it is spoken, in one piece, and notes about it.
+    """``text`` in spoken form, in one piece, with notes.
 
-    ``improved`` decides how numbers are read: by rules that keep amounts, years and decimals whole, or exactly as the
+    ``improved``: read numbers by rules that keep amounts, years and decimals together, instead of exactly as the
     official code does.
     """
     if not text or has_special_tokens(text):
@@ -86,8 +86,7 @@ def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
 
 
 def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
-    """``text``, already normalised, in the pieces that are spoken one by one; pieces of punctuation only are left
-    out."""
+    """Cut normalised ``text`` into pieces; pieces of only punctuation are dropped."""
     if not text or has_special_tokens(text):
         yield text
         return
@@ -97,13 +96,13 @@ def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
 
 
 def has_special_tokens(text: str) -> bool:
-    """Whether ``text`` speaks to the model directly."""
+    """Whether ``text`` contains control tokens."""
     return "<|" in text and "|>" in text
 
 
 def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list[str]:
-    """Cut ``text`` (not empty) after ``marks`` and gather sentences to pieces by their ``length``. A text that does not
-    end in a mark is given ``end``."""
+    """Cut ``text`` (not empty) after ``marks`` and join sentences to pieces by ``length``. ``end`` is added to a text
+    without a final mark."""
     found: list[str] = []
     gathered = ""
     for sentence in _sentences(text if text[-1] in marks else text + end, marks):
@@ -119,8 +118,7 @@ def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list
 
 
 def _sentences(text: str, marks: str) -> list[str]:
-    """Sentences with the mark that ends them and a quotation mark after it. Of several marks in a row the first
-    remains."""
+    """Sentences with their final mark and a following quotation mark. Of several marks in a row the first is kept."""
     found: list[str] = []
     group = re.escape(marks)
     for body, mark, quote in re.findall(rf"([^{group}]*)([{group}])([\"”]?)", text):
@@ -161,7 +159,7 @@ def _officially_spelt(text: str) -> str:
 
 
 def _run_of_digits(run: str) -> str:
-    """Digits as ``inflect`` reads them, without raised ones. Runs beyond its names, where upstream fails, stay."""
+    """Digits as ``inflect`` reads them, without superscripts. Runs beyond its names, where upstream fails, are kept."""
     number = "".join(str(unicodedata.decimal(digit)) for digit in run if digit.isdecimal()).lstrip("0") or "0"
     if len(number) > 3 * len(_SCALES):
         return run
@@ -174,7 +172,7 @@ def _run_of_digits(run: str) -> str:
 
 
 def _short_numbers(text: str) -> str:
-    """Whole numbers below a thousand as upstream (``inflect``) writes them: one hundred and twenty-three."""
+    """Spell integers below a thousand as upstream (``inflect``): one hundred and twenty-three."""
     return _SHORT_NUMBER.sub(lambda match: _spelt(int(match[0])), text)
 
 
@@ -194,7 +192,7 @@ def _only_punctuation(text: str) -> bool:
 
 @functools.lru_cache(maxsize=2)
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
-    """``wetext`` with the official options if it is installed; interjections stay in all of its versions."""
+    """``wetext`` with the official options if installed; interjections are kept in all of its versions."""
     try:
         from wetext import Normalizer
     except ImportError:
@@ -202,15 +200,16 @@ def _official_normaliser(language: str) -> Callable[[str], str] | None:
     return Normalizer(lang=language, remove_erhua=False, remove_interjections=False).normalize
 
 
-# The text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.
+# Text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.
 #
-# Built from ``vocab.json`` and ``merges.txt`` by the package ``tokenizers`` (optional extra ``cosyvoice``), of which no
-# version can change the ids: the added tokens follow the vocabulary in the official order (``tokenizer/tokenizer.py``).
+# Built from ``vocab.json`` and ``merges.txt`` by the package ``tokenizers`` (optional extra ``cosyvoice``), whose
+# version cannot change the ids: the added tokens follow the vocabulary in the official order
+# (``tokenizer/tokenizer.py``).
 
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
 END_OF_PROMPT = "<|endofprompt|>"
-"""Ends an instruction in front of a text."""
+"""Mark after an instruction that precedes a text."""
 ADDED = (
     "<|endoftext|>",
     "<|im_start|>",
@@ -249,7 +248,7 @@ class TextTokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> TextTokenizer:
-        """From the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
+        """Load the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
         try:
             from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
         except ImportError:
@@ -260,7 +259,7 @@ class TextTokenizer:
         for path in paths:
             require_part(path, "download the official release again")
         try:
-            read_json(paths[0])  # The package reads what is nested deeply until its stack is full.
+            read_json(paths[0])  # Rejects deep nesting, which would overflow the package's stack.
             vocabulary, merges = models.BPE.read_file(*map(str, paths))
             tokenizer = Tokenizer(models.BPE(vocabulary, merges))
         except Exception as error:  # The package raises nothing more specific.
@@ -280,19 +279,19 @@ class TextTokenizer:
 
     @property
     def size(self) -> int:
-        """Ids in all, the added ones included."""
+        """Number of ids, including added ones."""
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """The ids of ``text``; nothing is added before or after."""
+        """Ids of ``text``, without additions."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:
         return len(self.encode(text))
 
     def joined(self, rows: int, marks: Sequence[str], speech: Sequence[str], stops: Sequence[str]) -> str:
-        """The content of a ``tokenizer.json`` in which the tables of text, of which ``rows`` are, of marks and of
-        speech are one vocabulary; ``speech`` can be decoded, ``marks`` and ``stops`` cannot."""
+        """Content of a ``tokenizer.json`` with the tables of text (``rows``), marks and speech in one vocabulary;
+        ``speech`` can be decoded, ``marks`` and ``stops`` cannot."""
         from tokenizers import AddedToken, Tokenizer
 
         self.require_rows(rows, "the table of text")
@@ -304,7 +303,7 @@ class TextTokenizer:
         return whole.to_str()
 
     def require_rows(self, rows: int, table: str) -> None:
-        """Raise :class:`CheckpointError` unless a table of ``rows`` has one for every id."""
+        """Raise :class:`CheckpointError` unless a table of ``rows`` covers every id."""
         if self.size > rows:
             raise CheckpointError(
                 f"The tokenizer in {self.where} has {self.size} tokens, but {table} only {rows} rows: they do not "

@@ -1,9 +1,9 @@
-"""Speech tokens to mel frames: CosyVoice 2's conditional flow, whole or exactly in parts.
+"""Speech tokens to mel frames: CosyVoice 2's conditional flow, at once or exactly in parts.
 
 Official names and sizes: ``cosyvoice/flow/flow.py`` (``CausalMaskedDiffWithXvec``) and ``flow_matching.py``
-(``CausalConditionalCFM``). The initial noise of a frame depends on its position only, and attention sees a frame's own
-chunk and those before, so frames never change once they are computed. Upstream computes them again for every chunk;
-here every layer keeps what it needs, for each step of the solver.
+(``CausalConditionalCFM``). A frame's initial noise depends only on its position, and attention sees a frame's own chunk
+and earlier ones, so computed frames never change. Upstream recomputes them for every chunk; here every layer keeps its
+state for each solver step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paretone.models.files.checkpoints import load_strictly, loaded_strictly, re
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
-"""Longest prompt and speech together, in seconds: upstream draws this much noise."""
+"""Maximum length of prompt and speech together in seconds, for which upstream draws noise."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class AcousticPrompt:
 
 @dataclass(frozen=True)
 class FewEvaluations:
-    """Another way through the flow: an estimator that carries frames over intervals of time, guidance included."""
+    """Replacement of the flow's steps: an estimator that carries frames over intervals of time, guidance included."""
 
     estimator: Estimator
-    """Its times are intervals."""
+    """Estimator that takes intervals as times."""
     count: int
     """Evaluations from noise to frames."""
     temperature: float = 1.0
@@ -59,7 +59,7 @@ class FewEvaluations:
 
 
 def cosine_times(steps: int) -> Tensor:
-    """Ends of all steps of the solver, (steps + 1,) from 0 to 1: short steps first."""
+    """Ends of all solver steps, (steps + 1,) from 0 to 1: short steps first."""
     return 1 - torch.cos(torch.linspace(0, 1, steps + 1) * 0.5 * math.pi)
 
 
@@ -98,7 +98,7 @@ class TokenToMel(nn.Module):
         return self.decoder.estimator
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
-        """What the flow is given of the ``tokens`` of a whole request, (1, bands, 2 · n); attention is that of
+        """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with the attention of
         streaming."""
         memory = Memory()
         memory.closing = True
@@ -110,23 +110,23 @@ class TokenToMel(nn.Module):
         return self.input_embedding(ids.clamp(min=0))
 
     def speaker(self, vector: Tensor) -> Tensor:
-        """(1, speaker_width) of any length to (1, bands)."""
+        """(1, speaker_width), of any norm, to (1, bands)."""
         return self.spk_embed_affine_layer(F.normalize(vector, dim=1))
 
     def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
-        """Take the tensors of ``flow.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
+        """Load the tensors of ``flow.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
         load_strictly(self, weights, where)
 
 
 class MelStream:
-    """Mel frames of one request, in parts that are equal to the whole.
+    """Mel frames of one request in parts, equal to computing at once.
 
-    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there. What is
-    remembered for that is nearly all keys and values of the estimator, for each step of the solver and both branches of
-    guidance: in the release 4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
-    :meth:`paretone.models.cosyvoice2.flow_networks.Memory.projected`). When frames are to come ``at_once``,
-    :meth:`push` only collects, and nothing is remembered. Without ``chunked``, all of them see all others, as upstream
-    does for requests that are not streamed.
+    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are complete. This takes
+    memory, mainly for the estimator's keys and values, for each solver step and both guidance branches: in the release
+    4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
+    :meth:`paretone.models.cosyvoice2.flow_networks.Memory.projected`). With ``at_once``, :meth:`push` only collects
+    tokens, and no state is kept. Without ``chunked``, attention sees everything, as upstream does for requests that are
+    not streamed.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class MelStream:
         at_once: bool = False,
         few: FewEvaluations | None = None,
     ) -> None:
-        """``few``: in place of the model's own steps. Raises :class:`paretone.errors.AudioError` when the parts of
-        ``prompt`` do not belong together."""
+        """``few`` replaces the model's own steps. Raises :class:`paretone.errors.AudioError` if the parts of ``prompt``
+        do not belong together."""
         prompt = prompt.to(model.noise.device)
         if prompt.mel.shape[1] != FRAMES_PER_TOKEN * prompt.tokens.shape[1]:
             raise AudioError(
@@ -149,7 +149,7 @@ class MelStream:
         self._prompt = prompt.mel.mT
         self._tokens: list[int] = prompt.tokens[0].tolist()
         self._done = 0
-        """Tokens that have become frames."""
+        """Number of tokens converted to frames."""
         self._memory = Memory()
         self._few = few
         self._steps = model.config.steps if few is None else few.count
@@ -159,12 +159,12 @@ class MelStream:
             self._speaker = model.speaker(prompt.speaker)
             self.times, self._lengths = self._schedule()
             times = self.times
-            if few is not None:  # Each evaluation carries to the time of the next, the last one to speech.
+            if few is not None:  # Each evaluation carries the state to the time of the next, the last one to speech.
                 times = torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1)
             self._time_table = self._estimator.time_table(times)
 
     def push(self, tokens: Sequence[int]) -> Tensor:
-        """Take more speech tokens; mel frames (1, bands, n) that are final by now, without those of the prompt."""
+        """Add speech tokens; return mel frames (1, bands, n) that are now final, without the prompt's."""
         self._take(tokens)
         encoder = self._model.config.encoder
         ready = (len(self._tokens) - encoder.look_ahead) // encoder.chunk * encoder.chunk
@@ -175,13 +175,13 @@ class MelStream:
         return self._advance(len(self._tokens), last=True)
 
     def whole(self, tokens: Sequence[int]) -> Tensor:
-        """All frames (1, bands, n) of a request that consists of ``tokens``, in one pass; the only call."""
+        """All frames (1, bands, n) of the request ``tokens`` in one pass; the only call."""
         self._take(tokens)
         return self.finish()
 
     def unfinished(self, tokens: Sequence[int]) -> Tensor:
-        """All frames that are known when more tokens will follow the given ones, the only and last ones here; those
-        of a chunk that is not complete yet are still wrong. So upstream streams."""
+        """All frames computable from ``tokens`` before later ones arrive; the only call. Frames of the incomplete last
+        chunk are inexact. Reproduces upstream's streaming."""
         self._take(tokens)
         return self._advance(len(self._tokens) - self._model.config.encoder.look_ahead, last=True)
 
@@ -198,7 +198,7 @@ class MelStream:
 
     @torch.inference_mode()
     def _advance(self, end: int, last: bool = False) -> Tensor:
-        """Frames of the tokens up to ``end``; ``last`` when nothing follows in this stream."""
+        """Frames of the tokens up to ``end``; ``last`` if nothing follows in this stream."""
         first, model = self._done, self._model
         if end <= first:
             return self._nothing()
@@ -212,8 +212,8 @@ class MelStream:
         return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
 
     def _solved(self, encoded: Tensor, first: int) -> Tensor:
-        """Frames that belong to ``encoded`` (1, bands, n), the ones after ``first``: by Euler's method with guidance,
-        or in few evaluations."""
+        """Frames for ``encoded`` (1, bands, n), after the ``first`` ones: by Euler's method with guidance, or in few
+        evaluations."""
         model, count = self._model, encoded.shape[-1]
         known = self._prompt[..., first : first + count]
         prompt = F.pad(known, (0, count - known.shape[-1]))
@@ -230,7 +230,7 @@ class MelStream:
         return state
 
     def _schedule(self) -> tuple[Tensor, list[Tensor]]:
-        """Start (steps,) and length of every step; starts are summed up, with upstream's rounding."""
+        """Start (steps,) and length of each step; starts are cumulative sums, with upstream's rounding."""
         ends = cosine_times(self._steps)
         starts, lengths = [ends[0]], [ends[1] - ends[0]]
         for end in ends[2:]:
@@ -240,19 +240,19 @@ class MelStream:
         return torch.stack(starts).to(device), [length.to(device) for length in lengths]
 
 
-# Weights with which CosyVoice 2's flow carries mel frames over intervals of time.
+# Weights for carrying mel frames over intervals of time in CosyVoice 2's flow.
 #
 # A file has the keys of the estimator in ``flow.pt``, and those of one more perceptron,
 # ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``; its metadata are those of
-# :mod:`paretone.models.files.trained_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
-# stay those of ``flow.pt``.
+# :mod:`paretone.models.files.trained_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and everything
+# else stay those of ``flow.pt``.
 
 
 PREFIX = "decoder.estimator."
 
 
 def add_interval(estimator: Estimator) -> None:
-    """Let ``estimator`` take intervals, without effect until the new perceptron has learnt."""
+    """Make ``estimator`` accept intervals, without effect until the new perceptron is trained."""
     own = estimator.time_mlp
     embedding = EstimatorIntervalEmbedding(own.linear_1.in_features, own.linear_2.out_features)
     embedding = embedding.to(own.linear_1.weight.device, own.linear_1.weight.dtype)
@@ -265,12 +265,12 @@ def add_interval(estimator: Estimator) -> None:
 
 
 def official(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``weights`` of an estimator by their keys in ``flow.pt``."""
+    """``weights`` of an estimator under their keys in ``flow.pt``."""
     return {PREFIX + name: value for name, value in weights.items()}
 
 
 def interval_estimator(flow: TokenToMel, weights: IntervalWeights) -> Estimator:
-    """An estimator as that of ``flow`` with such weights, on its device, ready for inference. Raises
+    """Copy of ``flow``'s estimator with interval weights, on its device, ready for inference. Raises
     :class:`paretone.errors.CheckpointError`."""
 
     def make() -> Estimator:

@@ -1,4 +1,4 @@
-"""An F5-TTS or E2-TTS model that speaks: what :class:`paretone.models.families.flow.FlowSpeech` leaves to a family."""
+"""F5-TTS and E2-TTS: implementation of :class:`paretone.models.families.flow.FlowSpeech`."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class F5Speech(FlowSpeech):
         self._read_prompt = read_prompt
 
     def read_by(self, front_end: TextFrontEnd) -> None:
-        """Read texts by another front end from now on."""
+        """Use another text front end from now on."""
         self._front_end = front_end
 
     @torch.inference_mode()
     def _warm_up(self, backbone: DiT | UNetT) -> None:
-        # On a second of silence.
+        # With one second of silence.
         frames = SAMPLE_RATE // HOP
         silence = torch.zeros(1, frames, backbone.config.mel_dim, device=self._device)
         ids = torch.zeros(1, 1, dtype=torch.long, device=self._device)
@@ -104,7 +104,7 @@ class F5Speech(FlowSpeech):
         return backbone.begin(canvas, passage.ids.to(self._device), times, guided, branches=branches)
 
     def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
-        # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as
+        # Drawn on the CPU, so that a seed gives the same noise on every device; every passage starts from the seed, as
         # upstream.
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(1, passage.frames, self._backbone.config.mel_dim, generator=generator)
@@ -125,7 +125,7 @@ class F5Speech(FlowSpeech):
 def load_f5(request: LoadRequest) -> F5Speech:
     """Load a checkpoint with its vocoder. Raises :class:`CheckpointError`."""
     chosen, place, target = request.entry, request.place, request.device
-    # A folder of the user's own is described by its name or sidecar, and only then by the catalogue.
+    # A folder of the user's own is described by its name or sidecar before the catalogue.
     own = place != chosen.folder
     checkpoint = read_f5_checkpoint(place, request.variant or ("" if own else chosen.variant), request.check)
     if checkpoint.mel_style != VOCOS:
@@ -159,7 +159,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
         trained_guidance=trained_weight,
     )
 
-    architecture = replace(checkpoint, weights={})  # The backbone has them: no need to keep them twice.
+    architecture = replace(checkpoint, weights={})  # The backbone has the weights; avoid keeping them twice.
 
     def read_weights(one: WeightSet) -> DiT | UNetT:
         return _fused(architecture.with_weights(Path(one.path)), target)

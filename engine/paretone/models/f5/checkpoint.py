@@ -1,8 +1,8 @@
-"""Official F5-TTS and E2-TTS checkpoints: their layout, and which architecture one is of.
+"""Official F5-TTS and E2-TTS checkpoints: layout and architecture.
 
-v0 and v1 of a size have equal tensors, and the wrong one of the two loads without complaint and speaks noise. So the
-architecture comes from the caller, from a ``model.yaml`` next to the weights, or from the folder's released name; where
-none of them says it, :class:`VariantUnknown` asks. It is never guessed from the weights, only checked against them.
+v0 and v1 of a size have equal tensors, and the wrong one loads without an error and speaks noise. The architecture
+therefore comes from the caller, from a ``model.yaml`` next to the weights, or from the released folder name; otherwise
+:class:`VariantUnknown` asks. It is never guessed from the weights, only checked against them.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from paretone.wording import listed
 SIDECAR = "model.yaml"
 TOKENIZERS = "pinyin", "char", "byte", "custom"
 CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
-"""Text front ends, as ``model.yaml`` names them."""
+"""Text front ends, by their name in ``model.yaml``."""
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
     **{name: (name, VOCOS) for name in VARIANTS},
     "F5TTS_v1_Base_no_zero_init": ("F5TTS_v1_Base", VOCOS),
     "F5TTS_Base_bigvgan": ("F5TTS_Base", BIGVGAN),
 }
-"""Architecture and mel front end by the names of the released folders."""
+"""Architecture and mel front end by released folder name."""
 
 _BACKBONES: dict[str, type[DiT] | type[UNetT]] = {"DiT": DiT, "UNetT": UNetT}
 _WEIGHTS_PREFIX = "transformer."
@@ -53,9 +53,9 @@ _EMA_PREFIX = "ema_model."
 _ONLINE_PREFIX = "online_model."
 _BEFORE = (_EMA_PREFIX, _ONLINE_PREFIX, "model.")
 _WRAPPERS = ("_orig_mod", "module")
-"""What ``torch.compile`` and ``DistributedDataParallel`` put into names of weights."""
+"""Parts of weight names added by ``torch.compile`` and ``DistributedDataParallel``."""
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
-"""Names that the official training gives to the last of its checkpoints, and to what it started from."""
+"""File names in the official training for the last checkpoint, and for the initial one."""
 _COUNTERS = ("initted", "step")
 _LEGACY_KEYS = (
     "mel_spec.mel_stft.mel_scale.fb",
@@ -64,7 +64,7 @@ _LEGACY_KEYS = (
 
 
 class VariantUnknown(CheckpointError):
-    """Nothing says which architecture a checkpoint has. ``candidates`` are those that its weights would fit."""
+    """The architecture of a checkpoint is unknown. ``candidates`` are those that fit its weights."""
 
     def __init__(self, path: Path, candidates: tuple[str, ...]) -> None:
         self.path = path
@@ -79,7 +79,7 @@ class VariantUnknown(CheckpointError):
 
 
 class SeveralCheckpoints(CheckpointError):
-    """A folder holds several files of weights; ``files`` are these, the newest first."""
+    """A folder contains several weight files; ``files`` are these, the newest first."""
 
     def __init__(self, place: Path, found: tuple[Path, ...]) -> None:
         self.place, self.found = place, found
@@ -93,11 +93,11 @@ class SeveralCheckpoints(CheckpointError):
 
 @dataclass(frozen=True)
 class F5Checkpoint:
-    """A checkpoint that has been read and found to fit its architecture."""
+    """A checkpoint that has been read and fits its architecture."""
 
     path: Path
     variant: str
-    """One of :data:`VARIANTS`, or the name that a sidecar gives."""
+    """One of :data:`VARIANTS`, or the name in a sidecar."""
     config: BackboneConfig
     weights: Mapping[str, Tensor] = field(repr=False)
     """On the CPU, by official names without ``transformer.``."""
@@ -105,14 +105,14 @@ class F5Checkpoint:
     tokenizer: str = "pinyin"
     """``pinyin``, ``char``, ``byte`` or ``custom``, as in official configuration files."""
     text_front_end: str = CHARACTERS
-    """``characters``, or ``natural phones`` with one token a frame (bundled models)."""
+    """``characters``, or ``natural phones`` with one token per frame (bundled models)."""
 
     def with_weights(self, path: Path) -> F5Checkpoint:
         """The same model with the weights in ``path``. Raises :class:`CheckpointError` if they do not fit."""
         return replace(self, path=path, weights=backbone_weights(read_checkpoint(path), str(path)))
 
     def build(self) -> DiT | UNetT:
-        """The backbone with these weights, float32, on the CPU, in evaluation mode."""
+        """Backbone with these weights, float32, on the CPU, in evaluation mode."""
         make = _BACKBONES[self.config.backbone]
         backbone = loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
         return backbone.eval().requires_grad_(False)
@@ -120,7 +120,7 @@ class F5Checkpoint:
 
 @dataclass(frozen=True)
 class _Description:
-    """Description of a checkpoint by the caller, a sidecar or a folder's name."""
+    """Description of a checkpoint by the caller, a sidecar or the folder name."""
 
     variant: str
     config: BackboneConfig
@@ -130,11 +130,10 @@ class _Description:
 
 
 def find_checkpoint(place: Path) -> Path:
-    """The weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder. What a
-    training started from counts only where it has written nothing.
+    """Weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder. The initial
+    checkpoint of a training counts only if there is no other.
 
-    Raises :class:`CheckpointError` when there is none, and :class:`SeveralCheckpoints` when there are several and none
-    is better than the others.
+    Raises :class:`CheckpointError` without any, and :class:`SeveralCheckpoints` if the choice is ambiguous.
     """
     if not place.is_dir():
         return place
@@ -152,20 +151,19 @@ def find_checkpoint(place: Path) -> Path:
 
 
 def _age(path: Path) -> tuple:
-    """A key that sorts the newest checkpoint of a training first: the last one, then by the number of updates in its
-    name, then by time, since copies and downloads have lost that."""
+    """Sort key for the newest checkpoint of a training first: the last one, then by the number of updates in its name,
+    then by time, which copies and downloads change."""
     number = re.findall(r"\d+", path.stem)
     return path.stem != _LAST, -int(number[-1][:18]) if number else 0, -path.stat().st_mtime, path.name
 
 
 def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
-    """Read a checkpoint, a file or its folder.
+    """Read a checkpoint file or folder.
 
-    ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
-    ``check`` is called now and then and may raise to cancel.
+    ``variant`` names one of :data:`VARIANTS` and overrides the folder's description. ``check`` may raise to cancel.
 
-    Raises :class:`CheckpointError` that names what is missing, too much or of the wrong shape, and
-    :class:`VariantUnknown` when nothing says the architecture.
+    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights, and
+    :class:`VariantUnknown` if the architecture is unknown.
     """
     path = find_checkpoint(place)
     weights = backbone_weights(read_checkpoint(path, check), str(path))
@@ -193,10 +191,10 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
 
 
 def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
-    """The backbone's weights out of an official checkpoint's content, by names without their prefixes.
+    """Backbone weights in an official checkpoint's content, by names without prefixes.
 
-    The moving average is taken if there is one; its counters and the keys of an old mel front end are left out.
-    Raises :class:`CheckpointError` for anything else that is not the backbone's.
+    Prefers the moving average; its counters and the keys of an old mel front end are ignored. Raises
+    :class:`CheckpointError` for anything else that is not the backbone's.
     """
     for name in ("ema_model_state_dict", "model_state_dict", "state_dict"):
         inner = content.get(name)
@@ -230,8 +228,7 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
 
 
 def _unwrapped(key: str) -> str:
-    """An official name out of one that ``torch.compile``, ``DistributedDataParallel`` and a moving average have put
-    their own before."""
+    """Official name without the prefixes of ``torch.compile``, ``DistributedDataParallel`` and a moving average."""
     parts = [part for part in key.split(".") if part not in _WRAPPERS]
     while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
         parts = parts[1:]
@@ -241,8 +238,8 @@ def _unwrapped(key: str) -> str:
 def expected_shapes(
     config: BackboneConfig, found: Mapping[str, tuple[int, ...]] | None = None, where: str = ""
 ) -> dict[str, tuple[int, ...]]:
-    """Shapes of an architecture's weights by their names, without allocating them; at most as many as ``found`` in
-    ``where`` can be, see :func:`paretone.models.networks.shapes.without_weights`."""
+    """Shapes of an architecture's weights by name, without allocating them; limited by ``found`` in ``where``, see
+    :func:`paretone.models.networks.shapes.without_weights`."""
     with without_weights(found, where):
         backbone = _BACKBONES[config.backbone](config)
     return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
@@ -253,7 +250,7 @@ def _fits(shapes: Mapping[str, tuple[int, ...]], config: BackboneConfig) -> bool
 
 
 def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> int:
-    """Vocabulary entries: one less than the embedding has rows, for community fine-tunes bring their own vocabulary."""
+    """Vocabulary entries, one less than the embedding's rows; community fine-tunes have their own vocabulary."""
     shape = shapes.get("text_embed.text_embed.weight", ())
     if len(shape) != 2 or shape[0] < 2:
         raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; download it again.")
@@ -277,7 +274,7 @@ def _described(path: Path, variant: str, entries: int) -> _Description | None:
 
 
 def _from_sidecar(sidecar: Path, entries: int) -> _Description:
-    """An official configuration file, of which the part ``model`` is read."""
+    """Parse the part ``model`` of an official configuration file."""
     model = ConfigFile.read(sidecar).part("model", needed=True)
     arch, mel = model.part("arch", needed=True), model.part("mel_spec")
     mel_style = mel.one_of("mel_spec_type", STYLES, VOCOS)
@@ -299,12 +296,12 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
 
 
 def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
-    """Write the weights under their official keys in float16, whole or not at all. Raises :class:`OSError`."""
+    """Write the weights under their official keys atomically in float16. Raises :class:`OSError`."""
     weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
     weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
     write_atomically(path, save(weights, dict(metadata) if metadata else None))
 
 
 def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
-    """Weights in half precision; the rotary frequencies in full, because positions multiply their error."""
+    """Weights in half precision; rotary frequencies in full, because positions multiply their error."""
     return value.cpu().contiguous().to(torch.float32 if key.endswith("inv_freq") else torch.float16)

@@ -1,7 +1,7 @@
 """Architectures and options of the F5-TTS family. Torch-free.
 
-Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ
-only here.
+Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ only
+here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEAD_WIDTH = 64
 
 @dataclass(frozen=True)
 class BackboneConfig:
-    """One architecture. Names are the official configuration's, except where noted."""
+    """An architecture. Names are the official configuration's, except where noted."""
 
     backbone: str
     """``DiT`` (F5) or ``UNetT`` (E2)."""
@@ -36,21 +36,21 @@ class BackboneConfig:
     conv_layers: int = 0
     text_mask_padding: bool = False
     pe_attn_head: int | None = None
-    """Number of heads, from the first on, with rotary positions; ``None``: all."""
+    """Number of heads with rotary positions, from the first; ``None``: all."""
     qk_norm: str | None = None
     long_skip_connection: bool = False
     text_embedding_average_upsampling: bool = False
     mel_dim: int = MEL_BANDS
     text_num_embeds: int = 0
-    """Number of vocabulary entries; the embedding has one row more, for filler."""
+    """Number of vocabulary entries; the embedding has one more row for filler."""
 
     @classmethod
     def from_official(
         cls, backbone: str, entries: ConfigFile | Mapping[str, object], text_num_embeds: int, where: str = ""
     ) -> BackboneConfig:
-        """From the ``arch`` part of an official configuration file, or its entries, called ``where``.
+        """Parse the ``arch`` part of an official configuration file, or its entries, called ``where``.
 
-        Raises :class:`CheckpointError` that names an entry which this implementation does not know.
+        Raises :class:`CheckpointError` that names an unsupported entry.
         """
         file = ConfigFile.of(entries, where)
         where, arch = file.where, file.entries
@@ -117,7 +117,7 @@ VARIANTS: Mapping[str, BackboneConfig] = {
     "E2TTS_Base": BackboneConfig("UNetT", 1024, 24, 16, ff_mult=4, pe_attn_head=1),
     "E2TTS_Small": BackboneConfig("UNetT", 768, 20, 12, ff_mult=4, pe_attn_head=1),
 }
-"""The released architectures by the name of their configuration file (and of their folder)."""
+"""Released architectures by the name of their configuration file and folder."""
 
 OPTIONS = (
     STEPS,

@@ -1,4 +1,4 @@
-"""F5-TTS's diffusion transformer: from noised mel, prompt mel, text and time to the velocity of every branch.
+"""F5-TTS's diffusion transformer: noised mel, prompt mel, text and time to the velocity of each branch.
 
 Source: the official ``f5_tts/model/backbones/dit.py`` (1.1.20).
 """
@@ -26,23 +26,23 @@ class DiTConditioning(Conditioning):
     """State shared by the evaluations of one sampling run: the conditional rows first, then the unconditional."""
 
     constant: tuple[Tensor, Tensor]
-    """Shares of the input projection and of its first convolution that do not depend on the state."""
+    """Parts of the input projection and of its first convolution that are independent of the state."""
 
 
 def chosen_branches(guided: bool, branches: Sequence[int] | None) -> tuple[int, ...]:
-    """The branches of a run: those that are given, or all conditions alone and, if ``guided``, none."""
+    """Branches of a run: those given, else the one with all conditions and, if ``guided``, the one without."""
     if branches is not None:
         return tuple(branches)
     return (ALL, NOTHING) if guided else (ALL,)
 
 
 def drops_text(branch: int) -> bool:
-    """Whether a branch does not know the text."""
+    """Whether a branch lacks the text."""
     return branch == NOTHING
 
 
 class DiTBlock(nn.Module):
-    """One layer's parameters; :meth:`DiffusionTransformer.layer` uses them."""
+    """Parameters of one layer; :meth:`DiffusionTransformer.layer` uses them."""
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
@@ -112,8 +112,8 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames when they differ. ``branches`` are some of
-        :data:`paretone.sampling.guidance.BRANCHES`, in place of all conditions alone or, if ``guided``, and none.
+        those of all evaluations, in order; ``durations`` the items' frames if they differ. ``branches`` from
+        :data:`paretone.sampling.guidance.BRANCHES` replace the default of :func:`chosen_branches`.
         """
         frames = prompt.shape[1]
         chosen = chosen_branches(guided, branches)
@@ -138,12 +138,13 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         return self.proj_out(modulate(hidden, shift, scale))
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`ConvPositionEmbedding.fuse` as well."""
+        """Prepare for inference; see also :meth:`ConvPositionEmbedding.fuse`."""
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
 
     def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item, with ``branches`` branches, or as ``guided``."""
+        """Operations of one evaluation at this length, for one item, with ``branches`` branches or those of
+        ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         products = 2 * frames

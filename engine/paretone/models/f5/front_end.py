@@ -1,7 +1,7 @@
-"""Front end of F5: voices to prompts, and texts to what the sampler speaks at once, as token ids and a duration.
+"""Front end of F5: voices to prompts, and texts to passages with token ids and a duration.
 
-Two front ends know how: characters (the official models: characters and pinyin for ids, UTF-8 bytes for the duration)
-and phones (the bundled one: those of natural speech, one a mel frame; why, see ``resources/docs/bundled-models.md``).
+Two text front ends exist: characters (official models: characters and pinyin for ids, UTF-8 bytes for the duration) and
+phones (the bundled model: natural speech, one phone per mel frame; reasons in ``resources/docs/bundled-models.md``).
 Duration and loudness follow the official rules around the sampler (``infer/utils_infer.py``).
 """
 
@@ -41,17 +41,16 @@ from paretone.models.f5.text import (
 from paretone.models.families.voices import changed, transcript_of
 
 TARGET_LEVEL = 0.1
-"""Root mean square that quieter prompts are raised to."""
+"""RMS to which quieter prompts are amplified."""
 LONGEST_FRAMES = 65536
-"""The sampler's own limit, prompt included."""
+"""The sampler's limit, including the prompt."""
 SHORT_TEXT_BYTES = 10
 SHORT_TEXT_SPEED = 0.3
-"""Texts below this many bytes are spoken at this speed, whatever was asked for."""
+"""Texts below this number of bytes are spoken at this speed, overriding the requested one."""
 
 
 def prompt_frames(samples: int) -> int:
-    """Frames of a prompt of a number of 24 kHz samples, as the duration rule counts them (the spectrogram has one
-    more)."""
+    """Frames of a prompt by its number of 24 kHz samples, as in the duration rule (the spectrogram has one more)."""
     return samples // HOP
 
 
@@ -62,8 +61,8 @@ def total_frames(
     speed: float = 1.0,
     fixed_seconds: float | None = None,
 ) -> int:
-    """Frames to sample, prompt included: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
-    ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in all.
+    """Frames to sample, including the prompt: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
+    ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in total.
 
     Raises :class:`SettingError` for a speed or length that is not positive.
     """
@@ -80,20 +79,20 @@ def total_frames(
 
 
 def sampled_frames(requested: int, prompt_mel_frames: int, text_ids: int) -> int:
-    """Frames that are sampled in fact: at least one more than the prompt and than the text has ids, at most 65,536."""
+    """Frames actually sampled: at least one more than the prompt's and than the text's ids, at most 65,536."""
     return min(max(max(text_ids, prompt_mel_frames) + 1, requested), LONGEST_FRAMES)
 
 
 @dataclass(frozen=True)
 class PromptLevel:
-    """The loudness rule: a quiet prompt is raised to the level that the model knows, and the speech lowered again."""
+    """The loudness rule: amplify a quiet prompt to the model's training level, and attenuate the speech accordingly."""
 
     level: float
-    """Root mean square of the prompt before resampling, in float32."""
+    """RMS of the prompt before resampling, in float32."""
 
     @classmethod
     def measure(cls, samples: Tensor) -> PromptLevel:
-        """Measure mono float samples of any shape. Raises :class:`AudioError` when they are silent or not numbers."""
+        """Measure mono float samples of any shape. Raises :class:`AudioError` if they are silent or not numbers."""
         level = torch.sqrt(torch.mean(torch.square(samples.float()))).item()
         if not 0.0 < level < float("inf"):
             raise AudioError("The reference recording is silent or damaged; choose a recording of speech.")
@@ -105,11 +104,11 @@ class PromptLevel:
         return self.level < TARGET_LEVEL
 
     def normalised(self, samples: Tensor) -> Tensor:
-        """The prompt at the target level if it is quieter, else as it is."""
+        """The prompt at the target level if it is quieter, else unchanged."""
         return samples * TARGET_LEVEL / self.level if self.raised else samples
 
     def restored(self, samples: Tensor) -> Tensor:
-        """Generated speech at the prompt's own level."""
+        """Generated speech at the prompt's original level."""
         return samples * self.level / TARGET_LEVEL if self.raised else samples
 
 
@@ -121,29 +120,29 @@ class Prompt:
     mel: Tensor = field(repr=False)
     """(1, frames, bands) natural-log mel of the recording, on the CPU."""
     frames: int
-    """Frames that are cut off in front of the new speech; ``mel`` may have one more."""
+    """Frames to cut before the new speech; ``mel`` may have one more."""
     level: PromptLevel
     samples: Tensor = field(repr=False)
-    """(n,) the recording as the model is given it, 24 kHz."""
+    """(n,) recording as input of the model, 24 kHz."""
     seconds: float
-    """Its length before it was brought to 24 kHz."""
+    """Length before resampling to 24 kHz."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One piece of text, ready for the sampler."""
+    """One piece of text for the sampler."""
 
     text: str
     ids: Tensor = field(repr=False)
     """(1, tokens) vocabulary positions of prompt and new text."""
     frames: int
-    """Frames to sample, those of the prompt included."""
+    """Frames to sample, including the prompt's."""
 
 
 @dataclass(frozen=True)
 class Passages:
-    """A whole text, and what the user should know about it."""
+    """A text cut into passages, with notes for the user."""
 
     passages: tuple[Passage, ...]
     notes: tuple[str, ...] = ()
@@ -151,25 +150,24 @@ class Passages:
 
 class TextFrontEnd(Protocol):
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
-        """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard
-        sooner. A front end of natural speech draws the pace from ``seed``. Raises
-        :class:`paretone.errors.TextError`."""
+        """Cut ``text`` into passages for ``prompt``; ``quick_start`` shortens the first, for an earlier start. A front
+        end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.TextError`."""
 
 
 class PromptReader:
-    """Reads voices, and remembers the last one."""
+    """Reads voices, and caches the last one."""
 
     def __init__(self, mel: MelFrontEnd, whole_frames: bool, phones: Container[str] | None = None) -> None:
-        """With ``whole_frames`` recordings are cut to a multiple of a frame and have no frame beyond (the bundled
-        models, which have one token a frame); otherwise the spectrogram has one frame more than the duration rule
-        counts (upstream). ``phones``: those that the model knows; a voice whose phones are others is as one without."""
+        """``whole_frames``: cut recordings and their mel to complete frames (bundled models, with one token per frame);
+        otherwise the spectrogram has one frame more than in the duration rule (upstream). ``phones``: the model's
+        phones; a voice with others is treated as one without phones."""
         self._mel = mel
         self._whole_frames = whole_frames
         self._phones = phones
         self._prompts: LastUsed[Prompt] = LastUsed(1)
 
     def __call__(self, voice: Voice) -> Prompt:
-        """The prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""
+        """Prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""
         transcript = transcript_of(voice)
         if self._phones is not None:
             if any(phone not in self._phones for phone, _, _ in voice.phones):
@@ -180,7 +178,7 @@ class PromptReader:
 
     def _read(self, voice: Voice) -> Prompt:
         recording, name = read_recording(voice.audio), Path(voice.audio).name
-        if not voice.phones:  # Phones with times are measured on the recording as it is.
+        if not voice.phones:  # Timed phones refer to the original recording.
             recording, said = transcripts.fitted(recording, voice.transcript, name)
             voice = replace(voice, transcript=said)
         samples = torch.from_numpy(recording.samples)
@@ -197,14 +195,14 @@ class PromptReader:
 
 
 class CharacterFrontEnd:
-    """Reads as the official package does. ``vocabulary`` is ``None`` for the byte tokenizer."""
+    """Reads like the official package. ``vocabulary`` is ``None`` for the byte tokenizer."""
 
     def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
-        """Cut and encode ``text`` as the official package does; for a ``quick_start`` with a shorter first passage, and
+        """Cut and encode ``text`` like the official package; for a ``quick_start`` with a shorter first passage, and
         with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)
         require_speakable(text, whole)
@@ -227,7 +225,7 @@ VOCABULARY = "vocab.txt"
 
 
 class FramePhones:
-    """Reads English as one phone a mel frame, with the phones and lengths of natural speech."""
+    """Reads English as one phone per mel frame, with the phones and lengths of natural speech."""
 
     def __init__(self, folder: Path) -> None:
         self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
@@ -239,9 +237,9 @@ class FramePhones:
         return self._vocabulary.phones
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
-        """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
+        """Cut ``text`` into passages. ``quick_start`` shortens the first, for an earlier start."""
         pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
-        # One phone a frame for the recording: as measured, or as the transcript can be aligned with it.
+        # One phone per frame for the recording: measured, or aligned from the transcript.
         prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []
         for piece in pieces:
@@ -251,7 +249,7 @@ class FramePhones:
         return Passages(tuple(passages), (*notes, *heard))
 
     def labels(self, phones: Sequence[TimedPhone], count: int) -> np.ndarray:
-        """(count,): which of ``phones`` sounds at each mel frame, by its number in the vocabulary."""
+        """(count,) phone at each mel frame, by its number in the vocabulary."""
         return labels(phones, count, self._vocabulary, SAMPLE_RATE, HOP)
 
     def _aligned(self, prompt: Prompt) -> Alignment:

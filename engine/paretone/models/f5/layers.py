@@ -1,6 +1,6 @@
-"""The layers of F5's DiT and E2's UNetT that no other family has. Parameter names are the official ones.
+"""Layers specific to F5's DiT and E2's UNetT. Parameter names are the official ones.
 
-Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py``, by the formulas in their papers.
+Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py``, and the formulas in their papers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from paretone.models.networks.shapes import Modules
 
 GELU_SLOPE = math.sqrt(8 / math.pi)
 GELU_PIECE = 131072
-"""Values of a piece: half a megabyte, and as much for what is made of it."""
+"""Values per piece: half a megabyte, and the same for the result."""
 
 
 class GlobalResponseNorm(nn.Module):
-    """Divides every channel by how strong it is over the sequence, relative to the other channels (ConvNeXt V2)."""
+    """Scales each channel by its strength over the sequence, relative to the other channels (ConvNeXt V2)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class GlobalResponseNorm(nn.Module):
         self.beta = nn.Parameter(torch.zeros(1, 1, width))
 
     def forward(self, x: Tensor, copies: int = 1) -> Tensor:
-        """``x`` is (batch, sequence, width), its last row representing ``copies`` equal ones."""
+        """``x`` is (batch, sequence, width); its last row represents ``copies`` equal ones."""
         counted = x if copies == 1 else torch.cat([x[:, :-1], x[:, -1:] * math.sqrt(copies)], dim=1)
         strength = torch.linalg.vector_norm(counted, dim=1, keepdim=True)
         relative = strength / (strength.mean(dim=-1, keepdim=True) + 1e-6)
@@ -38,7 +38,7 @@ class GlobalResponseNorm(nn.Module):
 
 
 class ConvNeXtV2Block(nn.Module):
-    """One residual block of the text encoder, (batch, sequence, width) to the same."""
+    """Residual block of the text encoder, (batch, sequence, width) to the same shape."""
 
     reach = 3
     """Receptive field to either side, in rows."""
@@ -58,19 +58,18 @@ class ConvNeXtV2Block(nn.Module):
 
 
 def text_positions(length: int, width: int, device: torch.device) -> Tensor:
-    """The fixed position table of the text encoder, (length, width): all cosines, then all sines."""
+    """Fixed position table of the text encoder, (length, width): all cosines, then all sines."""
     frequencies = 10000.0 ** -(torch.arange(0, width, 2, device=device).float() / width)
     angles = torch.outer(torch.arange(length, device=device).float(), frequencies)
     return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
 class TextEmbedding(nn.Module):
-    """Token ids to one vector a mel frame.
+    """Token ids to one vector per mel frame.
 
     ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0
-    of the table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known
-    (official v1). ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but
-    take part in the norms.
+    of the table is filler. ``drop`` hides the text, but with mask padding its length remains visible (official v1).
+    ``mask`` is (batch, frames), true within each item's duration: later frames start as zeros, but affect the norms.
     """
 
     longest = 8192
@@ -92,14 +91,14 @@ class TextEmbedding(nn.Module):
     def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
         rows = frames
         if self.mask_padding and len(self.text_blocks):
-            # After the tokens and the rows that see them, all rows are padding and equal: one represents all.
+            # After the tokens and the rows that depend on them, all rows are equal padding: one represents all.
             rows = min(frames, ids.shape[1] + ConvNeXtV2Block.reach + 1)
         ids = F.pad((ids + 1)[:, :rows], (0, max(0, rows - ids.shape[1])))
         padding = (ids == 0)[..., None]
         embedded = self.text_embed(torch.zeros_like(ids) if drop else ids)
         if len(self.text_blocks):
             positions = text_positions(min(rows, self.longest), embedded.shape[-1], ids.device)
-            if rows > self.longest:  # The official table ends here, and its last row serves all later frames.
+            if rows > self.longest:  # The official table ends here; its last row serves all later frames.
                 positions = torch.cat([positions, positions[-1:].expand(rows - self.longest, -1)])
             embedded = embedded + positions.to(embedded.dtype)
             if mask is not None:
@@ -118,8 +117,8 @@ class TextEmbedding(nn.Module):
 
 
 def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
-    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more if it does not come out
-    even."""
+    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more if the division has a
+    remainder."""
     kept = rows[:frames][valid[:frames]]
     if not len(kept):
         return rows
@@ -129,7 +128,7 @@ def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
 
 
 class ConvPositionEmbedding(nn.Module):
-    """Two grouped convolutions along the sequence that tell a frame where it is."""
+    """Two grouped convolutions along the sequence that encode positions."""
 
     def __init__(self, width: int, kernel_size: int = 31, groups: int = 16) -> None:
         super().__init__()
@@ -146,38 +145,37 @@ class ConvPositionEmbedding(nn.Module):
         return cast("nn.Conv1d", first), cast("nn.Conv1d", second)
 
     def first(self, x: Tensor, bias: bool) -> Tensor:
-        """The first convolution alone, (rows, frames, width) to the same: it is linear, so parts of its input may be
-        convolved apart and added up."""
+        """The first convolution alone, (rows, frames, width) to the same shape: it is linear, so parts of its input may
+        be convolved separately and added."""
         return _along_frames(self.convolutions[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """All after the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
+        """Everything after the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where
+        valid."""
         return _mish(_masked(_along_frames(self.convolutions[1], _mish(_masked(x, mask))), mask))
 
     def fuse(self) -> None:
-        """Lay the kernels in memory as :func:`_along_frames` needs them, so that it does not do so at every
-        evaluation."""
+        """Store the kernels in the memory format of :func:`_along_frames`, to avoid conversion at every evaluation."""
         for convolution in self.convolutions:
             kernel = convolution.weight.detach().unsqueeze(2).contiguous(memory_format=torch.channels_last)
             convolution.weight = nn.Parameter(kernel.squeeze(2), requires_grad=False)
 
 
 def _mish(x: Tensor) -> Tensor:
-    """x · tanh(softplus(x)). Torch's own kernel takes half as long again on a CPU, but it has a gradient."""
+    """x · tanh(softplus(x)). Torch's own kernel takes 1.5 times as long on a CPU, but has a gradient."""
     return F.mish(x) if _has_gradient(x) else F.softplus(x).tanh_().mul_(x)
 
 
 def _has_gradient(x: Tensor) -> bool:
-    """Whether ``x`` may need a gradient: within a Jacobian-vector product it does not say so itself."""
+    """Whether ``x`` may need a gradient: within a Jacobian-vector product, ``requires_grad`` is not set."""
     return x.requires_grad or torch.is_grad_enabled()
 
 
 def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tensor:
     """A convolution over the middle axis of (rows, frames, width).
 
-    Seen as an image of height one, the tensor already lies in memory as the channels-last kernels want it, which are
-    a third faster on a CPU than transposing for the one-dimensional ones. They take half as long again if they have
-    to see to the padding themselves.
+    As an image of height one, the tensor is already in the memory format of channels-last kernels, which are a third
+    faster on a CPU than transposing for one-dimensional ones. They take 1.5 times as long if they do the padding.
     """
     padding = int(convolution.padding[0])
     image = F.pad(x, (0, 0, padding, padding)).transpose(1, 2).unsqueeze(2)
@@ -191,10 +189,9 @@ def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class InputEmbedding(nn.Module):
-    """Noised mel, prompt mel and text, side by side, to the backbone's width.
+    """Noised mel, prompt mel and text, concatenated, to the backbone's width.
 
-    The prompt's and the text's share does not depend on the step: :meth:`constant` computes it once for a whole
-    sampling run.
+    The parts of prompt and text do not depend on the step: :meth:`constant` computes them once per sampling run.
     """
 
     def __init__(self, mel_bands: int, text_width: int, width: int) -> None:
@@ -204,7 +201,7 @@ class InputEmbedding(nn.Module):
         self.conv_pos_embed = ConvPositionEmbedding(width)
 
     def operations(self, frames: int, branches: int) -> float:
-        """Operations of :meth:`forward` per branch: the state's own share is computed for one of them."""
+        """Operations of :meth:`forward` per branch; the state's part is computed for only one."""
         width = self.proj.out_features
         convolution, _ = self.conv_pos_embed.convolutions
         projection = 2 * frames * self.mel_bands * width
@@ -212,15 +209,15 @@ class InputEmbedding(nn.Module):
         return (projection + convolved) / branches + convolved
 
     def constant(self, prompt: Tensor, text: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The constant share of the projection and of its first convolution, each (rows, frames, width)."""
+        """Constant part of the projection and of its first convolution, each (rows, frames, width)."""
         weight = self.proj.weight[:, self.mel_bands :]
         projected = F.linear(torch.cat([prompt, text], dim=-1), weight, self.proj.bias)
         return projected, self.conv_pos_embed.first(_masked(projected, mask), bias=True)
 
     def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """``x`` is (batch, frames, bands); the result has as many rows as ``constant``, a multiple of the batch.
+        """``x`` is (batch, frames, bands); the result has the rows of ``constant``, a multiple of the batch.
 
-        The branches' inputs differ in their constant share only, so the share of ``x`` is computed for one of them.
+        The branches' inputs differ only in their constant part, so the part of ``x`` is computed once.
         """
         projected, convolved = constant
         own = F.linear(x, self.proj.weight[:, : self.mel_bands])
@@ -234,7 +231,7 @@ def _add(own: Tensor, constant: Tensor, branches: int) -> Tensor:
 
 
 class RotaryEmbedding(nn.Module):
-    """Holds the official ``inv_freq`` buffer; :meth:`table` gives the rotations of a whole sequence."""
+    """Holds the official ``inv_freq`` buffer; :meth:`table` returns the rotations of a sequence."""
 
     inv_freq: Tensor
 
@@ -248,7 +245,7 @@ class RotaryEmbedding(nn.Module):
 
 
 class F5Attention(SelfAttention):
-    """The family's self-attention; ``rotary_heads`` of its heads, or all, see positions."""
+    """Self-attention of the family; the first ``rotary_heads`` heads, or all, have positions."""
 
     def __init__(
         self,
@@ -280,10 +277,10 @@ class F5Attention(SelfAttention):
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """The tanh-approximated GELU, (…, width) to the same. ``x`` is overwritten where nothing keeps gradients.
+    """Tanh-approximated GELU, (…, width) to the same shape. ``x`` is overwritten if no gradient is needed.
 
-    x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, a piece at a time that stays in the processor's
-    cache, take less than half as long as its own GELU.
+    x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, in pieces that stay in the processor's cache, take
+    less than half the time of its own GELU.
     """
     plain = x.device.type == "cpu" and x.dtype == torch.float32 and not _has_gradient(x)
     if not plain or torch.compiler.is_compiling():
@@ -296,7 +293,7 @@ def _gelu(x: Tensor) -> Tensor:
 
 
 class F5FeedForward(FeedForward):
-    """The family's: a tanh-approximated GELU between the layers."""
+    """Feed-forward of the family, with a tanh-approximated GELU."""
 
     activation = staticmethod(_gelu)
 
@@ -304,7 +301,7 @@ class F5FeedForward(FeedForward):
         super().__init__()
         inner = width * multiple
         first, last = PackableLinear(width, inner), PackableLinear(inner, width)
-        # Between them, officially, is a dropout; only the numbers say what is of which kind.
+        # The official sequence has a dropout in between; types are known only by position.
         self.ff = nn.ModuleList([nn.ModuleList([first]), nn.Identity(), last])
 
     @property

@@ -1,10 +1,10 @@
-"""Text to token ids, as the official front end does it (``convert_char_to_pinyin``, ``get_tokenizer``).
+"""Text to token ids, like the official front end (``convert_char_to_pinyin``, ``get_tokenizer``).
 
-Characters are tokens, and so are the syllables of Chinese in tone-numbered pinyin. The official code first cuts any
-text into words with a Chinese segmenter, and where a word of ASCII letters follows something else it adds a space:
-"$5" becomes "$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. Texts without
-Chinese are cut by the segmenter's rules for them, written out here; ``rjieba`` and ``pypinyin`` are imported only for
-texts with Chinese. Torch-free.
+Tokens are characters, and syllables of Chinese in tone-numbered pinyin. The official code first cuts any text into
+words with a Chinese segmenter, and adds a space before a word of ASCII letters that follows something else: "$5"
+becomes "$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. The segmenter's rules
+for texts without Chinese are implemented here; ``rjieba`` and ``pypinyin`` are imported only for texts with Chinese.
+Torch-free.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from paretone.reading import first_line, read_text, shortened, shown
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
 _IDEOGRAPH = re.compile("[\u3100-\u9fff]")
-"""Characters that the official code puts a space before."""
+"""Characters before which the official code puts a space."""
 _CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufaff\U00020000-\U0010ffff]")
 """Characters that the segmenter joins into words or that have a pinyin."""
 _BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")
 _DICTIONARY = re.compile(r"(AT&T|C\+\+|c\+\+|C#|c#)")
-"""The segmenter's only dictionary words that only the dictionary cuts."""
+"""Dictionary words of the segmenter that its other rules would cut differently."""
 _WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
 
 
 def finished_transcript(transcript: str) -> str:
-    """A prompt's transcript with an end: ". " is added unless it ends so, or in "。".
+    """Complete a prompt's transcript: add ". " unless it ends in that or in "。".
 
-    Raises :class:`TextError` when it is empty.
+    Raises :class:`TextError` if it is empty.
     """
     if not transcript.strip():
         raise TextError("The voice has no transcript; write down what the reference recording says.")
@@ -43,14 +43,14 @@ def finished_transcript(transcript: str) -> str:
 
 
 def spaced_transcript(transcript: str) -> str:
-    """The finished transcript as it goes before the text: with one more space after a character of one byte."""
+    """The finished transcript as it precedes the text: with one more space after an ASCII character."""
     return f"{transcript} " if transcript[-1].isascii() else transcript
 
 
 def pinyin_tokens(text: str) -> list[str]:
-    """The official tokens of ``text``.
+    """Official tokens of ``text``.
 
-    Raises :class:`TextError` when it holds Chinese and the packages for that are not installed.
+    Raises :class:`TextError` if it has Chinese and the packages for that are not installed.
     """
     tokens: list[str] = []
     for word in _words(text.translate(_TRANSLATED)):
@@ -81,7 +81,7 @@ def _words(text: str) -> Iterable[str]:
 
 
 def _words_without_chinese(text: str) -> Iterable[str]:
-    """Parts that the segmenter (jieba-rs 0.11) makes of a text without Chinese; joined, they are the text."""
+    """Segments (jieba-rs 0.11) of a text without Chinese; joined, they are the text."""
     for index, block in enumerate(_BLOCK.split(text)):
         if index % 2 == 0:
             yield from block
@@ -93,7 +93,7 @@ def _words_without_chinese(text: str) -> Iterable[str]:
 
 
 def _syllables(word: str) -> Sequence[str]:
-    """One token a character: its pinyin with the tone as a digit, or the character itself if it has none."""
+    """One token per character: its pinyin with the tone as a digit, or the character itself without pinyin."""
     if not _CHINESE.search(word):
         return word
     try:
@@ -117,16 +117,16 @@ def _lacking(package: str) -> str:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a text, and what of it the vocabulary does not know."""
+    """Token ids of a text, and its unknown tokens."""
 
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     unknown: tuple[str, ...] = ()
-    """Tokens that are spoken as a space, each named once, in order."""
+    """Tokens replaced by a space, each once, in order."""
 
     @property
     def note(self) -> str:
-        """A sentence for the user about dropped characters, or ``""``."""
+        """Sentence for the user on dropped characters, or ``""``."""
         if not self.unknown:
             return ""
         shown = " ".join(self.unknown[:20]) + (" …" if len(self.unknown) > 20 else "")
@@ -135,16 +135,16 @@ class Encoded:
 
 
 class Vocabulary:
-    """Tokens and their ids. Unknown tokens have id 0, which is the space in released vocabularies."""
+    """Tokens and their ids. Unknown tokens get id 0, the space in released vocabularies."""
 
     def __init__(self, ids: Mapping[str, int], twice: Mapping[str, tuple[int, int]] = {}) -> None:
-        """``twice`` names tokens that come more than once, with the numbers of two of their lines."""
+        """``twice``: repeated tokens, with two of their line numbers."""
         self._ids = dict(ids)
         self._twice = dict(twice)
 
     @classmethod
     def read(cls, path: Path) -> Vocabulary:
-        """Read a ``vocab.txt``: one token a line (a space is one), the line's number is its id.
+        """Read a ``vocab.txt`` with one token per line (a space is one); the line number is its id.
 
         Raises :class:`CheckpointError`.
         """
@@ -172,8 +172,8 @@ class Vocabulary:
         return token in self._ids
 
     def require_entries(self, entries: int, where: str) -> None:
-        """Raise :class:`CheckpointError` unless the vocabulary has as many entries as the model was made for, and each
-        once."""
+        """Raise :class:`CheckpointError` unless the vocabulary has the model's number of entries, without
+        repetition."""
         if self._twice:
             token, (first, second) = next(iter(self._twice.items()))
             more = f" (and {len(self._twice) - 1} more come twice)" if len(self._twice) > 1 else ""
@@ -196,17 +196,17 @@ class Vocabulary:
 
 
 def encode_bytes(text: str) -> Encoded:
-    """Ids of the byte tokenizer: the text in UTF-8."""
+    """Ids of the byte tokenizer: UTF-8."""
     return Encoded(tuple(text), tuple(text.encode()))
 
 
 def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
-    """Ids of ``text`` as a model's ``tokenizer`` has them; without a ``vocabulary`` it is that of bytes."""
+    """Ids of ``text`` by a model's ``tokenizer``; without a ``vocabulary`` it is the byte tokenizer."""
     return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
 
 
 def require_readable(transcript: str, encoded: Encoded) -> None:
-    """Raise :class:`TextError` when the model knows nothing of a voice's ``transcript``."""
+    """Raise :class:`TextError` if the model knows no letter or digit of a voice's ``transcript``."""
     try:
         require_speakable(transcript, encoded)
     except TextError:
@@ -217,7 +217,7 @@ def require_readable(transcript: str, encoded: Encoded) -> None:
 
 
 def require_speakable(text: str, encoded: Encoded) -> None:
-    """Raise :class:`TextError` when there is nothing in ``text`` that a voice could say."""
+    """Raise :class:`TextError` if nothing in ``text`` can be spoken."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
     unknown = set(encoded.unknown)
@@ -228,19 +228,19 @@ def require_speakable(text: str, encoded: Encoded) -> None:
         )
 
 
-# Long text in pieces: where F5 cuts a text (``infer/utils_infer.py``).
+# Cut long text like F5 (``infer/utils_infer.py``).
 
 
 LONGEST_SECONDS = 22.0
-"""Prompt and new speech together that one piece may last, at the prompt's rate of speech."""
+"""Maximum duration of prompt and new speech in one piece, at the prompt's rate of speech."""
 DEFAULT_MAXIMUM = 135
-"""Bytes of a piece where no prompt says otherwise."""
+"""Default bytes per piece, without a prompt."""
 
 _SENTENCE_ENDS = re.compile(r"(?<=[;:,.!?])\s+|(?<=[；：，。！？])")
 
 
 def maximum_bytes(transcript: str, prompt_seconds: float, speed: float = 1.0) -> int:
-    """UTF-8 bytes that one piece may have: what the speaker of the prompt says in the time that the prompt leaves free.
+    """UTF-8 bytes per piece: what the prompt's speaker says in the time left after the prompt.
 
     Zero or less for prompts of 22 s and more, which makes every sentence its own piece.
     """
@@ -248,10 +248,10 @@ def maximum_bytes(transcript: str, prompt_seconds: float, speed: float = 1.0) ->
 
 
 def split(text: str, maximum: int = DEFAULT_MAXIMUM, break_long: bool = False) -> list[str]:
-    """Cut ``text`` after punctuation and join what fits into pieces of at most ``maximum`` bytes, stripped.
+    """Cut ``text`` after punctuation and join clauses into stripped pieces of at most ``maximum`` bytes.
 
-    A clause that alone is longer stays whole, as in the official code, unless ``break_long`` is set: then it is cut
-    between words, or between characters if there are no spaces.
+    A longer clause is kept whole, as in the official code, unless ``break_long`` is set: then it is cut between words,
+    or between characters without spaces.
     """
     clauses = _SENTENCE_ENDS.split(text)
     if break_long and maximum > 0:
@@ -271,8 +271,8 @@ def split(text: str, maximum: int = DEFAULT_MAXIMUM, break_long: bool = False) -
 
 
 def split_for_streaming(text: str, maximum: int, break_long: bool = False) -> list[str]:
-    """As :func:`split`, but with a short beginning, so that it is heard sooner: the first piece is cut again at half
-    the maximum and then its first again at a quarter, as the official socket server does."""
+    """:func:`split` with a short beginning, for an earlier start: the first piece is cut again at half the maximum and
+    then its first again at a quarter, as the official socket server does."""
     pieces = split(text, maximum, break_long)
     for part in (2, 4):
         if pieces:
@@ -285,7 +285,8 @@ def _spaced(clause: str) -> str:
 
 
 def _broken(clause: str, maximum: int) -> Iterable[str]:
-    """``clause`` in parts of at most ``maximum`` bytes (at least a character each), cut between words if it has any."""
+    """``clause`` in parts of at most ``maximum`` bytes (at least one character each), cut between words if it has
+    any."""
     words = re.findall(r"\S+\s*", clause) if len(clause.encode()) > maximum else [clause]
     part = ""
     for word in words:

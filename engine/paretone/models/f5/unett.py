@@ -1,6 +1,6 @@
-"""E2-TTS's flat UNet transformer: the time is a separate token, and late layers also see what early ones were given.
+"""E2-TTS's flat UNet transformer: the time is a separate token, and late layers also get the inputs of early ones.
 
-Offers what the sampler needs of :class:`paretone.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the
+Provides the sampler's interface of :class:`paretone.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the
 official ``f5_tts/model/backbones/unett.py`` (1.1.20).
 """
 
@@ -34,18 +34,18 @@ class UNetTConditioning:
 
     branches: int
     constant: tuple[Tensor, Tensor]
-    """Shares of the input projection and of its first convolution that do not depend on the state."""
+    """Parts of the input projection and of its first convolution that are independent of the state."""
     time_tokens: Tensor
-    """(evaluations, width): the token that goes before the frames."""
+    """(evaluations, width): the token before the frames."""
     rotary: Tensor
-    """Rotations of 1 + frames positions: the time token has the first."""
+    """Rotations of 1 + frames positions; the first is the time token's."""
     mask: Tensor | None
-    """(rows, 1 + frames) true for the time token and where a frame is within its item's duration; ``None`` for a single
-    item. Unlike the DiT's, it acts on attention outputs only."""
+    """(rows, 1 + frames), true for the time token and for frames within their item's duration; ``None`` for a single
+    item. Unlike the DiT's, it applies only to attention outputs."""
 
 
 class UNetTNorm(nn.Module):
-    """Rows at length √width, times a learnt gain (x-transformers' form, without an epsilon in the root)."""
+    """Scales rows to length √width, times a learnt gain (x-transformers' form, without an epsilon in the root)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class UNetTNorm(nn.Module):
 
 
 class UNetTLayer(nn.ModuleList):
-    """One layer's parameters under their official numbers; :meth:`UNetT.velocity` uses them."""
+    """Parameters of one layer under their official numbers; :meth:`UNetT.velocity` uses them."""
 
     def __init__(self, config: BackboneConfig, joins: bool) -> None:
         attention = F5Attention(
@@ -67,7 +67,7 @@ class UNetTLayer(nn.ModuleList):
             config.pe_attn_head,
         )
         parts: list[Any] = [
-            # Torch takes a part that is missing, though its types do not say so.
+            # Torch accepts a missing part, contrary to its types.
             nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
             UNetTNorm(config.dim),
             attention,
@@ -76,10 +76,10 @@ class UNetTLayer(nn.ModuleList):
         ]
         super().__init__(parts)
 
-    # Only the numbers say what is of which kind.
+    # Types are known only by position.
     @property
     def join(self) -> nn.Linear | None:
-        """From a hidden state and the matching early layer's input, side by side, to one; in the second half only."""
+        """Projects a hidden state and the matching early layer's input, concatenated; only in the second half."""
         return cast("nn.Linear | None", self[0])
 
     @property
@@ -132,7 +132,7 @@ class UNetT(nn.Module):
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames when they differ; ``branches`` as for
+        those of all evaluations, in order; ``durations`` the items' frames if they differ; ``branches`` as in
         :meth:`paretone.models.f5.dit.DiT.begin`.
         """
         frames = prompt.shape[1]
@@ -154,7 +154,7 @@ class UNetT(nn.Module):
         )
 
     def enter(self, x: Tensor, evaluation: int, run: UNetTConditioning) -> Tensor:
-        """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
+        """State (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
         frames = self.input_embed(x, run.constant, None)
         return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
 
@@ -167,7 +167,7 @@ class UNetT(nn.Module):
         memory: LayerMemory | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """One layer after the joining, (rows, 1 + frames, width) to the same. ``hidden`` is left as it was."""
+        """One layer without the joining, (rows, 1 + frames, width) to the same shape. ``hidden`` is unchanged."""
         parts = self.layers[index]
         gate = hidden.new_ones(())
 
@@ -194,7 +194,7 @@ class UNetT(nn.Module):
         return hidden
 
     def leave(self, hidden: Tensor) -> Tensor:
-        """The last layer's output to velocities (rows, frames, bands): the time token has done its work."""
+        """Last layer's output to velocities (rows, frames, bands), dropping the time token."""
         return self.proj_out(self.norm_out(hidden)[:, 1:])
 
     def velocity(
@@ -206,7 +206,7 @@ class UNetT(nn.Module):
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        """Velocities of all branches, (rows, frames, bands), at one evaluation of the run."""
         hidden = self.enter(x, evaluation, run)
         early: list[Tensor] = []
         for index, parts in enumerate(self.layers):
@@ -224,14 +224,15 @@ class UNetT(nn.Module):
         return tuple(self.layers)
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`F5Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        """Prepare for inference; see :meth:`F5Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
         self.input_embed.conv_pos_embed.fuse()
         for parts in self.layers:
             parts.attention.fuse()
             parts.feed_forward.fuse()
 
     def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item, with ``branches`` branches, or as ``guided``."""
+        """Operations of one evaluation at this length, for one item, with ``branches`` branches or those of
+        ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         tokens = frames + 1

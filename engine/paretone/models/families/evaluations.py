@@ -160,7 +160,7 @@ def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
 
 
 class DecidedEvaluations(Evaluations):
-    """Evaluates only the branches that guidance needs at each step."""
+    """Runs only the branches that guidance needs at each evaluation."""
 
     def __init__(
         self,

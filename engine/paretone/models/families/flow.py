@@ -153,7 +153,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         self._device = device
         self._frame_seconds = frame_seconds
 
-    # --- What a family fills in --------------------------------------------------------------------------------------
+    # --- To be implemented by a family -------------------------------------------------------------------------------
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
@@ -370,7 +370,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         return replace(trace, computed=tuple(one.shares for one in spoken))
 
-    # --- What benches and techniques ask for --------------------------------------------------------------------------
+    # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
         """Complete sampling of the first passage, (1, frames, bands), for repeated timing. Raises
         :class:`PlainError`."""

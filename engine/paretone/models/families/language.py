@@ -210,7 +210,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def token_rate(self) -> float:
         return self._token_rate
 
-    # --- What a model fills in ---------------------------------------------------------------------------------------
+    # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
         """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a

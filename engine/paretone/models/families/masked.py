@@ -248,7 +248,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network compiled last, with its source and mode as the key."""
 
-    # --- What a model fills in ---------------------------------------------------------------------------------------
+    # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: FusedMasked) -> None:
         """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a

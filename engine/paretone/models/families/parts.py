@@ -162,7 +162,7 @@ def masked_run(part: Part, network: FusedMasked, request: MaskedRequest, guidanc
     return _held(part, part.make(network, request, guidance), "a CanvasRun", checks)
 
 
-# --- Holding a plug-in's to it ----------------------------------------------------------------------------------------
+# --- Checking a plug-in's results -------------------------------------------------------------------------------------
 def _require_shape(
     part: Part, found: object, shape: Sequence[int], what: str, numbers: torch.dtype | None = None
 ) -> None:

@@ -136,7 +136,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """State that techniques keep between syntheses."""
         self.clock: Callable[[], float] = time.perf_counter
 
-    # --- What a model fills in ---------------------------------------------------------------------------------------
+    # --- To be implemented by a model --------------------------------------------------------------------------------
     # Prompts and passages have the model's own types (:class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
     def _prepare(
@@ -146,7 +146,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         cancel. Random properties of a text, such as its pace, are drawn from ``seed``; without a seed they are the
         mean. Raises :class:`PlainError`."""
 
-    # --- What a family fills in --------------------------------------------------------------------------------------
+    # --- To be implemented by a family -------------------------------------------------------------------------------
     @abstractmethod
     def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:
         """The network under ``plan``. ``observer`` gets status messages."""

@@ -1,1 +1,1 @@
-"""Checkpoints on disk and on the way there: reading, recognising, downloading."""
+"""Checkpoint files: download, recognition, reading."""

@@ -1,32 +1,30 @@
-"""Bundled weights: those that were shipped, and how the installable package keeps them. Torch-free.
+"""Bundled weights: verification, and the packed form in the installable package. Torch-free.
 
-Their SHA-256 is listed in ``resources/models/fingerprints.json``. A damaged disk, a half-finished copy or another file
-under the same name would speak noise without a word. What a model is identified by is hashed when it is loaded anyway,
-and only compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread while the model
-is read and warms up.
+Their SHA-256 is listed in ``resources/models/fingerprints.json``. With a damaged disk, an incomplete copy or a replaced
+file, models would speak noise without an error. The file that identifies a model is hashed on loading anyway and only
+compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread while the model is read
+and warms up.
 
-``packed.json`` next to the list names, for the SHA-256 of each packed file, that of the original, by which profiles,
-takes and studies know these weights in a clone and in a package alike. Only files that ship are in it, so that no other
-file can pass for them. ``python -m paretone.models.files.bundled`` writes both lists anew, after the weights that ship
-have changed.
+``packed.json`` next to the list maps the SHA-256 of each packed file to that of its original, by which profiles, takes
+and studies identify these weights in a clone and a package alike. It lists only bundled files, so no other file can
+pass for them. ``python -m paretone.models.files.bundled`` rewrites both lists after bundled weights have changed.
 
-A packed file is a safetensors file in which a matrix of half precision is an int8 tensor of the same name and shape,
-with a tensor of float32 steps, one a row (the first axis), called after it with :data:`STEPS`:
+A packed file is a safetensors file in which a half-precision matrix is an int8 tensor of the same name and shape, with
+a tensor of float32 steps, one per row (first axis), named with the suffix :data:`STEPS`:
 
     value = float16(step × whole number)              of a checkpoint
     value = float16(base + step × whole number)       of weights that were trained from another checkpoint
 
-computed in float32; ``base`` is the value of that checkpoint, read as it is kept there. What is small, or has no
-counterpart in the base, stays as it was. The metadata are those of the original file and, in addition:
+computed in float32; ``base`` is the value of that checkpoint, read as stored there. Small tensors, and those
+without a counterpart in the base, are unchanged. The metadata are those of the original file and, in addition:
 
 ``packed``         :data:`FORMAT`
-``packed_from``    SHA-256 of the file that was packed: what identifies these weights
-``packed_base``    path of the base, relative to the folder of this file; left out if there is none
+``packed_from``    SHA-256 of the original file, which identifies these weights
+``packed_base``    path of the base, relative to the folder of this file; absent without a base
 ``packed_sha256``  SHA-256 of the base's file: no other numbers may be added to
-``packed_layers``  JSON: which layer of the base each layer is, for weights without some of its layers
+``packed_layers``  JSON: base layer of each layer, for weights with fewer layers
 
-Readers see the original's names, shapes and metadata: :func:`unpacking` stands between them and the file.
-:mod:`paretone.models.files.bundled` writes such files.
+Readers see the original's names, shapes and metadata through :func:`unpacking`.
 """
 
 from __future__ import annotations
@@ -57,8 +55,8 @@ _KNOWN: dict[tuple[str, int, int], str] = {}
 
 
 def file_sha256(path: Path, check: Callable[[], None] = lambda: None) -> str:
-    """Of the file at ``path``, 64 hexadecimal digits. ``check`` is called every few megabytes and may raise to cancel.
-    Raises :class:`OSError`."""
+    """SHA-256 of the file at ``path``, 64 hexadecimal digits. ``check`` is called every few megabytes and may raise to
+    cancel. Raises :class:`OSError`."""
     status = path.stat()
     key = str(path.resolve()), status.st_size, status.st_mtime_ns
     if key not in _KNOWN:
@@ -72,15 +70,15 @@ def file_sha256(path: Path, check: Callable[[], None] = lambda: None) -> str:
 
 
 def with_sorted_metadata(content: bytes) -> bytes:
-    """The safetensors file ``content`` with its metadata sorted. The library writes them in another order every time,
-    and a second file of the same weights has to be the same to the byte, or it would not be known for the same."""
+    """The safetensors file ``content`` with sorted metadata. The library's order varies, but a second file of the same
+    weights must be identical to the byte to be recognised."""
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
     if "__metadata__" not in header:
         return content
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text = text.ljust(-(-len(text) // 8) * 8)  # As the format wants it, so that the tensors are aligned.
+    text = text.ljust(-(-len(text) // 8) * 8)  # Aligns the tensors, as the format requires.
     return len(text).to_bytes(8, "little") + text + content[start:]
 
 
@@ -89,7 +87,7 @@ PACKED, ORIGIN = "packed", "packed_from"
 BASE, BASE_DIGEST, LAYERS = "packed_base", "packed_sha256", "packed_layers"
 KEYS = PACKED, ORIGIN, BASE, BASE_DIGEST, LAYERS
 STEPS = ".packed_steps"
-"""End of the name of a matrix's steps."""
+"""Suffix of the name of a matrix's steps."""
 
 
 def is_packed(metadata: Mapping[str, str]) -> bool:
@@ -98,7 +96,7 @@ def is_packed(metadata: Mapping[str, str]) -> bool:
 
 
 def origin(path: Path) -> str:
-    """What the packed file at ``path`` was packed from: its SHA-256, or ``""`` if the file is not packed. Raises
+    """SHA-256 of the original of the packed file at ``path``, or ``""`` if the file is not packed. Raises
     :class:`OSError` and :class:`safetensors.SafetensorError`."""
     with safe_open(path, framework="np") as file:
         told = file.metadata() or {}
@@ -106,9 +104,9 @@ def origin(path: Path) -> str:
 
 
 def unpacked(whole: np.ndarray, steps: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
-    """The float16 values of int8 numbers, (rows, …), with float32 ``steps``, (rows,); ``base``, of the same shape, is
-    added. Every processor finds the same numbers: each operation is rounded by itself."""
-    # Damaged files can give any value; the reader refuses what is no weight.
+    """Float16 values of int8 numbers, (rows, …), with float32 ``steps``, (rows,), added to ``base`` of the same shape.
+    Each operation is rounded separately, so all processors agree."""
+    # Damaged files can give any value; the reader rejects invalid weights.
     with np.errstate(over="ignore", invalid="ignore"):
         values = whole.astype(np.float32)
         values *= steps.reshape(-1, *[1] * (whole.ndim - 1))
@@ -118,8 +116,8 @@ def unpacked(whole: np.ndarray, steps: np.ndarray, base: np.ndarray | None = Non
 
 
 class PackedFile:
-    """A packed file that is open, as if it were not packed: with the methods of what ``safe_open`` gives. What is read
-    raises :class:`ValueError` for a damaged file, and :class:`CheckpointError` if its base is not there."""
+    """An open packed file with the interface of ``safe_open``, as if it were not packed. Reading raises
+    :class:`ValueError` for a damaged file, and :class:`CheckpointError` for a missing base."""
 
     def __init__(
         self,
@@ -143,7 +141,7 @@ class PackedFile:
         return {name: value for name, value in self._told.items() if name not in KEYS}
 
     def get_slice(self, name: str) -> Any:
-        """The shape of a tensor is that of the stored one."""
+        """Slice of the stored tensor, which has the original's shape."""
         return self._file.get_slice(name)
 
     def get_tensor(self, name: str) -> Any:
@@ -168,7 +166,7 @@ class PackedFile:
 
 
 def _layers(metadata: Mapping[str, str]) -> Mapping[int, int] | None:
-    """Layers of the base by those of the file; ``None`` if they are the same."""
+    """Base layer of each layer; ``None`` if they are the same."""
     if LAYERS not in metadata:
         return None
     listed = parsed_json(metadata[LAYERS])
@@ -181,8 +179,8 @@ def _layers(metadata: Mapping[str, str]) -> Mapping[int, int] | None:
 def unpacking(
     file: Any, path: Path, framework: str, as_tensor: Callable[[np.ndarray], Any] = lambda values: values
 ) -> Iterator[Any]:
-    """``file``, which ``safe_open`` has opened at ``path`` for the ``framework``: itself if it is not packed, else what
-    unpacks it with ``as_tensor`` as the last step. The base is opened when the first value needs it."""
+    """``file``, opened by ``safe_open`` at ``path`` for the ``framework``: itself if it is not packed, else an
+    unpacking wrapper with ``as_tensor`` as the last step. The base is opened on first use."""
     told = file.metadata() or {}
     if not is_packed(told):
         yield file
@@ -202,7 +200,6 @@ def unpacking(
 def _opened_base(
     path: Path, told: Mapping[str, str], framework: str, as_tensor: Callable[[np.ndarray], Any]
 ) -> Iterator[Any]:
-    """The base of the packed file at ``path``, open."""
     base = path.parent / told[BASE]
     try:
         require_regular(base)
@@ -234,20 +231,19 @@ def root() -> Path:
 
 
 def listed() -> Mapping[str, str]:
-    """SHA-256 of each bundled weight file, before it was packed, by its path in :func:`root`. Raises
-    :class:`CheckpointError`."""
+    """Original SHA-256 of each bundled weight file, by its path in :func:`root`. Raises :class:`CheckpointError`."""
     return _list(root() / LIST)
 
 
 def original(digest: str) -> str:
-    """What identifies the weights in a file with the SHA-256 ``digest``: that of the file that was packed, if it is one
-    of those that ship packed. Raises :class:`CheckpointError`."""
+    """Identity of the weights in a file with the SHA-256 ``digest``: the original's if it is a bundled packed file.
+    Raises :class:`CheckpointError`."""
     return _list(root() / PACKED_LIST, needed=False).get(digest, digest)
 
 
 @functools.cache
 def _list(path: Path, needed: bool = True) -> Mapping[str, str]:
-    """A list of SHA-256, empty if there is none and it is not ``needed``."""
+    """A list of SHA-256; empty if missing and not ``needed``."""
     if not needed and not path.exists():
         return {}
     try:
@@ -260,8 +256,7 @@ def _list(path: Path, needed: bool = True) -> Mapping[str, str]:
 
 
 def require_shipped(path: Path, digest: str) -> None:
-    """Raise :class:`CheckpointError` if ``path`` is bundled and ``digest``, the SHA-256 of what is there, is not that
-    of what was shipped."""
+    """Raise :class:`CheckpointError` if ``path`` is bundled and its SHA-256 ``digest`` is not the listed one."""
     name = _name(path)
     if name in listed() and listed()[name] != digest:
         raise CheckpointError(
@@ -271,8 +266,8 @@ def require_shipped(path: Path, digest: str) -> None:
 
 
 def verified_meanwhile(folders: Iterable[Path]) -> Callable[[], None]:
-    """Begin to hash the bundled weight files directly in ``folders``. The function that is returned waits for it, and
-    raises :class:`CheckpointError` for a file that is not as it was shipped."""
+    """Start hashing the bundled weight files directly in ``folders``. The returned function waits for it, and raises
+    :class:`CheckpointError` for a changed file."""
     wanted = {_name(folder) for folder in folders} - {""}
     paths = [root() / name for name in listed() if Path(name).parent.as_posix() in wanted]
     if not paths:
@@ -289,7 +284,7 @@ def verified_meanwhile(folders: Iterable[Path]) -> Callable[[], None]:
 
 
 def sha256(path: Path) -> str:
-    """What identifies the weights in the file at ``path``, see :func:`original`. Raises :class:`CheckpointError`."""
+    """Identity of the weights in the file at ``path``; see :func:`original`. Raises :class:`CheckpointError`."""
     try:
         return original(file_sha256(path))
     except OSError as error:
@@ -297,7 +292,7 @@ def sha256(path: Path) -> str:
 
 
 def _name(path: Path) -> str:
-    """The path in :func:`root`, or ``""``."""
+    """Path relative to :func:`root`, or ``""`` if outside."""
     try:
         return path.resolve().relative_to(root()).as_posix()
     except ValueError:
@@ -305,8 +300,8 @@ def _name(path: Path) -> str:
 
 
 def write_lists(folder: Path) -> int:
-    """Write both lists for the weight files in ``folder``, of which the second is left out if none is packed; the
-    number of files. Raises :class:`OSError`, and :class:`CheckpointError` for a file that is no safetensors file."""
+    """Write both lists for the weight files in ``folder``, the second only if any is packed; return the number of
+    files. Raises :class:`OSError`, and :class:`CheckpointError` for a file that is not a safetensors file."""
     known, packed = {}, {}
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
         digest = file_sha256(path)
@@ -327,23 +322,23 @@ def _json(data: Mapping[str, str]) -> bytes:
 
 
 # --- Packing ----------------------------------------------------------------------------------------------------------
-# Package registries take files of 100 MiB, and half precision hardly compresses: ``packaging/packed_build.py`` packs
-# the models when a wheel is built; the repository keeps the weights as they were trained.
+# Package registries limit files to 100 MiB, and half precision hardly compresses: ``packaging/packed_build.py`` packs
+# the models for a wheel; the repository keeps the weights as trained.
 LARGEST = 127
-"""Largest whole number, up and down."""
+"""Largest absolute value of the integers."""
 STEPS_PER_DEVIATION = 5
-"""How finely differences are kept: with five steps to their standard deviation the error is 6 % of them, and
-deflate, which wheels are compressed with, needs five bits for each."""
+"""Resolution of differences: with five steps per standard deviation the error is 6 % of it, and deflate, which
+compresses wheels, needs five bits per number."""
 SMALLEST, SHORTEST_ROW = 4096, 32
-"""Numbers of the smallest matrix that is packed, and of its shortest row: below these, the steps would weigh more than
-what is won."""
+"""Least size of a packed matrix and of its rows, in numbers: below these, the steps would take more than packing
+saves."""
 
 
 def pack_models(source: Path, target: Path) -> None:
-    """Pack every weight file of the folder of models ``source`` to the same place in ``target``, together with the
-    lists of this module; other files are not touched. Weights whose metadata name another file
-    there as their base are kept as differences from it. Nothing else may write into ``target``: what a killed process
-    left half written there is removed, since all of the folder ships. Raises :class:`OSError` and, for a damaged file,
+    """Pack every weight file in the folder of models ``source`` into the same place in ``target``, and write the lists
+    of this module; other files are not touched. Weights whose metadata name another file there as their base are stored
+    as differences from it. Nothing else may write into ``target``: temporary files of a killed process are removed,
+    since the entire folder ships. Raises :class:`OSError` and, for a damaged file,
     :class:`safetensors.SafetensorError`."""
     for left in target.rglob(f"{TEMPORARY}*"):
         left.unlink()
@@ -360,16 +355,16 @@ def pack_models(source: Path, target: Path) -> None:
 
 
 def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
-    """The weights in the file at ``path`` as a packed file at ``there``, as differences from the packed weights at
-    ``base`` if that is given; the file as it is if none of its tensors is worth packing. ``identity`` is the SHA-256
-    that the weights are known by."""
+    """Pack the weights in the file at ``path`` for a file at ``there``, as differences from the packed weights at
+    ``base`` if given; return the file unchanged if none of its tensors is worth packing. ``identity`` is the SHA-256
+    that identifies the weights."""
     told, tensors = _read(path)
     told |= {PACKED: FORMAT, ORIGIN: identity}
     bases: dict[str, np.ndarray] = {}
     if base is not None:
         told |= {BASE: Path(os.path.relpath(base, there.parent)).as_posix(), BASE_DIGEST: file_sha256(base)}
         bases = _read(base)[1]
-        # Drafts keep the numbers of the layers, students count theirs from 0.
+        # Drafts keep the base's layer numbers, students count from 0.
         if told.get("kind") == "student":
             told[LAYERS] = told["retained"]
             of_base = dict(enumerate(json.loads(told["retained"])))
@@ -392,8 +387,9 @@ def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
 
 
 def whole_numbers(values: np.ndarray, per_deviation: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
-    """``values``, (rows, …), as int8 numbers of the same shape and their float32 steps, (rows,): as fine as the largest
-    of a row allows, or coarser, with ``per_deviation`` steps to the standard deviation of the row around zero."""
+    """Quantise ``values``, (rows, …), to int8 numbers of the same shape with float32 steps, (rows,): as fine as the
+    largest value of a row allows, or coarser, with ``per_deviation`` steps to the row's standard deviation around
+    zero."""
     rows = values.astype(np.float32).reshape(len(values), -1)
     steps = np.maximum(np.abs(rows).max(1) / LARGEST, np.sqrt((rows**2).mean(1)) / per_deviation).astype(np.float32)
     divisors = np.where(steps > 0, steps, 1)[:, None]

@@ -1,7 +1,7 @@
-"""Reading weight files safely and strictly.
+"""Safe, strict reading of weight files.
 
-No file is ever unpickled with code in it, and no weight is silently left over or left out: what does not fit is named.
-:class:`Shards` is a Hugging Face folder: weights in one file or in shards that an index lists, and ``tokenizer.json``.
+Code in a pickle is never executed, and no weight is silently left over or missing: errors name what does not fit.
+:class:`Shards` is a Hugging Face folder: weights in one file or in shards listed by an index, and ``tokenizer.json``.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ DAMAGED = "is damaged or not complete; download it again"
 NAMES_SHOWN = 5
 """Maximum number of keys named in an error message."""
 LARGEST_WEIGHT = 1e8
-"""No weight of a released model has more than four digits."""
+"""Upper limit of weights; those of released models have at most four digits."""
 SMALLEST_DEAD = 16
-"""Numbers of the smallest matrix that cannot have been trained to zeros."""
+"""Least size of a matrix that is rejected if all zeros."""
 _KINDS = (
     *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
@@ -54,9 +54,9 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """The tensors of a flat weight file, on the CPU, by their names.
+    """Tensors of a flat weight file by name, on the CPU.
 
-    Raises :class:`CheckpointError` when the file is missing, damaged, no checkpoint, holds code, or is not flat.
+    Raises :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or is not flat.
     """
     content = read_checkpoint(path, check)
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
@@ -66,20 +66,19 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
 
 
 def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """The same in float32; what does not hold fractions stays as it is."""
+    """:func:`read_weights` in float32; integers are unchanged."""
     weights = read_weights(path, check)
     return in_float32(weights)
 
 
 def in_float32(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``weights`` in float32; what does not hold fractions stays as it is, so that it is not taken for them."""
+    """``weights`` in float32; integers are unchanged, so that they are not mistaken for fractions."""
     return {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
 
 
 def sound_tensors(content: Mapping[Any, Tensor], where: str) -> dict[str, Tensor]:
-    """``content``, read from ``where``, if each tensor has a name and holds its own plain numbers. Raises
-    :class:`CheckpointError` that names the one that is sparse, quantised, without values, or of numbers that nothing
-    here computes with."""
+    """``content``, read from ``where``, if each tensor has a name and plain numbers. Raises :class:`CheckpointError`
+    that names a tensor that is sparse, quantised, without values, or of an unsupported type."""
     for name, value in content.items():
         kind = _unsound(value) if isinstance(name, str) else "under a number instead of a name"
         if kind:
@@ -104,9 +103,9 @@ def _unsound(value: Tensor) -> str:
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
-    """Everything a checkpoint holds: ``.safetensors``, or a file of ``torch.save`` that holds only data.
+    """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only.
 
-    ``check`` is called between tensors where the format allows, and may raise to cancel.
+    ``check`` is called between tensors if the format allows, and may raise to cancel.
 
     Raises :class:`CheckpointError`.
     """
@@ -143,7 +142,7 @@ LORA_CONFIG = "adapter_config.json"
 
 
 def metadata_of(path: Path) -> dict[str, str]:
-    """The metadata of a safetensors file; none of a file that is something else or cannot be read."""
+    """Metadata of a safetensors file; empty for other and unreadable files."""
     if path.suffix != ".safetensors":
         return {}
     try:
@@ -155,21 +154,20 @@ def metadata_of(path: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A safetensors file, open; as it was before it was packed, if it was
-    (:mod:`paretone.models.files.bundled`). Raises :class:`CheckpointError`, also for what is read from it
-    within."""
+    """Open a safetensors file, unpacked if it is packed (:mod:`paretone.models.files.bundled`). Raises
+    :class:`CheckpointError`, also for errors of reading within."""
     _require_file(path)
     try:
         with safe_open(path, framework="pt") as file, unpacking(file, path, "pt", torch.from_numpy) as plain:
             yield plain
-    # Tensors of a kind that this torch does not have end in a key or an attribute that is not there.
+    # Tensor types unknown to this torch raise KeyError or AttributeError.
     except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
 
 
 def require_part(path: Path, remedy: str) -> None:
-    """Raise :class:`CheckpointError` unless ``path``, a part of a model that another package reads, is a regular file;
-    ``remedy`` is what to do where there is none."""
+    """Raise :class:`CheckpointError` unless ``path``, a part of a model for another package, is a regular file;
+    ``remedy`` advises if it is missing."""
     try:
         require_regular(path)
     except FileNotFoundError:
@@ -179,7 +177,7 @@ def require_part(path: Path, remedy: str) -> None:
 
 
 def _require_file(path: Path) -> None:
-    """Raise :class:`CheckpointError` unless ``path`` is a regular file that is not empty and is called a checkpoint."""
+    """Raise :class:`CheckpointError` unless ``path`` is a regular, non-empty file with a checkpoint's suffix."""
     try:
         size = require_regular(path).st_size
     except FileNotFoundError:
@@ -201,8 +199,8 @@ def _tensors(file: Any, check: Callable[[], None]) -> dict[str, Tensor]:
 
 
 def _require_packed(path: Path) -> None:
-    """Raise :class:`CheckpointError` if a ``.pt``, which is a zip, unpacks to more than it holds: torch compresses
-    nothing, so that only a file made to fill memory does. Whatever is no zip is left to torch."""
+    """Raise :class:`CheckpointError` if a ``.pt``, which is a zip, unpacks to more than its size: torch compresses
+    nothing, so only a malicious file does. Other formats are left to torch."""
     try:
         with zipfile.ZipFile(path) as packed:
             unpacked = sum(one.file_size for one in packed.infolist())
@@ -219,7 +217,7 @@ def _require_packed(path: Path) -> None:
 def _torch_file(path: Path) -> object:
     _require_packed(path)
     names = _imports(path)
-    # Torch would search a long one for minutes, for a hint on how to run it all the same.
+    # Torch would search a long name for minutes, for a hint on how to run it nevertheless.
     code = next((name for name in names if len(name) > _LONGEST_IMPORT), None)
     if code is not None:
         raise _holds_code(path, code)
@@ -255,7 +253,7 @@ def _holds_code(path: Path, code: str) -> CheckpointError:
 
 
 def _imports(path: Path) -> list[str]:
-    """What the pickles of a ``.pt`` import, read without executing them; as far as they are pickles."""
+    """Imports of the pickles in a ``.pt``, read without executing them, as far as they can be parsed."""
     found: list[str] = []
     with contextlib.suppress(*_NO_ZIP):
         if zipfile.is_zipfile(path):
@@ -282,19 +280,19 @@ def _add_imports(found: list[str], pickled: IO[bytes]) -> None:
 
 
 _NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error)
-"""What is raised for damaged zips."""
+"""Exceptions for damaged zips."""
 _OF_WEIGHTS = ("torch.", "collections.OrderedDict")
-"""What the pickles of weights import."""
+"""Imports in pickles of weights."""
 _LONGEST_IMPORT = 200
 _PICKLES = 5
-"""Pickles in a file of torch before 1.6: three that describe it, the content, and the names of tensors."""
+"""Pickles in a file of torch before 1.6: three of description, the content, and the names of tensors."""
 
 
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:
-    """Copy ``weights`` into ``module``: every key of one must be in the other, with the same shape. With ``assign`` the
-    module takes the tensors themselves, as they are, in place of its own, which may be on the meta device.
+    """Copy ``weights`` into ``module``: keys and shapes must match exactly. With ``assign`` the module takes the
+    tensors themselves in place of its own, which may be on the meta device.
 
-    Raises :class:`CheckpointError` that names the keys at fault and ``where`` they come from.
+    Raises :class:`CheckpointError` that names the faulty keys and ``where`` they come from.
     """
     own = module.state_dict()
     expected = {name: tuple(value.shape) for name, value in own.items()}
@@ -308,7 +306,7 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
 
 
 def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
-    """The module that ``make`` makes, with ``weights`` in it, see :func:`load_strictly`; no initial ones are drawn."""
+    """The module from ``make`` with ``weights``, see :func:`load_strictly`; initialisation is skipped."""
     with uninitialised(weights, where):
         module = make()
     load_strictly(module, weights, where)
@@ -316,13 +314,13 @@ def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor]
 
 
 def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise :class:`CheckpointError` that names the tensors of ``weights`` whose values no training ends with: what is
-    not finite or larger than :data:`LARGEST_WEIGHT`, and matrices of zeros."""
+    """Raise :class:`CheckpointError` that names tensors of ``weights`` with values impossible after training: not
+    finite, larger than :data:`LARGEST_WEIGHT`, or matrices of zeros."""
     not_finite, absurd, dead = [], [], []
     for name, value in weights.items():
         if not value.is_floating_point() or not value.numel():
             continue
-        # One pass over the numbers, as fast as a sum; a value that is not a number is the result.
+        # One pass, as fast as a sum; NaN propagates to the result.
         lowest, highest = (float(end) for end in torch.aminmax(value))
         largest = max(-lowest, highest)
         if not (math.isfinite(lowest) and math.isfinite(highest)):
@@ -341,12 +339,12 @@ def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
 
 
 def is_matrix(value: Tensor) -> bool:
-    """Whether ``value`` has more than one axis along which it has several numbers."""
+    """Whether ``value`` has at least two axes longer than one."""
     return sum(size > 1 for size in value.shape) > 1
 
 
 def require_fractions(weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise :class:`CheckpointError` that names the tensors of ``weights`` that are stored as whole numbers."""
+    """Raise :class:`CheckpointError` that names tensors of ``weights`` stored as integers."""
     wrong = [f"{name} holds {_kind(value)}" for name, value in weights.items() if not value.is_floating_point()]
     if wrong:
         raise CheckpointError(f"{where} is damaged: {_shown(wrong)} instead of fractions; download it again.")
@@ -357,7 +355,7 @@ def check_shapes(
     found: Mapping[str, tuple[int, ...]],
     where: str,
 ) -> None:
-    """Raise :class:`CheckpointError` that names what ``found`` lacks, has too much or has in another shape."""
+    """Raise :class:`CheckpointError` that names missing, unexpected and differently shaped keys in ``found``."""
     problems = []
     missing = [name for name in expected if name not in found]
     unexpected = [name for name in found if name not in expected]
@@ -376,8 +374,8 @@ def check_shapes(
 
 
 def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
-    """Raise :class:`CheckpointError` if ``transformers`` would continue with random weights, or leave some out;
-    ``found`` is what it tells of the loading."""
+    """Raise :class:`CheckpointError` if ``transformers`` would continue with random weights, or ignore some; ``found``
+    is its loading report."""
     for kind, what in (
         ("missing_keys", "missing"),
         ("mismatched_keys", "of another shape"),
@@ -389,9 +387,8 @@ def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
 
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
-    """What identifies the weights in a file: its SHA-256, 64 hexadecimal digits; of a file that ships packed, that of
-    the one that was packed (:func:`paretone.models.files.bundled.original`). Remembered as long as path, size and time
-    of change are the same.
+    """Identity of the weights in a file: its SHA-256, 64 hexadecimal digits; for a bundled packed file, that of the
+    original (:func:`paretone.models.files.bundled.original`). Cached by path, size and modification time.
 
     ``check`` is called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`.
     """
@@ -402,8 +399,8 @@ def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
 
 
 def is_packed_file(path: Path) -> bool:
-    """Whether only Paretone can read the weights at ``path``: see :mod:`paretone.models.files.bundled`. Raises
-    :class:`CheckpointError`."""
+    """Whether the weights at ``path`` are packed, so that only Paretone can read them; see
+    :mod:`paretone.models.files.bundled`. Raises :class:`CheckpointError`."""
     if path.suffix != ".safetensors":
         return False
     with opened(path) as file:
@@ -411,8 +408,8 @@ def is_packed_file(path: Path) -> bool:
 
 
 def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
-    """The safetensors file at ``path`` for other software: its bytes, or those of a file with the same tensors and
-    metadata that is not packed, equal each time. Raises :class:`CheckpointError`."""
+    """The safetensors file at ``path`` for other software: its bytes if not packed, else a reproducible unpacked file
+    with the same tensors and metadata. Raises :class:`CheckpointError`."""
     with opened(path) as file:
         if not isinstance(file, PackedFile):
             return path.read_bytes()
@@ -452,9 +449,9 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
     path = folder / TOKENIZER
     require_part(path, f"it belongs in the folder of {title}'s weights")
     try:
-        read_json(path)  # The package reads what is nested deeply until its stack is full.
+        read_json(path)  # Rejects deep nesting, which would overflow the package's stack.
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The package raises nothing more special.
+    except Exception as error:  # The package raises no more specific type.
         raise CheckpointError(
             f"{path} cannot be read as a tokenizer ({first_line(error)}); download it again."
         ) from None
@@ -469,17 +466,17 @@ WEIGHTS = "model.safetensors"
 
 @dataclass(frozen=True)
 class Shards:
-    """The weight files of a folder."""
+    """Weight files of a folder."""
 
     folder: Path
     paths: tuple[Path, ...]
-    """One file, or the shards in the order of their names."""
+    """One file, or the shards in order of name."""
     listed: Mapping[str, str]
-    """The shard of each weight, as the index says; empty if there is one file."""
+    """Shard of each weight, from the index; empty for a single file."""
 
     @classmethod
     def find(cls, folder: Path) -> Shards:
-        """The files in ``folder``. Raises :class:`CheckpointError` that names those that are missing."""
+        """Find the files in ``folder``. Raises :class:`CheckpointError` that names missing ones."""
         if (folder / WEIGHTS).is_file():
             return cls(folder, (folder / WEIGHTS,), {})
         index = folder / INDEX
@@ -494,7 +491,7 @@ class Shards:
 
     @property
     def where(self) -> str:
-        """Their name in error messages."""
+        """Name in error messages."""
         return str(self.paths[0] if len(self.paths) == 1 else self.folder)
 
     def fingerprint(self, check: Callable[[], None] = lambda: None) -> str:
@@ -507,8 +504,8 @@ class Shards:
     ) -> tuple[dict[str, Tensor], list[str]]:
         """The ``wanted`` weights, on the CPU, and the names of all others, which are not read.
 
-        ``check`` is called between weights and may raise to cancel. Raises :class:`CheckpointError` for files that are
-        damaged, or that hold other weights than the index says.
+        ``check`` is called between weights and may raise to cancel. Raises :class:`CheckpointError` for damaged files,
+        and for weights that differ from the index.
         """
         weights, others = {}, []
         for path in self.paths:
@@ -524,7 +521,7 @@ class Shards:
         return sound_tensors(weights, self.where), others
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of all weights, which are not read. Raises :class:`CheckpointError` for files that are damaged."""
+        """Shapes of all weights, without reading them. Raises :class:`CheckpointError` for damaged files."""
         found: dict[str, tuple[int, ...]] = {}
         for path in self.paths:
             with opened(path) as file:

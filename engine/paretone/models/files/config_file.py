@@ -1,8 +1,8 @@
-"""Files of models: how weight files are called, and the one reader of descriptions, ``config.json``, ``config.yaml``,
-``model.yaml`` and ``layout.json``, of published models and of bundled ones. Torch-free.
+"""Names of weight files, and the reader of descriptions (``config.json``, ``config.yaml``, ``model.yaml`` and
+``layout.json``) of published and bundled models. Torch-free.
 
-Whatever is missing, of another kind or out of range is named, with file and field. What these numbers build is held
-against the weights by :func:`paretone.models.networks.shapes.within`.
+Errors name the file and the field that is missing, of the wrong type or out of range. The resulting sizes are checked
+against the weights by :mod:`paretone.models.networks.shapes`.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 SAFETENSORS = ".safetensors"
 PICKLED = (".pt", ".pth", ".ckpt")
-"""Files that ``torch.save`` writes."""
+"""Suffixes of files from ``torch.save``."""
 WEIGHTS = (SAFETENSORS, *PICKLED)
-"""Files of weights in any folder."""
+"""Suffixes of weight files in any folder."""
 READ = (*WEIGHTS, ".bin")
-"""Files that are read as weights when they are named; others call anything ``.bin``."""
+"""Suffixes of weight files that are given explicitly; other data are called ``.bin`` too."""
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """What is called a file of weights in ``folder``, by name, whether or not it can be read."""
+    """Files in ``folder`` with the suffix of a weight file, by name, whether or not they are readable."""
     return sorted(one for one in folder.glob("*") if one.suffix in READ)
 
 
 Sizes = TypeVar("Sizes", bound="DataclassInstance")
 MOST = 2**31 - 1
-"""The largest whole number that describes a model."""
+"""The largest integer that may describe a model."""
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A mapping from such a file, and its place there. All methods raise :class:`CheckpointError`."""
+    """A mapping read from a file, with its location. All methods raise :class:`CheckpointError`."""
 
     entries: Mapping[str, object]
     where: str
 
     @classmethod
     def read(cls, path: Path) -> ConfigFile:
-        """Read a file in YAML, or in JSON if it is called so."""
+        """Read a JSON file by its suffix, otherwise YAML."""
         try:
             data = read_json(path) if path.suffix == ".json" else read_yaml(path)
         except FileNotFoundError:
@@ -66,11 +66,11 @@ class ConfigFile:
 
     @classmethod
     def of(cls, config: ConfigFile | Mapping[str, object], where: str = "The model's config.json") -> ConfigFile:
-        """``config``, or entries that are there already, called ``where``."""
+        """``config``, or wrap existing entries, called ``where``."""
         return config if isinstance(config, ConfigFile) else cls(config, where)
 
     def part(self, name: str, *, needed: bool = False) -> ConfigFile:
-        """The mapping under ``name``; empty if there is none and it is not ``needed``."""
+        """The mapping under ``name``; empty if missing and not ``needed``."""
         entries = self.entries.get(name)
         if entries is None and not needed:
             entries = {}
@@ -85,21 +85,21 @@ class ConfigFile:
         return self.entries.get(name) is not None
 
     def number(self, name: str, default: int | None = None, least: int = 1, most: int = MOST) -> int:
-        """A whole number from ``least`` to ``most``."""
+        """An integer from ``least`` to ``most``."""
         wanted = "a positive whole number" if least == 1 else f"a whole number from {least}"
         return self._entry(name, default, int, lambda value: value >= least, wanted, lambda value: value <= most, most)
 
     def real(
         self, name: str, default: float | None = None, above: float = 0.0, below: float = 1e12, least: float = -math.inf
     ) -> float:
-        """A number between ``above`` and ``below``, or from ``least`` on."""
+        """A number between ``above`` and ``below``, and at least ``least``."""
         wanted = f"a number above {above:g} and below {below:g}"
         return float(
             self._entry(name, default, int | float, lambda value: above < value < below and value >= least, wanted)
         )
 
     def sizes(self, kind: type[Sizes]) -> Sizes:
-        """A dataclass of positive whole numbers; each must be there."""
+        """A dataclass of positive integers, all required."""
         return kind(**{one.name: self.number(one.name) for one in fields(kind)})
 
     def flag(self, name: str, default: bool | None = None) -> bool:
@@ -112,7 +112,7 @@ class ConfigFile:
         return self._entry(name, default, str, lambda value: value in known, f"one of {', '.join(known)}")
 
     def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Positive whole numbers, at least one."""
+        """A non-empty list of positive integers."""
         values = self._entry(
             name,
             default,
@@ -123,7 +123,7 @@ class ConfigFile:
         return tuple(values)
 
     def reals(self, name: str) -> tuple[float, ...]:
-        """Positive numbers, at least one."""
+        """A non-empty list of positive numbers."""
         values = self._entry(
             name, None, list | tuple, lambda found: bool(found) and all(map(_is_positive, found)), "numbers above 0"
         )
@@ -136,7 +136,7 @@ class ConfigFile:
         return tuple(values)
 
     def require(self, name: str, value: object, default: object = None) -> None:
-        """Raise unless ``name`` is ``value``; if it is not there, unless ``default`` is."""
+        """Raise unless the entry ``name``, or ``default`` if missing, equals ``value``."""
         found = self.entries.get(name, default)
         if type(found) is not type(value) or found != value:
             raise CheckpointError(f"{self.where} has {name} {shown(found)}; only {shown(value)} is supported.")

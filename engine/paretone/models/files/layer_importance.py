@@ -1,6 +1,6 @@
 """Measured importance of each layer of a speech language model, and the layers to keep.
 
-Torch-free, so that a front end may draw it. The file ``layers.json`` lies next to the model's checkpoint, or in the
+Torch-free, so that a front end can plot it. The file ``layers.json`` lies next to the model's checkpoint, or in the
 user's own folder of that model.
 """
 
@@ -29,24 +29,24 @@ MEASURES: Mapping[str, str] = {
     DIVERGENCE: "Divergence without the layer (KL, nats)",
     COSINE: "Change of direction by the layer (1 − cosine)",
 }
-"""Titles of the measures; the more, the more the layer matters."""
+"""Titles of the measures; higher values are more important layers."""
 DECIDING = (WORD_ERROR, DIVERGENCE, COSINE)
-"""Which measure decides where several were taken: the first there is; the next one breaks ties."""
+"""Priority of measures: the first available one decides, the next breaks ties."""
 
 
 @dataclass(frozen=True)
 class LayerImportance:
-    """One measure of all layers. ``values`` by layer, in the unit that :data:`MEASURES` names."""
+    """One measure of all layers. ``values`` by layer, in the unit in :data:`MEASURES`."""
 
     measure: str
     values: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    """Ends of the 95 % bootstrap intervals over utterances; empty if there is none."""
+    """Ends of the 95 % bootstrap intervals over utterances; empty if not measured."""
     ranks: tuple[tuple[int, int], ...] = ()
-    """The 95 % bootstrap interval of the rank of each layer, 0 for the most important; empty if there is none."""
+    """95 % bootstrap interval of each layer's rank, 0 for the most important; empty if not measured."""
     baseline: float = 0.0
-    """The same figure with all layers."""
+    """Value with all layers."""
     utterances: int = 0
     run_away: tuple[int, ...] = ()
     """Number of utterances that did not end by themselves without each layer; empty if nothing was spoken."""
@@ -66,36 +66,36 @@ class ImportanceRecord:
     notes: tuple[str, ...] = field(default=())
 
     def measure(self, name: str) -> LayerImportance | None:
-        """The measure called ``name``, or ``None`` if it was not taken."""
+        """The measure called ``name``, or ``None`` if not taken."""
         return next((one for one in self.measures if one.measure == name), None)
 
     @property
     def deciding(self) -> LayerImportance:
-        """The measure by which layers are chosen."""
+        """The measure that selects layers."""
         return self._taken[0]
 
     @property
     def order(self) -> tuple[int, ...]:
-        """All layers, the most important first. Ties of one measure are broken by the next, then by the lower index.
+        """All layers, most important first. Ties of one measure are broken by the next, then by the lower index.
 
-        Layers whose word error rate cannot be told from the whole model's, as the interval reaches down to it, count as
-        equal by that measure: a ranking of noise would decide otherwise.
+        Layers whose word error rate is indistinguishable from the complete model's, because the interval reaches down
+        to it, are tied by that measure; otherwise noise would rank them.
         """
         keys = {layer: tuple(-_weight(one, layer) for one in self._taken) for layer in range(self.layers)}
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 
     def retained(self, depth: int) -> tuple[int, ...]:
-        """The ``depth`` most important layers in their own order (SPADE: all others go at once).
+        """The ``depth`` most important layers in their own order (SPADE: all others are removed at once).
 
-        Raises :class:`SettingError` for a depth that the model has not.
+        Raises :class:`SettingError` for an impossible depth.
         """
         if not 1 <= depth <= self.layers:
             raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
         return tuple(sorted(self.order[:depth]))
 
     def cut(self, depth: int) -> tuple[str, float] | None:
-        """The measure that parts the ``depth`` layers that stay from the others, and the value in the middle between
-        the last that stays and the first that goes; ``None`` if none goes, or no measure tells those two apart."""
+        """The measure that separates the ``depth`` retained layers from the others, and the midpoint between the last
+        retained and the first removed one; ``None`` if none is removed, or no measure separates them."""
         if not 0 < depth < self.layers:
             return None
         stays, goes = self.order[depth - 1 : depth + 1]
@@ -107,11 +107,11 @@ class ImportanceRecord:
 
     @property
     def _taken(self) -> tuple[LayerImportance, ...]:
-        """The measures that there are, the one that decides first."""
+        """Available measures, the deciding one first."""
         return tuple(one for one in map(self.measure, DECIDING) if one is not None)
 
     def with_measure(self, measure: LayerImportance) -> ImportanceRecord:
-        """A copy that holds ``measure`` in the place of an earlier one of its name."""
+        """A copy with ``measure`` in place of an earlier one of its name."""
         others = tuple(one for one in self.measures if one.measure != measure.measure)
         return ImportanceRecord(**{**vars(self), "measures": (*others, measure)})
 
@@ -120,7 +120,7 @@ class ImportanceRecord:
 
     @classmethod
     def from_json(cls, text: str, place: str) -> ImportanceRecord:
-        """Read what :meth:`to_json` wrote. Raises :class:`CheckpointError` that names ``place``."""
+        """Parse the output of :meth:`to_json`. Raises :class:`CheckpointError` that names ``place``."""
         try:
             data = parsed_json(text)
             measures = tuple(_measure(one) for one in data.pop("measures"))
@@ -134,7 +134,7 @@ class ImportanceRecord:
         return record
 
     def write(self, path: Path) -> None:
-        """Put it at ``path``, whole or not at all. Raises :class:`PlainError`."""
+        """Write to ``path`` atomically. Raises :class:`PlainError`."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(path, self.to_json().encode())
@@ -164,8 +164,8 @@ def _fits(one: LayerImportance, layers: int) -> bool:
 
 
 def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | None:
-    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one; ``None`` if there
-    is none. Raises :class:`CheckpointError` for a damaged file."""
+    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one, or ``None``. Raises
+    :class:`CheckpointError` for a damaged file."""
     found = None
     for folder in folders:
         path = folder / FILE
@@ -183,8 +183,8 @@ _LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
 
 
 def require_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
-    """``retained`` as a tuple. Raises :class:`SettingError` unless they are some of ``layers`` layers, each once, in
-    order."""
+    """``retained`` as a tuple. Raises :class:`SettingError` unless they are ascending layers below ``layers``, without
+    repetition."""
     chosen = tuple(retained)
     if not chosen or list(chosen) != sorted(set(chosen)) or chosen[0] < 0 or chosen[-1] >= layers:
         listed = ", ".join(map(str, chosen)) or "none"
@@ -195,16 +195,16 @@ def require_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
 
 
 def pruned(tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, Tensor]:
-    """``tensors`` by their official names without the layers that are not ``retained``; those that are get new
-    numbers, from 0 and without gaps. What belongs to no layer stays as it is."""
+    """``tensors`` by their official names, with only the layers ``retained``, renumbered from 0. Tensors outside layers
+    are unchanged."""
     places = {layer: place for place, layer in enumerate(retained)}
     renamed = ((renumbered(name, places), value) for name, value in tensors.items())
     return {name: value for name, value in renamed if name is not None}
 
 
 def renumbered(name: str, places: Mapping[int, int]) -> str | None:
-    """The ``name`` of a tensor whose layer gets the number that ``places`` has for it, ``None`` if there is none. The
-    name of what belongs to no layer stays as it is."""
+    """The ``name`` of a tensor with its layer renumbered by ``places``; ``None`` if ``places`` lacks the layer. Names
+    outside layers are unchanged."""
     found = _LAYER.search(name)
     if found is None:
         return name
@@ -213,6 +213,6 @@ def renumbered(name: str, places: Mapping[int, int]) -> str | None:
 
 
 def layer_of(name: str) -> int | None:
-    """The layer that a tensor belongs to by its official name, or ``None``."""
+    """Layer of a tensor from its official name, or ``None``."""
     found = _LAYER.search(name)
     return None if found is None else int(found[2])

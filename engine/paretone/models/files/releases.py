@@ -1,9 +1,9 @@
-"""The official releases: which files belong to each model, where they lie, and under which licence; and their downloads
-from the Hugging Face Hub, with progress, cancelled at any time and resumed later. Torch-free.
+"""Official releases: files, addresses and licences of each model; and their downloads from the Hugging Face Hub, with
+progress, cancelling and resuming. Torch-free.
 
-``huggingface_hub`` (an optional package) knows the addresses and what lies there. The transfer itself is done here,
-because what it keeps of a broken-off one cannot be resumed. A file gets its name only once it is complete and its
-checksum is right; until then it is called ``….part``.
+``huggingface_hub`` (an optional package) finds the files. The transfer is done here, because its partial downloads
+cannot be resumed. A file gets its name only once it is complete and its checksum is correct; until then it is called
+``….part``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HIGGS = "LicenseRef-Boson-Higgs-Audio-2-Community"
 
 @dataclass(frozen=True)
 class Licence:
-    """A licence in a few words, and where it can be read."""
+    """A licence in a few words, with a link."""
 
     summary: str
     link: str
@@ -60,10 +60,10 @@ INDEX = "model.safetensors.index.json"
 
 
 def shard_of_each(content: bytes) -> dict[str, str]:
-    """The file of each weight, from the contents of an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
+    """File of each weight, from the contents of an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
     try:
         listed = dict(parsed_json(content)["weight_map"])
-        # A shard lies next to its index: a name with a folder in it would lead elsewhere.
+        # A shard lies next to its index; a name with a folder would lead elsewhere.
         sound = bool(listed) and all(Path(name).name == name for name in listed.values())
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from None
@@ -74,9 +74,9 @@ def shard_of_each(content: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a repository, and where it is put: ``saved_as`` is relative to the model's folder.
+    """A file of a repository; ``saved_as`` is relative to the model's folder.
 
-    An ``index`` lists further files of its repository, which belong next to it: the shards of the weights.
+    An ``index`` lists further files of its repository, saved next to it: the shards of the weights.
     """
 
     repository: str
@@ -89,12 +89,12 @@ class RemoteFile:
 @dataclass(frozen=True)
 class Release:
     licence: str
-    """The licence to accept: the strictest of the files' licences."""
+    """The licence to accept: the strictest of all files."""
     files: tuple[RemoteFile, ...]
 
     @property
     def terms(self) -> str:
-        """All licences in one line, to be shown before anything is fetched."""
+        """All licences in one line, shown before downloading."""
         return "; ".join(f"{one.repository}/{one.name}: {one.licence}" for one in self.files)
 
 
@@ -138,7 +138,7 @@ _MEGATTS3 = tuple(
         "diffusion_transformer/model_only_last.ckpt",
     )
 )
-"""All of the release but its training logs. It has no encoder: ``wavvae/model_only_last.ckpt`` was never published."""
+"""The complete release except its training logs. The encoder, ``wavvae/model_only_last.ckpt``, was never published."""
 
 _COSYVOICE2 = tuple(
     RemoteFile("FunAudioLLM/CosyVoice2-0.5B", name, name, APACHE)
@@ -151,13 +151,13 @@ _COSYVOICE2 = tuple(
         "llm.pt",
     )
 )
-"""Needed files of the release: neither its configuration, which is code, nor the weights in ``CosyVoice-BlankEN``, of
-which ``llm.pt`` has newer ones, nor the second tokenizer and the copy of the flow for TensorRT."""
+"""Required files of the release. Not needed: the configuration, which is code; the weights in ``CosyVoice-BlankEN``,
+which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
 
 
 def _llasa(size: str, weights: str) -> Release:
-    """With the release of XCodec2 that was converted for ``transformers``, whose encoder alone can be used here. To
-    the Llamas underneath, Meta's community licence applies as well."""
+    """Includes the release of XCodec2 converted for ``transformers``, the only one with a usable encoder. Meta's
+    community licence for the underlying Llamas applies as well."""
     repository, codec = f"HKUSTAudio/Llasa-{size}", "HKUSTAudio/xcodec2-hf"
     return Release(
         NON_COMMERCIAL,
@@ -178,7 +178,7 @@ _OMNIVOICE = (
     ),
     RemoteFile("k2-fsa/OmniVoice", "model.safetensors", "model.safetensors", NON_COMMERCIAL),
 )
-"""The code is published under Apache-2.0, the weights are not: some of what they were trained on forbids commercial use
+"""The code is published under Apache-2.0, the weights are not: some of their training data forbid commercial use
 (issues 235, 258 and 262 of k2-fsa/OmniVoice). The codec is Boson AI's."""
 
 RELEASES: Mapping[str, Release] = {
@@ -192,23 +192,23 @@ RELEASES: Mapping[str, Release] = {
     "Llasa-3B": _llasa("3B", INDEX),
     "Llasa-8B": _llasa("8B", INDEX),
 }
-"""The official models by their name in the catalogue. Small files first, so that a wrong address shows at once."""
+"""Official models by catalogue name. Small files come first, so that a wrong address shows at once."""
 
 
 BLOCK = 1 << 20
-"""Bytes between two looks at whether the user has cancelled."""
+"""Bytes between checks for cancelling."""
 ATTEMPTS = 5
 """Maximum number of consecutive attempts that transfer nothing."""
 CONNECT_SECONDS = 10.0
 LARGEST_INDEX = 1 << 24
-"""Bytes of a list of shards."""
+"""Maximum size of a list of shards in bytes."""
 
 
 @dataclass(frozen=True)
 class Extent:
     sizes: Mapping[RemoteFile, int]
     missing: int
-    """Bytes that are not here yet."""
+    """Bytes to download."""
 
     @property
     def total(self) -> int:
@@ -217,7 +217,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class _Transfer:
-    """A file that is to be fetched, as the server describes it."""
+    """A file to download, as described by the server."""
 
     file: RemoteFile
     destination: Path
@@ -227,7 +227,7 @@ class _Transfer:
 
     @property
     def part(self) -> Path:
-        """The file under way. Its name holds the version, so that two versions are never mixed."""
+        """The partial file. Its name contains the version, so that versions are never mixed."""
         return self.destination.with_name(f"{self.destination.name}.{self.etag[:16]}.part")
 
     @property
@@ -236,7 +236,7 @@ class _Transfer:
 
     @property
     def present(self) -> int:
-        """Bytes that are here already."""
+        """Bytes already downloaded."""
         if self.complete:
             return self.size
         here = self.part.stat().st_size if self.part.is_file() else 0
@@ -251,14 +251,14 @@ def download(
     check: Callable[[], None],
     endpoint: str | None = None,
 ) -> tuple[Path, ...]:
-    """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); returns all of its files.
+    """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); return all of its files.
 
-    ``licence`` is the one that the user has accepted. ``progress`` is called with bytes done, bytes in all and a text;
-    ``check`` may raise to cancel, and what has come by then is resumed next time. ``endpoint`` is another server than
-    the one that ``HF_ENDPOINT`` names.
+    ``licence`` is the one that the user has accepted. ``progress`` is called with finished bytes, total bytes and a
+    text; ``check`` may raise to cancel, and partial files are resumed next time. ``endpoint`` replaces the server of
+    ``HF_ENDPOINT``.
 
-    Raises :class:`PlainError` when the package is missing, the licence is another, the server cannot be reached or
-    refuses, the disk is full, or what came is not what was announced.
+    Raises :class:`PlainError` if the package is missing, the licence differs, the server is unreachable or refuses, the
+    disk is full, or the data differ from the announcement.
     """
     release = _release(model)
     if licence != release.licence:
@@ -282,9 +282,9 @@ def download(
 
 
 def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
-    """Size of ``model``, and of the part that is not in ``folder`` yet. Asks the server, but downloads nothing.
+    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing.
 
-    Raises :class:`PlainError` when the package is missing or the server cannot be asked.
+    Raises :class:`PlainError` if the package is missing or the server cannot be asked.
     """
     transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
     return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
@@ -311,7 +311,7 @@ def _transfers(
 
 
 def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
-    """The files that an index lists; the index itself is read, but not kept."""
+    """Files listed in an index, which is read but not saved."""
     try:
         content = index.destination.read_bytes() if index.complete else _content(hub, index)
         names = sorted(set(shard_of_each(content).values()))
@@ -342,7 +342,7 @@ def _hub() -> ModuleType:
 
 
 def _network_errors(hub: ModuleType) -> tuple[type[Exception], ...]:
-    """Exceptions of a failed request: the package has changed its HTTP library before."""
+    """Exceptions of a failed request, found dynamically: the package has changed its HTTP library before."""
     library = importlib.import_module(type(hub.get_session()).__module__.partition(".")[0])
     return library.HTTPError, OSError
 
@@ -372,7 +372,7 @@ def _unreachable(address: str, error: Exception) -> str:
 
 
 def _require_place(transfer: _Transfer, folder: Path) -> None:
-    """Raise :class:`PlainError` if a file cannot be put where it belongs; a symbolic link there is kept and its target
+    """Raise :class:`PlainError` if a file cannot be written in its place; a symbolic link there is kept and its target
     written."""
     named, path = folder / transfer.file.saved_as, transfer.destination
     try:
@@ -389,11 +389,11 @@ def _require_place(transfer: _Transfer, folder: Path) -> None:
 
 
 _CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-"""Name of a file in a cache of Hugging Face's, to which its folders hold links."""
+"""Name of a file in a Hugging Face cache, to which its folders link."""
 
 
 def _require_space(transfers: Iterable[_Transfer]) -> None:
-    """Raise :class:`PlainError` if a disk has too little room for its files."""
+    """Raise :class:`PlainError` if a disk has too little space for its files."""
     needed: dict[int, int] = {}
     for one in transfers:
         place = next(parent for parent in one.destination.absolute().parents if parent.exists())
@@ -408,7 +408,7 @@ def _require_space(transfers: Iterable[_Transfer]) -> None:
 
 
 def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> Iterator[int]:
-    """Complete one file; yields by how many bytes what is here has changed."""
+    """Complete one file; yield changes of its size in bytes."""
     if transfer.complete:
         return
     here = transfer.present
@@ -436,7 +436,7 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
 
 
 class _Unfinished(Exception):
-    """A transfer that broke off, by ``cause``."""
+    """An interrupted transfer, with its ``cause``."""
 
     def __init__(self, cause: Exception) -> None:
         self.cause = cause
@@ -444,7 +444,7 @@ class _Unfinished(Exception):
 
 
 def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[[], None]) -> Iterator[int]:
-    """One request for what is missing from ``offset`` on; yields changes in bytes as they are written."""
+    """Request the rest from ``offset``; yield changes of the size in bytes as they are written."""
     network_errors = _network_errors(hub)
     headers = {"Accept-Encoding": "identity"}
     if offset:
@@ -497,7 +497,7 @@ class _StatusError(Exception):
 
 
 def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
-    """Compare checksums and give the file its name."""
+    """Verify the checksum and rename the file."""
     try:
         sound = _is_sound(transfer, check)
         if sound:
@@ -511,7 +511,7 @@ def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
 
 
 def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
-    """Whether what came has the checksum that is its entity tag: SHA-256 of large files, git's SHA-1 of small ones."""
+    """Whether the data match their entity tag: SHA-256 of large files, git's SHA-1 of small ones."""
     if re.fullmatch("[0-9a-f]{64}", transfer.etag):
         digest = hashlib.sha256()
     elif re.fullmatch("[0-9a-f]{40}", transfer.etag):

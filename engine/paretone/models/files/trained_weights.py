@@ -1,11 +1,10 @@
-"""Weights trained from a model's checkpoint, recognised by the metadata of their files: CFG-free weights, weights for
-few evaluations, and drafts and students of language models.
+"""Weights trained from a model's checkpoint, recognised by their files' metadata: CFG-free weights, weights for few
+evaluations, and drafts and students of language models.
 
 A file of weights for few evaluations has the model's official keys, and those of one more embedding
-(:mod:`paretone.models.networks.diffusion`). Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the most on
-which it was trained), ``sway`` (of the grid that the evaluations stand on), ``guidance`` (JSON, the options of the
-guidance that the weights include), ``base`` (SHA-256 of the checkpoint that they were made from), ``steps`` and
-``temperature`` (scale of the initial noise that they are used with; 1 if it is missing).
+(:mod:`paretone.models.networks.diffusion`). Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the maximum
+in training), ``sway`` (of their time grid), ``guidance`` (JSON, guidance options included in the weights), ``base``
+(SHA-256 of the source checkpoint), ``steps`` and ``temperature`` (scale of the initial noise; default 1).
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from paretone.reading import parsed_json
 from paretone.setting.knobs import Values
 
 WEIGHT_SETS = "cfg_free"
-"""Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
+"""Folder of CFG-free weights, next to the model's checkpoint (bundled) or in the user's data folder."""
 
 
 def trained_guidance(path: Path) -> float | None:
-    """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it has no guidance in it."""
+    """Guidance weight w of the training of the checkpoint ``path``, or ``None`` without trained guidance."""
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None
@@ -49,7 +48,7 @@ def trained_guidance(path: Path) -> float | None:
 def find_weight_sets(
     weight_set_folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[WeightSet, ...]:
-    """The CFG-free weights in ``folders`` that were made from the checkpoint with the fingerprint ``base``, by weight.
+    """CFG-free weights in these folders made from the checkpoint with the fingerprint ``base``, ordered by weight.
 
     ``check`` may raise to cancel.
     """
@@ -67,25 +66,25 @@ def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
 
 
 INTERVALS = "intervals"
-"""Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
+"""Folder of interval weights, next to the model's checkpoint (bundled) or in the user's data folder."""
 PREFIX = "ema_model.transformer."
-"""Of the keys in the official layout of F5-TTS."""
+"""Prefix of keys in the official layout of F5-TTS."""
 COUNTERS = ("initted", "step")
-"""Keys of that layout that are no weights."""
+"""Keys of that layout that are not weights."""
 
 
 def interval_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    """Folders of such weights of the model with the file ``checkpoint``."""
+    """Folders of interval weights of the model with the file ``checkpoint``."""
     return checkpoint.parent / INTERVALS, user_folder(model)
 
 
 def user_folder(model: str) -> Path:
-    """Folder of those that the user trained."""
+    """Folder of the user's own interval weights."""
     return own_place(model) / INTERVALS
 
 
 def interval_metadata(weights: IntervalWeights, base: str, steps: int) -> dict[str, str]:
-    """Metadata of a file of ``weights``, whose path and fingerprint do not matter."""
+    """File metadata of ``weights``, without path and fingerprint."""
     return {
         "interval": "true",
         "method": weights.method,
@@ -99,8 +98,8 @@ def interval_metadata(weights: IntervalWeights, base: str, steps: int) -> dict[s
 
 
 def described_interval(found: Mapping[str, str], path: str, digest: str) -> IntervalWeights | None:
-    """What the metadata ``found`` says of the file at ``path`` with the fingerprint ``digest``; ``None`` if it is no
-    such file or says less than it must."""
+    """Parse the metadata ``found`` of the file at ``path`` with the fingerprint ``digest``; ``None`` for other files
+    and incomplete metadata."""
     if found.get("interval") != "true":
         return None
     try:
@@ -117,7 +116,7 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 def find_interval_weights(
     places: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Those in the folders ``places`` that were made from the checkpoint with the fingerprint ``base``. ``check`` may
+    """Interval weights in the folders ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may
     raise to cancel."""
     found = []
     for path in sorted(path for place in places for path in place.glob("*.safetensors")):
@@ -130,7 +129,7 @@ def find_interval_weights(
 
 
 def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
-    """A backbone as the model's ``own`` with such weights, on its device, ready for inference. Raises
+    """Copy of the model's backbone ``own`` with interval weights, on its device, ready for inference. Raises
     :class:`CheckpointError`."""
 
     def make() -> DiffusionTransformer:
@@ -146,13 +145,13 @@ def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> Di
 
 
 def plain_names(content: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights by the backbone's own names."""
+    """Weights under the backbone's own names."""
     return {name.removeprefix(PREFIX): value for name, value in content.items() if name not in COUNTERS}
 
 
 def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mapping[str, str]) -> None:
-    """Write ``weights``, by their names in the model's official layout, in half precision, whole or not at all.
-    Rotary frequencies stay as they are, because positions multiply their error. Raises :class:`OSError`."""
+    """Write ``weights``, under their names in the model's official layout, atomically in half precision. Rotary
+    frequencies keep their precision, because positions multiply their error. Raises :class:`OSError`."""
     stored = {
         name: value.cpu().contiguous().to(value.dtype if name.endswith("inv_freq") else torch.float16)
         if value.is_floating_point()
@@ -163,19 +162,19 @@ def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mappi
 
 
 DRAFTS, STUDENTS = "drafts", "students"
-"""Folders of them, next to the model (bundled) and in the user's own place for it."""
+"""Folders next to the model (bundled) and in the user's own folder for it."""
 
 
 @dataclass(frozen=True)
 class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
-    """The one that was named first comes first."""
+    """The last folder's first, then by file name."""
     students: tuple[StudentWeights, ...] = ()
-    """Likewise, those that are recovered before the stages on the way there."""
+    """In the same order, but recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
-    """Files that were made from another checkpoint."""
+    """Files made from another checkpoint."""
     layer_order: tuple[int, ...] = ()
-    """Layers from the most to the least important, if that was measured."""
+    """Layers from most to least important, if measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
         return replace(
@@ -190,9 +189,9 @@ class LanguageWeights:
 def find_language_weights(
     folders: Sequence[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> LanguageWeights:
-    """Drafts and students in ``drafts`` and ``students`` of ``folders``, the last of these first, that were made from
-    the checkpoint with the fingerprint ``base``. ``check`` may raise to cancel. Raises
-    :class:`CheckpointError` if the measurement of layers is damaged."""
+    """Drafts and students made from the checkpoint with the fingerprint ``base``, in subfolders of ``folders``, the
+    last folder first. ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer
+    measurement."""
     found: dict[str, list] = {DRAFTS: [], STUDENTS: []}
     foreign = []
     for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
@@ -212,7 +211,7 @@ def find_language_weights(
 
 
 def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
-    """Description of the draft in the file ``path``. Raises :class:`CheckpointError` if it is not a draft made from the
+    """Description of the draft in the file ``path``. Raises :class:`CheckpointError` unless it is a draft of the
     checkpoint with the fingerprint ``base``."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
@@ -227,13 +226,13 @@ def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) 
 
 def places(model: str, folder: Path) -> tuple[Path, ...]:
     """Folders of drafts, students and layer measurements of the model whose checkpoint is in ``folder``; the user's own
-    last."""
+    is last."""
     own = own_place(model)
     return (own,) if own == folder else (folder, own)
 
 
 def places_of(info: ModelInfo) -> tuple[Path, ...]:
-    """As :func:`places`, of the loaded model that ``info`` describes."""
+    """:func:`places` of the loaded model ``info``."""
     checkpoint = Path(info.checkpoint)
     return places(info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
 
@@ -257,7 +256,7 @@ def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None])
 
 
 def _layers(text: str) -> tuple[int, ...] | None:
-    """Ascending layer numbers from JSON, or ``None`` if it is something else."""
+    """Ascending layer numbers from JSON, or ``None`` for anything else."""
     try:
         layers = parsed_json(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Faster ways to compute what a network computes: fused layers, packed products, CUDA graphs, compiled code."""
+"""Faster implementations of networks: fused layers, packed products, CUDA graphs, compiled code."""

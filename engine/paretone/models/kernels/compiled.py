@@ -1,5 +1,4 @@
-"""Backbones whose whole evaluations go through ``torch.compile``. Where compiling fails, they run as they would
-without, and a note says so."""
+"""Backbones whose evaluations run through ``torch.compile``. If compiling fails, they run uncompiled, with a note."""
 
 from __future__ import annotations
 
@@ -29,14 +28,14 @@ Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
 Run = TypeVar("Run", Conditioning, UNetTConditioning)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
-"""Tensors of a flow model's run with a row per evaluation."""
+"""Tensors of a flow model's run with one row per evaluation."""
 WORTH_SAYING = 1.0
-"""Seconds of compiling from which a take says that its times include them."""
+"""Compile time in seconds from which a take's notes mention it."""
 
 
 class Compiled:
-    """A function, compiled when it is first called, and again for shapes that this does not cover; the function itself
-    from the first failure on."""
+    """A function compiled at its first call, and again for shapes not yet covered; uncompiled after the first
+    failure."""
 
     def __init__(self, plain: Callable[..., Tensor], mode: str) -> None:
         self._plain = plain
@@ -44,7 +43,7 @@ class Compiled:
         self._failed = False
         self._said: list[str] = []
         self._seconds = 0.0
-        """Spent in compiling since this was last told."""
+        """Compile time since the last note."""
 
     def __call__(self, *arguments: object) -> Tensor:
         if self._failed:
@@ -55,7 +54,7 @@ class Compiled:
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            # If a compiler fails, speech continues.
+            # Speech continues without the compiler.
             _log.warning("Compiling failed.", exc_info=error)
             self._failed = True
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -66,11 +65,11 @@ class Compiled:
         return result
 
     def warmed(self) -> None:
-        """Forget compilations so far, which belong to no take."""
+        """Reset the compile time so far, which belongs to no take."""
         self._seconds = 0.0
 
     def notes(self) -> tuple[str, ...]:
-        """Failures since the last call, and the compile time in between."""
+        """Failures and compile time since the last call."""
         if self._seconds >= WORTH_SAYING:
             self._said.append(
                 f"Compiling for this length took {self._seconds:.0f} s, which the take's times include; speak again "
@@ -82,17 +81,17 @@ class Compiled:
 
 def _captured() -> int:
     """Number of graphs that the compiler has captured in this process."""
-    from torch._dynamo.utils import counters  # Imported here: few ever compile, and it takes a second.
+    from torch._dynamo.utils import counters  # Imported here: few users compile, and it takes a second.
 
     return counters["stats"]["unique_graphs"]
 
 
 class CompiledBackbone:
-    """Methods added to a copy of a flow model's backbone; see :func:`compiled_backbone`."""
+    """Methods for a copy of a flow model's backbone; see :func:`compiled_backbone`."""
 
     def __init__(self, plain: DiffusionTransformer | UNetT, mode: str) -> None:
         self._plain = plain
-        # One evaluation's time vectors at a time: their number would otherwise be part of what is compiled.
+        # Passes one evaluation's time vectors at a time; otherwise the compiled code would depend on their number.
         self.function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
 
     def velocity(
@@ -104,28 +103,28 @@ class CompiledBackbone:
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` is the backbone's
-        own."""
+        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` has the backbone's own
+        type."""
         if plans is not None or probe is not None:
             return self._plain.velocity(x, evaluation, run, plans, memory, probe)
-        # Graphs of the compiler's own overwrite their result at the next call.
+        # The compiler's own graphs overwrite their result at the next call.
         return self.function(x, at_evaluation(run, evaluation)).clone()
 
 
 def at_evaluation(run: Run, evaluation: int) -> Run:
-    """``run`` with the time of one evaluation only, which then has the number 0."""
+    """``run`` restricted to the time of one evaluation, as number 0."""
     changes: dict[str, Any] = {**times_of(run, evaluation)}
     return replace(run, **changes)
 
 
 def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
-    """Values of ``run`` that depend on the time of one evaluation, by their names there."""
+    """Values of ``run`` for the time of one evaluation, by attribute name."""
     only = slice(evaluation, evaluation + 1)
     return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
 
 
 def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
-    """A copy of ``backbone``, weights shared, whose evaluations are compiled at their first call."""
+    """A copy of ``backbone`` with shared weights, whose evaluations are compiled at the first call."""
     plain = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters()})
     for module in plain.modules():
         _unpack(module)
@@ -137,7 +136,7 @@ def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
 
 
 def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
-    """``network``, weights shared, whose passes are compiled at their first call."""
+    """A copy of ``network`` with shared weights, whose passes are compiled at the first call."""
     plain = copy.copy(network)
     plain._layers = tuple(
         replace(
@@ -161,7 +160,7 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
 
 
 def notes_of(backbone: object) -> tuple[str, ...]:
-    """New notes about compiling ``backbone`` since the last call; empty if it is not compiled."""
+    """New notes on compiling ``backbone`` since the last call; empty if it is not compiled."""
     function = getattr(backbone, "compiled_function", None)
     return () if function is None else function.notes()
 
@@ -174,7 +173,7 @@ def warmed(backbone: object) -> None:
 
 
 def _unpack(module: nn.Module) -> None:
-    """The compiler knows nothing of packed weights."""
+    """Undo packing, which the compiler does not support."""
     if isinstance(module, PackableLinear):
         module.unpack()
     if isinstance(module, SelfAttention) and isinstance(module._fused, PackedProduct):

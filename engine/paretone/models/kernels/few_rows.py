@@ -1,8 +1,9 @@
 """Matrix products with few rows, whose time is that of reading the weights; float16 weights are read as float16.
 
-If every weight is a float16 number, as in many checkpoints, 16 bits store it without loss: the processor widens it in a
-register and computes in float32. Results are those of float32 weights to rounding, from half of the memory.
-Measured on 12 layers of 256, one thread: 1.5 to 1.9 times as fast as float32 weights for one row, 1.8 times for four.
+If every weight is exactly representable in float16, as in many checkpoints, 16 bits store it without loss: the
+processor widens it in a register and computes in float32. Results equal those of float32 weights up to rounding, with
+half the memory. Measured on 12 layers of 256, one thread: 1.5 to 1.9 times as fast as float32 weights for one row, 1.8
+times for four.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ Product = Callable[[Tensor], Tensor]
 
 
 def product(weight: Tensor, bias: Tensor | None = None) -> Product:
-    """That with ``weight`` (outputs, inputs) plus ``bias`` (outputs,), in the fastest way that is exact."""
+    """The product with ``weight`` (outputs, inputs) plus ``bias`` (outputs,), in the fastest exact form."""
     if can_halve(weight) and (bias is None or bias.dtype == torch.float32):
         return HalfProduct(weight, bias)
     return partial(F.linear, weight=weight.contiguous(), bias=bias)
 
 
 def can_halve(weight: Tensor) -> bool:
-    """Whether ``weight`` can be held in float16 without any loss, and this machine computes with it."""
+    """Whether ``weight`` can be stored in float16 without loss, and this machine supports it."""
     plain = weight.device.type == "cpu" and weight.dtype == torch.float32
     return plain and torch.equal(weight.half().float(), weight) and available()
 
 
 @functools.cache
 def available() -> bool:
-    """Whether this build of torch has the operators (FBGEMM's; PyTorch announces their removal) and they are right."""
+    """Whether this build of torch has correct operators (FBGEMM's; PyTorch has announced their removal)."""
     if not hasattr(torch, "fbgemm_pack_gemm_matrix_fp16") or "fbgemm" not in torch.backends.quantized.supported_engines:
         return False
     generator = torch.Generator().manual_seed(0)
@@ -49,7 +50,7 @@ def available() -> bool:
 
 
 def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
-    """Weights (outputs, inputs), float32, and bias (outputs,) of what :func:`product` made, exactly."""
+    """Float32 weights (outputs, inputs) and bias (outputs,) of a result of :func:`product`, exactly."""
     if isinstance(product, HalfProduct):
         return product.weight(inputs), product.bias
     assert isinstance(product, partial)
@@ -57,13 +58,13 @@ def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
 
 
 class HalfProduct:
-    """A product whose weights are held in float16, packed. Immutable, so copies share it."""
+    """A product with packed float16 weights. Immutable, so copies share it."""
 
     weight_bytes = 2.0
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         with warnings.catch_warnings():
-            # The announced removal is met by available().
+            # available() handles the announced removal.
             warnings.filterwarnings("ignore", message="fbgemm_.* is deprecated")
             self._packed = torch.fbgemm_pack_gemm_matrix_fp16(weight.contiguous())
             self._bias = bias
@@ -71,11 +72,11 @@ class HalfProduct:
 
     @property
     def bias(self) -> Tensor | None:
-        """(outputs,), if there is one."""
+        """(outputs,), or ``None``."""
         return self._bias
 
     def weight(self, inputs: int) -> Tensor:
-        """Its weights (outputs, ``inputs``), float32: products with the rows of the identity are exact."""
+        """Float32 weights (outputs, ``inputs``): products with the rows of the identity are exact."""
         rows = torch.eye(inputs)
         return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self._packed, None).T.contiguous()
 
@@ -88,32 +89,30 @@ class HalfProduct:
 
 # Matrix products of few rows with weights of 8 or 4 bits, packed once (weight-only quantisation).
 #
-# Weights are read as whole numbers, widened in registers and multiplied by rows in bfloat16; sums are float32. The time
-# of a pass over one token is that of reading its weights, of which 8 bits are half of float16's, and 4 bits a quarter.
-# Scales and zero points are bfloat16 numbers, and the weights are rounded for these, so that only rounding to the
-# nearest whole number, of weights and of rows, makes a difference. Products of more rows, such as those of a prompt,
-# are the unpacked ones.
+# Integer weights are widened in registers and multiplied by rows in bfloat16; sums are float32. A pass over one token
+# takes the time of reading its weights: 8 bits are half of float16, 4 bits a quarter. Scales and zero points are
+# bfloat16, and the weights are rounded for these, so the only error is rounding of weights and rows. Products of more
+# rows, such as those of a prompt, use the unpacked weights.
 #
-# The operators are torch's for processors (``aten::_weight_int8pack_mm``, ``aten::_weight_int4pack_mm_for_cpu``). In
-# float32 and float16 they are loops without vector instructions, tens of times slower.
+# The operators are torch's for CPUs (``aten::_weight_int8pack_mm``, ``aten::_weight_int4pack_mm_for_cpu``). In float32
+# and float16 they are loops without vector instructions, tens of times slower.
 
 
 FEW_ROWS = 16
-"""Products of at most as many rows are computed with packed weights: one token, or a draft that is verified."""
+"""Maximum number of rows for packed weights: one token, or a draft to verify."""
 GROUPS = (32, 64, 128, 256)
-"""Inputs that share a scale and a zero point, of 4-bit weights."""
+"""Inputs that share a scale and a zero point in 4-bit weights."""
 _OUTPUTS, _INPUTS = 16, 64
-"""The operators take multiples of these: that of 4 bits of outputs, that of 8 bits, which does not check it, of
-inputs."""
+"""Required multiples: of outputs for 4 bits, of inputs for 8 bits, which the operator does not check."""
 
 
 class Int8Product:
-    """A product whose weights are whole numbers from −127 to 127 with one scale an output. Immutable."""
+    """A product with integer weights from −127 to 127 and one scale per output. Immutable."""
 
     weight_bytes = 1.0
 
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product) -> None:
-        """``weight`` is (outputs, inputs); ``many`` computes the same for more rows."""
+        """``weight`` is (outputs, inputs); ``many`` is the same product for more rows."""
         least = torch.finfo(torch.float32).tiny
         self._scales = (weight.abs().amax(dim=1).clamp_min(least) / 127).bfloat16()
         whole = (weight / self._scales.float()[:, None]).round().clamp_(-127, 127).to(torch.int8)
@@ -124,7 +123,7 @@ class Int8Product:
 
     @property
     def weight(self) -> Tensor:
-        """The weights that it computes with, float32."""
+        """Effective weights, float32."""
         return self._whole[:, : self._inputs].float() * self._scales.float()[:, None]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -139,7 +138,7 @@ class Int8Product:
 
 
 class Int4Product:
-    """A product whose weights have 16 values, evenly from the least to the greatest of each group of inputs.
+    """A product whose weights have 16 values, evenly spaced from least to greatest in each group of inputs.
     Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product, group: int) -> None:
@@ -161,7 +160,7 @@ class Int4Product:
 
     @property
     def weight(self) -> Tensor:
-        """The weights that it computes with, float32."""
+        """Effective weights, float32."""
         whole = self._whole.float() - 8
         return (whole * self._scales.float()[..., None] + self._zeros.float()[..., None]).flatten(1)[: self._outputs]
 
@@ -179,8 +178,8 @@ class Int4Product:
 
 
 def packed_product(product: Product, inputs: int, bits: int, group: int = GROUPS[0]) -> Product:
-    """``product`` of few rows with ``inputs`` numbers each, its weights in 8 or 4 ``bits``; as it is if the inputs
-    cannot be divided into groups of ``group``."""
+    """``product`` of ``inputs`` numbers, with weights in 8 or 4 ``bits`` for few rows; unchanged if the inputs do not
+    divide into groups of ``group``."""
     if bits == 4 and inputs % group:
         return product
     weight, bias = weight_of(product, inputs)
@@ -189,7 +188,7 @@ def packed_product(product: Product, inputs: int, bits: int, group: int = GROUPS
 
 @functools.cache
 def can_read_packed() -> bool:
-    """Whether this build of torch has the operators, and they are right."""
+    """Whether this build of torch has correct operators."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(48, 64, generator=generator)
     rows = torch.randn(3, 64, generator=generator)

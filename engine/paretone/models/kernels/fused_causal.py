@@ -1,9 +1,8 @@
 """A causal transformer for decoding: :class:`paretone.models.networks.causal.CausalTransformer` in fewer operators.
 
-At one token per pass, the time goes into reading weights and calling operators. So there is one product for queries,
-keys and values and one for gate and up; weights that are float16 numbers are read as such; rows of queries and keys are
-ordered so that a rotation is one complex product with a table; masks are slices of one tensor. Results are equal to
-rounding.
+At one token per pass, the time goes into reading weights and calling operators. Hence one product for queries, keys and
+values and one for gate and up; float16 weights are read as such; rows of queries and keys are ordered so that a
+rotation is one complex product with a table; masks are slices of one tensor. Results are equal up to rounding.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from paretone.sampling.cache import KeyValueCache
 
 
 class QuickNorm:
-    """Root-mean-square norm of few rows in four operators, (…, width) to (…, width), equal to
+    """RMS norm of few rows in four operators, (…, width) to (…, width), equal to
     :class:`paretone.models.networks.causal.RootMeanSquareNorm` up to rounding.
 
-    On processors PyTorch runs ``rms_norm`` as seven operators of 2 µs each; at one token per pass and two norms per
-    layer that is an eighth of the time. Here x / √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators
-    for the length and for the second root.
+    On CPUs PyTorch runs ``rms_norm`` as seven operators of 2 µs each; at one token per pass and two norms per layer
+    that is an eighth of the time. Here x / √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the
+    length and for the second root.
     """
 
     def __init__(self, weight: Tensor, epsilon: float) -> None:
@@ -46,7 +45,7 @@ class QuickNorm:
         self.weight, self._epsilon = weight, epsilon
         self._scaled = weight * weight.numel() ** 0.5
         self._floor = weight.new_tensor((weight.numel() * epsilon) ** 0.5)
-        # Elsewhere PyTorch has one kernel for it, and half precision must be added up in float32.
+        # Elsewhere PyTorch has one kernel for it, and half precision must be summed in float32.
         self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -57,7 +56,7 @@ class QuickNorm:
 
 
 POSITIONS = 4096
-"""Positions that rotations are tabulated for at first."""
+"""Initial number of positions with tabulated rotations."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class FusedLayer:
 
     @classmethod
     def of(cls, layer: CausalLayer) -> FusedLayer:
-        """That of ``layer``, whose weights are copied."""
+        """Fuse ``layer``, copying its weights."""
         attention, feed_forward = layer.self_attn, layer.mlp
         width = attention.config.head_width
         turned = (attention.q_proj, attention.k_proj)
@@ -94,12 +93,12 @@ def _norm(norm: RootMeanSquareNorm) -> QuickNorm:
 
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
-    """Rows (heads · head_width, …) with the two of each rotated pair side by side."""
+    """Rows (heads · head_width, …) with the two rows of each rotated pair adjacent."""
     return rows.unflatten(0, (-1, 2, head_width // 2)).transpose(1, 2).flatten(0, 2)
 
 
 class FusedTransformer(nn.Module):
-    """See the module. It has no parameters: nothing here can be trained or saved."""
+    """The fused network. It has no parameters, so it cannot be trained or saved."""
 
     def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> None:
         super().__init__()
@@ -112,7 +111,7 @@ class FusedTransformer(nn.Module):
     @classmethod
     @torch.no_grad()
     def of(cls, plain: CausalTransformer) -> FusedTransformer:
-        """That of ``plain``, whose weights are copied."""
+        """Fuse ``plain``, copying its weights."""
         return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], _norm(plain.norm))
 
     @torch.inference_mode()
@@ -130,7 +129,7 @@ class FusedTransformer(nn.Module):
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`: the last layer ends with its keys and
+        """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`; the last layer stops after its keys and
         values."""
         self._layers_of(embedded, cache, positions, filling=True)
 
@@ -144,7 +143,7 @@ class FusedTransformer(nn.Module):
         *,
         filling: bool = False,
     ) -> Tensor:
-        """Output of all layers, (batch · tokens, hidden); undefined if they are only ``filling`` the cache."""
+        """Output of all layers, (batch · tokens, hidden); undefined when only ``filling`` the cache."""
         config = self.config
         batch, tokens, hidden_width = embedded.shape
         start = cache.length if cache is not None else 0
@@ -170,7 +169,7 @@ class FusedTransformer(nn.Module):
                 break
             query = query.transpose(1, 2)
             if heads != key_heads:
-                # All that share keys are taken for further queries.
+                # Heads that share keys are treated as further queries.
                 query = query.reshape(batch, key_heads, -1, width)
             mixed = F.scaled_dot_product_attention(query, key, value, mask)
             if heads != key_heads:
@@ -194,7 +193,6 @@ class FusedTransformer(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Type of the numbers that it computes with."""
         return self._norm.weight.dtype
 
     @property
@@ -206,7 +204,7 @@ class FusedTransformer(nn.Module):
         return self._rotations[positions].unsqueeze(-2)
 
     def reach(self, positions: int) -> None:
-        """Have rotations for positions below ``positions``."""
+        """Tabulate rotations for positions below ``positions``."""
         if positions > len(self._rotations):
             self._rotations = _rotations(self.config, positions, self._norm.weight.device)
 
@@ -214,20 +212,21 @@ class FusedTransformer(nn.Module):
         return cache_for(self.config, capacity, self._norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:
-        """One that has only the layers ``retained``, in ascending order, counted from 0; it shares their weights."""
+        """A transformer with only the layers ``retained``, in ascending order, counted from 0, sharing their
+        weights."""
         check_retained(retained, self.config.layers)
         layers = [self._layers[index] for index in retained]
         return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)
 
     @torch.no_grad()
     def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
-        """A copy in which ``layers`` replace those with their numbers; the others are shared."""
+        """A copy with ``layers`` in place of those with their numbers; the others are shared."""
         fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
         kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
         return FusedTransformer(self.config, kept, self._norm)
 
     def with_products(self, change: Callable[[Product, int], Product]) -> FusedTransformer:
-        """A copy with other products, each made by ``change`` from one of these and the number of its inputs."""
+        """A copy with products made by ``change`` from each product and its number of inputs."""
         config = self.config
         hidden, mixed, wide = config.hidden, config.heads * config.head_width, config.feed_forward
         layers = [
@@ -247,7 +246,7 @@ class FusedTransformer(nn.Module):
         return operations(self.config, tokens, context)
 
     def _mask(self, tokens: int, length: int, like: Tensor) -> Tensor:
-        """Causal mask added to scores, (groups · tokens, length): −∞ where a token would see a later one."""
+        """Causal mask added to scores, (groups · tokens, length): −∞ for later tokens."""
         groups = self.config.heads // self.config.key_value_heads
         mask = self._masks.get((tokens, 0))
         if mask is None or mask.shape[1] < length or mask.dtype != like.dtype:

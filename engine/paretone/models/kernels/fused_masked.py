@@ -1,18 +1,17 @@
-"""A masked network for inference: :class:`paretone.models.networks.masked_network.MaskedNetwork` without work that the
-result does not depend on.
+"""Masked network for inference: :class:`paretone.models.networks.masked_network.MaskedNetwork` without redundant work.
 
 Upstream runs both branches as a batch of two, padded to the longer one, and scores every row of both. Here:
 
 * **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both branches are in one
-  matrix and only attention separates them. There is no key-value cache, as nothing is ever read from it;
+  matrix and only attention separates them. There is no key-value cache, because nothing would be read from it;
 * **first layer**: embeddings of text and reference, and their projections, are computed once per canvas; the canvas is
-  projected once for both branches, which there differ only in their positions;
-* **last layer**: only the frames that are being filled in pass its feed-forward;
+  projected once for both branches, which differ there only in their positions;
+* **last layer**: only the frames to be filled in pass its feed-forward;
 * **head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of these
   frames. Scores then differ from log-probabilities by a constant per cell, which cancels in the softmax;
 * **operators**: one product for queries, keys and values, one for gate and up; rotations are tabulated.
 
-Results are equal to rounding. In other precisions than float32, products and attention compute in fewer bits; the
+Results are equal up to rounding. In precisions other than float32, products and attention compute in fewer bits; the
 residual stream, norms and scores stay float32 unless the precision is one of the whole network (``…_all``).
 """
 
@@ -38,7 +37,7 @@ from paretone.sampling.demasking import Guide
 from paretone.setting.plan import WHOLE
 
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
+"""Called with a layer and its first branch's keys and values; returns those to attend to."""
 
 Wanted = tuple[slice | Tensor, ...]
 """Rows of each branch, counted within it."""
@@ -51,13 +50,13 @@ class MaskedRequest:
     text: Tensor
     """Ids of text tokens, (text,)."""
     reference: Tensor
-    """Codes (codebooks, frames) that the canvas continues; there may be none."""
+    """Codes (codebooks, frames) that the canvas continues; may be empty."""
     frames: int
-    """Of the canvas."""
+    """Length of the canvas."""
     positions: Tensor | None = None
-    """Of text, reference and canvas, (text + reference + frames,); ``None``: 0 and on."""
+    """Positions of text, reference and canvas, (text + reference + frames,); ``None``: from 0."""
     alone_positions: Tensor | None = None
-    """Of the canvas in the unconditional branch, (frames,); ``None``: 0 and on."""
+    """Positions of the canvas in the unconditional branch, (frames,); ``None``: from 0."""
 
     @property
     def prefix(self) -> int:
@@ -65,7 +64,7 @@ class MaskedRequest:
         return len(self.text) + self.reference.shape[1]
 
     def shortened(self, frames: int) -> MaskedRequest:
-        """The same with only the first ``frames`` of the canvas."""
+        """The request with only the first ``frames`` of the canvas."""
         positions, alone = self.positions, self.alone_positions
         return replace(
             self,
@@ -75,8 +74,8 @@ class MaskedRequest:
         )
 
     def operations(self, config: MaskedConfig, targets: int, guide: Guide) -> float:
-        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations); what the last and the
-        first layer leave out is not taken off."""
+        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations), without deducting the
+        savings of the first and last layer."""
         alone = config.operations(self.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(self.prefix + self.frames, targets) + alone
 
@@ -89,44 +88,45 @@ class Rows:
     cosines: Tensor
     """(rows, 1, head_width)."""
     sines: Tensor
-    """The same; those of a pair's first half are negative."""
+    """Like ``cosines``, negative in the first half."""
     seen: tuple[Tensor, ...] = ()
-    """Which rows of each branch are attended to, (1, rows) of truth values; without any, all are."""
+    """Attended rows of each branch, (1, rows) of truth values; empty: all."""
 
     def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
-        """The rows, within each branch, of the frames from ``first`` to ``last``: the canvas of ``frames`` ends it."""
+        """Rows, within each branch, of the frames from ``first`` to ``last``; the canvas of ``frames`` is at its
+        end."""
         starts = (part.stop - part.start - frames for part in self.parts)
         return tuple(slice(start + first, start + last) for start in starts)
 
     def without_prefix(self, prefix: int) -> Rows:
-        """The same without the first ``prefix`` rows, which are of the first branch."""
+        """The rows without the first ``prefix``, which belong to the first branch."""
         first, *others = self.parts
         parts = (slice(0, first.stop - prefix), *(slice(one.start - prefix, one.stop - prefix) for one in others))
         return Rows(parts, self.cosines[prefix:], self.sines[prefix:])
 
 
 def rotated(turned: Tensor, rows: Rows) -> Tensor:
-    """Rotate pairs of which the first half of a head holds one part and the second half the other."""
+    """Rotate pairs whose parts are in the first and second half of a head."""
     return torch.addcmul(turned * rows.cosines, turned.roll(turned.shape[-1] // 2, dims=-1), rows.sines)
 
 
 class LayerSpan:
-    """Layers that lie side by side, neither the first nor the last among them, and what they added when they ran."""
+    """Consecutive inner layers, and their last contribution to the residual stream."""
 
     def __init__(self, layers: range) -> None:
         self.layers = layers
         self.recording = True
-        """Whether the next pass computes them, or adds what they added."""
+        """Whether the next pass computes the layers, or adds their last contribution."""
         self._added: Tensor | None = None
 
     def passed(self, hidden: Tensor) -> Tensor:
-        """Rows (n, hidden) before the span to those after it, by what was added to the first n when it ran."""
+        """Rows (n, hidden) before the span to those after it, by the last contribution to the first n rows."""
         if self._added is None:
             raise ValueError("The layers of the span have not run yet.")
         return hidden + self._added[: len(hidden)]
 
     def ran(self, before: Tensor, after: Tensor) -> None:
-        """Keep what the layers added: rows (n, hidden) before the span, and after it."""
+        """Keep the layers' contribution, from rows (n, hidden) before and after the span."""
         self._added = after - before
 
 
@@ -151,8 +151,8 @@ def fused_layer(
     stream: torch.dtype,
     share: bool,
 ) -> FusedLayer:
-    """``layer`` with weights that ``product`` takes; norms of queries and keys in ``inner``, the others in ``stream``.
-    With ``share``, the weights of ``layer`` become parts of ours."""
+    """``layer`` with weights in the form of ``product``; norms of queries and keys in ``inner``, the others in
+    ``stream``. With ``share``, the weights of ``layer`` become views of ours."""
     attention, feed_forward = layer.self_attn, layer.mlp
     turned = [
         norm.weight.expand(heads, -1)
@@ -173,7 +173,7 @@ def fused_layer(
 
 
 def _side_by_side(linears: Sequence[nn.Linear], share: bool) -> Tensor:
-    """Their weights in one; where they ``share`` it, theirs are parts of it afterwards."""
+    """Concatenated weights; with ``share``, the layers' weights become views of them."""
     weight = torch.cat([one.weight.detach() for one in linears])
     if share:
         parts = weight.split([one.out_features for one in linears])
@@ -183,7 +183,7 @@ def _side_by_side(linears: Sequence[nn.Linear], share: bool) -> Tensor:
 
 
 def plain_product(weight: Tensor) -> Product:
-    """The product with ``weight`` (out, in) as it is."""
+    """The product with ``weight`` (out, in) in its own precision."""
     return PackedProduct(weight) if products.can_pack(weight) else partial(F.linear, weight=weight)
 
 
@@ -204,7 +204,7 @@ PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.ite
 
 
 class FusedMasked:
-    """See the module. It has no parameters: nothing here can be trained or saved."""
+    """The fused network. It has no parameters, so it cannot be trained or saved."""
 
     def __init__(
         self,
@@ -215,8 +215,8 @@ class FusedMasked:
         head: Product,
         inner: torch.dtype,
     ) -> None:
-        """``tables`` embed text and codes. Products and attention compute in ``inner``; what lies between, in the type
-        of the tables."""
+        """``tables`` embed text and codes. Products and attention compute in ``inner``, everything else in the type of
+        the tables."""
         self.config, self.inner = config, inner
         self._text_table, self._audio_table = tables
         self._layers = tuple(layers)
@@ -226,14 +226,14 @@ class FusedMasked:
     @classmethod
     @torch.no_grad()
     def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
-        """``plain`` in ``precision``. In float32 weights are shared: those of ``plain`` that belong to one product then
-        lie side by side in memory, and are otherwise as before."""
+        """``plain`` in ``precision``. In float32, weights are shared: those of ``plain`` that belong to one product
+        become adjacent in memory."""
         whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
         product = PRODUCTS.get(narrow, plain_product)
         text, audio = (one.weight.detach().to(stream) for one in (plain.llm.embed_tokens, plain.audio_embeddings))
-        # Scores decide what is committed: where the stream is float32, so is the head.
+        # Scores decide commitment, so the head is float32 if the stream is.
         head = (product if whole else plain_product)(plain.audio_heads.weight.detach())
         return cls(
             plain.config,
@@ -254,16 +254,16 @@ class FusedMasked:
 
     @property
     def like(self) -> Tensor:
-        """A tensor where it is and of the type in which it adds up."""
+        """A tensor with the device and type of the residual stream."""
         return self._norm
 
     def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
-        """Begin a canvas: compute what all its steps share; ``guidance`` is the strength g."""
+        """Compute the shared state of all steps of a canvas; ``guidance`` is the strength g."""
         return MaskedRun(self, request, guidance)
 
     def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
-        """The same network, whose canvases ``begin`` begins: with another :class:`MaskedRun`, or with what has of one
-        what its callers need."""
+        """The same network with ``begin`` in place of its own: it returns another :class:`MaskedRun`, or an object with
+        the methods that callers need."""
         made = copy.copy(self)
         vars(made)["begin"] = begin
         return made
@@ -277,8 +277,8 @@ class FusedMasked:
         return F.embedding(codes + self._offsets, self._audio_table).sum(dim=0)
 
     def project(self, hidden: Tensor, layer: int = 0) -> tuple[Tensor, Tensor]:
-        """Projections by ``layer`` of rows (n, hidden): queries and keys (n, heads + key heads, head_width),
-        normalised, not yet rotated; and values (n, key heads, head_width)."""
+        """Projections of rows (n, hidden) by ``layer``: queries and keys (n, heads + key heads, head_width),
+        normalised, not rotated; and values (n, key heads, head_width)."""
         one, config = self._layers[layer], self.config.transformer
         projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
         turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
@@ -295,9 +295,9 @@ class FusedMasked:
         memory: Memory | None = None,
         span: LayerSpan | None = None,
     ) -> Tensor:
-        """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states after the final
-        norm of the ``wanted`` rows of each branch, in order. ``memory`` may put more before what the first
-        branch attends to; the layers of ``span`` may be passed by what they added before."""
+        """Embeddings (rows, hidden), and their projections by the first layer, to hidden states after the final norm of
+        the ``wanted`` rows of each branch, in order. ``memory`` may prepend keys and values to the first branch; the
+        layers of ``span`` may be replaced by their last contribution."""
         last = len(self._layers) - 1
         reused = range(0) if span is None else span.layers
         before = hidden
@@ -331,8 +331,8 @@ class FusedMasked:
         wanted: Wanted | None,
         extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
     ) -> Tensor:
-        """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width).
-        ``extend`` changes the keys and values of the first branch."""
+        """Attention within each branch, for all rows or only those ``wanted``: (rows, heads · head_width). ``extend``
+        changes the keys and values of the first branch."""
         config = self.config.transformer
         queries, keys = turned.split((config.heads, config.key_value_heads), dim=1)
         mixed = []
@@ -343,7 +343,7 @@ class FusedMasked:
                 key, value = extend(key, value)
             grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
             if grouped and mask is not None:
-                # On GPUs no quick kernel takes both groups and a mask.
+                # No fast GPU kernel supports groups and a mask together.
                 times = config.heads // config.key_value_heads
                 key, value = key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
                 grouped = False
@@ -353,12 +353,12 @@ class FusedMasked:
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        """Normalised, in the type that products compute in."""
+        """Normalise, and convert to the products' type."""
         return F.rms_norm(hidden, weight.shape, weight, self.config.transformer.epsilon).to(self.inner)
 
 
 class MaskedRun:
-    """A network on one canvas: everything that does not change from step to step. See
+    """A network on one canvas, with the state shared by all steps. See
     :class:`paretone.sampling.demasking.Predictor`."""
 
     normalised = False
@@ -367,9 +367,9 @@ class MaskedRun:
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float) -> None:
         self._network, self._request, self._guidance = network, request, guidance
         self.operations = 0.0
-        """Of all steps so far; see :meth:`MaskedRequest.operations`."""
+        """Operations of all steps so far; see :meth:`MaskedRequest.operations`."""
         self.whole_operations = 0.0
-        """The same if nothing had been left out of them."""
+        """Operations of all steps so far if all had been complete."""
         self._prefix = torch.cat([network.text(request.text), network.audio(request.reference)])
         self._prefix_projected = network.project(self._prefix)
         rows, device = request.prefix + request.frames, network.device
@@ -390,7 +390,7 @@ class MaskedRun:
         return self._unguided.parts[0].stop, self._guided.parts[-1].stop
 
     def branches(self, guide: Guide) -> Rows:
-        """The rows of a step that is guided so."""
+        """Rows of a step with this guidance."""
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def rows_of(self, guide: Guide) -> int:
@@ -400,32 +400,32 @@ class MaskedRun:
         return self.rows_of(guide)
 
     def begin_block(self) -> None:
-        """The next step is the first one of a block."""
+        """Prepare for the first step of a block."""
 
     short_name = short_title = ""
-    """Of passes that are not whole, what they leave out, for a name and for people: ``text kept``."""
+    """What short passes leave out, as a name and for people: ``text kept``."""
 
     @property
     def left_out(self) -> range:
-        """The layers that such passes leave out."""
+        """Layers that short passes leave out."""
         return range(0)
 
     @property
     def kept_rows(self) -> int:
-        """Number of rows before the canvas that are not computed; their kept keys and values are attended to."""
+        """Number of rows before the canvas whose kept keys and values short passes use."""
         return 0
 
     @property
     def memory(self) -> Memory | None:
-        """The kept state of the rows before the canvas."""
+        """Kept keys and values of the rows before the canvas."""
         return self._memory
 
     def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
-        """Of the passes of a block, guided so, which are not whole."""
+        """Whether each pass of a block with these ``guides`` is short."""
         return [False] * len(guides)
 
     def stay_short(self) -> None:
-        """From here on no pass is whole but those that must be: to take the time of the others."""
+        """Make all further passes short where possible, to time them."""
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
@@ -440,7 +440,7 @@ class MaskedRun:
         return self._network.head(conditional)
 
     def _last_difference(self) -> Tensor:
-        """Last computed difference of guidance, (frames, hidden)."""
+        """Last computed difference of the branches, (frames, hidden)."""
         if self._difference is None:
             raise ValueError("Guidance can be used again only once there has been some.")
         return self._difference[1]
@@ -453,15 +453,15 @@ class MaskedRun:
         return self._request.operations(self._network.config, targets, guide)
 
     def _possible(self, guide: Guide, first: int, last: int) -> Guide:
-        """``guide``, but that without a strength nothing is guided, and that what was found for other frames cannot be
-        used again."""
+        """``guide`` where possible: without strength there is no guidance, and a difference for other frames cannot be
+        reused."""
         if self._guidance == 0:
             return Guide.ALONE
         fits = self._difference is not None and self._difference[0] == (first, last)
         return Guide.BOTH if guide is Guide.REUSED and not fits else guide
 
     def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
-        """The hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
+        """Hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
         canvas = self._network.audio(codes[:, : self._request.frames])
         projected = self._network.project(canvas)
         again = len(rows.parts) - 1
@@ -472,12 +472,12 @@ class MaskedRun:
         )
         wanted = self.wanted(rows, first, last)
         if self._memory is None and self._span is None:
-            # What is compiled takes neither.
+            # Compiled forwards take neither.
             return self._network.forward(embedded, (turned, values), rows, wanted)
         return self._network.forward(embedded, (turned, values), rows, wanted, self._memory, self._span)
 
     def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
-        """The rows of each branch of the frames from ``first`` to ``last``."""
+        """Rows of each branch for the frames from ``first`` to ``last``."""
         return rows.wanted(first, last, self._request.frames)
 
 

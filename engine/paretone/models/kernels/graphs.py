@@ -1,9 +1,8 @@
-"""Forwards recorded as CUDA graphs, by their shapes: how they are recorded, a cache of recordings, and what each family
-records.
+"""CUDA graphs of forwards, by shape: recording, a cache of recordings, and the recorded passes of each family.
 
-A recording reads its inputs from fixed memory and leaves its output there. Whatever runs is copied in first: nothing is
-approximated. Where lengths are rounded up, what is padded is masked, so that results are equal to rounding. Where a
-forward cannot be recorded, it runs as it would without, and a note says so.
+A recording reads its inputs from fixed memory and leaves its output there. Inputs are copied in first: nothing is
+approximated. If lengths are rounded up, the padding is masked, so results are equal up to rounding. A forward that
+cannot be recorded runs as usual, with a note.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from paretone.sampling.operations import OperationCounts
 from paretone.setting.plan import Graphing
 
 WARM_UPS = 3
-"""Number of runs before recording: first runs choose kernels and take memory."""
+"""Number of runs before recording: first runs choose kernels and allocate memory."""
 
 Replay = Callable[[], None]
 Result = TypeVar("Result")
 Record = Callable[[Callable[[], Result]], tuple[Replay, Result]]
-"""Gives what runs a function again, and where its result then is. Raises :class:`RuntimeError`."""
+"""Returns a replay function and the location of its result. Raises :class:`RuntimeError`."""
 Entry = TypeVar("Entry")
 
 
@@ -69,23 +68,23 @@ def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
 
 @cache
 def _side_stream(device: int) -> torch.cuda.Stream:
-    """The stream of ``device`` for runs before a recording. One for all: cuBLAS keeps a workspace for every stream, 32
-    MiB on an H100, where a new stream for each recording let memory grow by that much each time."""
+    """The stream of ``device`` for runs before a recording. Shared, because cuBLAS keeps a workspace per stream, 32 MiB
+    on an H100, which every new stream would add."""
     return torch.cuda.Stream(device)
 
 
 class CudaMemory:
-    """Memory that torch holds on a GPU, without its cache, to measure recordings by."""
+    """Memory that torch holds on a GPU, without its cache, for measuring recordings."""
 
     def held(self) -> int:
-        """Bytes, those in the pools of CUDA graphs included."""
+        """Bytes, including the pools of CUDA graphs."""
         if not torch.cuda.is_available():
             return 0
         torch.cuda.empty_cache()
         return torch.cuda.memory_reserved()
 
     def capacity(self) -> int:
-        """Bytes of the whole card."""
+        """Total bytes of the card."""
         return torch.cuda.mem_get_info()[1] if torch.cuda.is_available() else 0
 
 
@@ -96,8 +95,7 @@ class _Kept(Generic[Entry]):
 
 
 class GraphCache(Generic[Entry]):
-    """Recordings by what they are for; the one used longest ago makes room for a new one. Bounded by their number and
-    by the memory that they hold."""
+    """Least recently used cache of recordings, bounded by number and memory."""
 
     def __init__(self, record: Record = record_cuda, memory: Memory | None = None) -> None:
         self.record = record
@@ -120,7 +118,7 @@ class GraphCache(Generic[Entry]):
         return sum(one.bytes for one in self._kept.values())
 
     def bound(self, graphing: Graphing) -> None:
-        """Keep no more than ``graphing`` says from now on."""
+        """Apply the limits of ``graphing`` from now on."""
         before = self.most, self.room
         self.most = graphing.most
         self.room = round(graphing.share * self._memory.capacity()) or None
@@ -129,8 +127,7 @@ class GraphCache(Generic[Entry]):
         self._make_room(0)
 
     def find(self, key: Hashable, make: Callable[[], Entry], what: str) -> Entry | None:
-        """The recording under ``key``, made if there is none; ``None`` if it cannot be made. ``what`` says for
-        people what it is of."""
+        """The recording under ``key``, made on demand; ``None`` if impossible. ``what`` describes it for people."""
         if key in self._failed:
             return None
         if key not in self._kept and not self._make(key, make, what):
@@ -144,7 +141,7 @@ class GraphCache(Generic[Entry]):
         return said
 
     def forget(self, owner: object) -> None:
-        """Give up those whose keys name ``owner`` by its identity, which another may have once it is gone."""
+        """Discard recordings whose keys contain ``owner``'s identity, which another object may get later."""
 
         def names_it(key: Hashable) -> bool:
             return isinstance(key, tuple) and id(owner) in key
@@ -157,7 +154,7 @@ class GraphCache(Generic[Entry]):
         self._kept.clear()
 
     def _make(self, key: Hashable, make: Callable[[], Entry], what: str) -> bool:
-        """Whether it could be made and kept."""
+        """Record and keep; return whether that succeeded."""
         self._make_room(1)
         self.status(f"Recording a CUDA graph of {what} …")
         began, held = time.perf_counter(), self._memory.held()
@@ -184,27 +181,27 @@ class GraphCache(Generic[Entry]):
         self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without one.")
 
     def _make_room(self, more: int) -> None:
-        """Give up those used longest ago until ``more`` fit in."""
+        """Discard the least recently used until ``more`` fit."""
         while self._kept and (len(self._kept) + more > self.most or (self.room is not None and self.bytes > self.room)):
             self._kept.popitem(last=False)
 
 
 # --- Short passes of causal transformers ------------------------------------------------------------------------------
 MOST_CACHES = 2
-"""Most caches of a language model, for the lengths used last; recorded graphs belong to a cache."""
+"""Maximum number of caches of a language model, one per length; recorded graphs belong to a cache."""
 MOST_TOKENS = 16
-"""Longer passes of a language model, such as reading a prompt, are not recorded: they come once."""
+"""Longer passes of a language model, such as reading a prompt, are not recorded, because they run once."""
 
 
 class GraphedTransformer(nn.Module):
-    """A fused transformer whose short passes are recordings. Its caches are of lengths in multiples of ``bucket`` and
-    used again: it serves one request at a time."""
+    """A fused transformer with recorded short passes. Its caches have lengths in multiples of ``bucket`` and are
+    reused, so it serves one request at a time."""
 
     def __init__(self, plain: FusedTransformer, cache: GraphCache[_Step], bucket: int) -> None:
         super().__init__()
         self._plain, self._cache, self._bucket = (plain,), cache, bucket
         self._caches: OrderedDict[int, KeyValueCache] = OrderedDict()
-        """By length; the one used last comes last."""
+        """By length, the last used one last."""
 
     @property
     def plain(self) -> FusedTransformer:
@@ -222,13 +219,13 @@ class GraphedTransformer(nn.Module):
         return self.plain.rotation(positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        """An empty cache; the next one of its length takes its memory."""
+        """An empty cache, which reuses the memory of the last one of its length."""
         room = math.ceil(capacity / self._bucket) * self._bucket
         if room not in self._caches:
             while len(self._caches) >= MOST_CACHES:
                 self._cache.forget(self._caches.popitem(last=False)[1])
             self._caches[room] = self.plain.cache(room, batch)
-            # What was never written is masked, but must be numbers.
+            # Unwritten memory is masked, but must be finite.
             self._caches[room].clear_memory()
         self._caches.move_to_end(room)
         self._caches[room].crop(0)
@@ -273,8 +270,8 @@ class GraphedTransformer(nn.Module):
 
 
 class _Step:
-    """The recording of a pass over a few tokens, with all of the cache's first ``seen`` places in view and those after
-    the tokens masked."""
+    """Recording of a pass over a few tokens, with the first ``seen`` places of the cache visible and those after the
+    tokens masked."""
 
     def __init__(
         self,
@@ -287,7 +284,7 @@ class _Step:
     ) -> None:
         config, device, tokens = transformer.config, transformer.device, embedded.shape[1]
         self._of = transformer, cache
-        # Recording runs it: what it then writes into the cache must be what belongs there.
+        # Recording runs the pass, so what it writes into the cache must be correct.
         self._embedded, self._positions = embedded.clone(), positions.clone()
         self._offsets = torch.arange(tokens, device=device)
         self._places = self._offsets + cache.length
@@ -318,7 +315,7 @@ class _Step:
         self._replay, self._output = record(run)
 
     def hidden(self, embedded: Tensor, length: int, positions: Tensor) -> Tensor:
-        """The hidden states of ``embedded`` after ``length`` others."""
+        """Hidden states of ``embedded`` after ``length`` others."""
         self._embedded.copy_(embedded)
         torch.add(self._offsets, length, out=self._places)
         self._positions.copy_(positions)
@@ -328,15 +325,15 @@ class _Step:
 
 # --- Evaluations of flow models ---------------------------------------------------------------------------------------
 FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
-"""Along which axis of what a flow model's evaluations share its frames lie."""
+"""Axis of the frames in each tensor shared by a flow model's evaluations."""
 
 
 class GraphedEvaluator:
-    """Everything is computed, by recordings. See :class:`paretone.sampling.flow.Evaluator`."""
+    """Computes everything by recordings. See :class:`paretone.sampling.flow.Evaluator`."""
 
     def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
         self._backbone, self._cache = backbone, cache
-        # The convolutions of E2-TTS would see what is padded: each of its lengths has its own graph.
+        # The convolutions of E2-TTS would see padding, so each of its lengths has its own graph.
         self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
@@ -367,7 +364,7 @@ class _Evaluation:
         *,
         masked: bool,
     ) -> None:
-        # Recordings are found by what they are of, which must not go while they stay.
+        # Keys contain identities, so the backbone must live as long as its recording.
         self._of = backbone
         self._state = state.new_zeros(state.shape[0], frames, state.shape[2])
         rows = run.branches * len(state)
@@ -377,7 +374,7 @@ class _Evaluation:
             for name, axis in FRAME_AXES.items()
             if hasattr(run, name)
         }
-        # What the backbone's own ``begin`` returns: the two kinds of backbone have nothing to do with each other's.
+        # The result of the backbone's own ``begin``, of one of two unrelated types.
         self._run: Any = replace(
             run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()}
         )
@@ -401,7 +398,7 @@ class _Evaluation:
         return self._output[:, :length]
 
     def _take_over(self, run: Conditioning | UNetTConditioning, length: int) -> None:
-        """Copy in what a new run's evaluations share."""
+        """Copy in the shared state of a new run's evaluations."""
         self._owner = run
         self._state.zero_()
         if self._run.mask is not None:
@@ -414,8 +411,7 @@ class _Evaluation:
 
 @contextlib.contextmanager
 def _padding_unseen(backbone: DiffusionTransformer | UNetT) -> Iterator[None]:
-    """Padded frames are not attended to, also in families that do so among items of different lengths: there, they are
-    part of the official model, here they are none of it."""
+    """Do not attend to padding, even in families whose official model attends to the padding of shorter items."""
     modules = [block.attention for block in backbone.blocks]
     for one in modules:
         one.attends_padding = False
@@ -436,21 +432,21 @@ def _each(value: Tensor | tuple[Tensor, ...], change: Callable[[Tensor], Tensor]
 
 
 def _lengthened(value: Tensor, axis: int, more: int) -> Tensor:
-    """A copy with ``more`` zeros after it."""
+    """A copy with ``more`` zeros appended."""
     shape = list(value.shape)
     shape[axis] = more
     return torch.cat([value, value.new_zeros(shape)], dim=axis)
 
 
 # --- Steps of masked models, by length bucket -------------------------------------------------------------------------
-# The rows before the canvas, the canvas, and the frames that are filled in are each rounded up to the bucket. Padded
-# rows are attended to by none; which frames are filled in is read from fixed memory. So passages, blocks and texts of
-# different lengths share a recording, and results are equal to rounding.
+# The rows before the canvas, the canvas, and the frames to fill in are each rounded up to the bucket. Padded rows are
+# never attended to; the frames to fill in are read from fixed memory. Passages, blocks and texts of different lengths
+# thus share a recording, and results are equal up to rounding.
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a recording: rows before the canvas, frames of it, and scored frames."""
+    """Sizes of a recording: rows before the canvas, its frames, and scored frames."""
 
     prefix: int
     frames: int
@@ -462,7 +458,7 @@ class Sizes:
 
 
 class GraphedRun(MaskedRun):
-    """A masked network on one canvas, its steps recordings."""
+    """A masked network on one canvas with recorded steps."""
 
     def __init__(
         self,
@@ -495,12 +491,12 @@ class GraphedRun(MaskedRun):
 
 
 def with_graphs(network: FusedMasked, cache: GraphCache[_DemaskingStep], bucket: int) -> FusedMasked:
-    """``network``, whose steps are recordings of lengths in multiples of ``bucket``."""
+    """``network`` with recorded steps, of lengths in multiples of ``bucket``."""
     return network.beginning(lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket))
 
 
 class _PaddedRun(MaskedRun):
-    """A canvas with room for any that is no longer, whose contents are copied in."""
+    """A canvas with room for any shorter one, whose contents are copied in."""
 
     def __init__(self, like: GraphedRun, sizes: Sizes, *, masked: bool) -> None:
         request, device = like._request, like._network.device
@@ -515,13 +511,13 @@ class _PaddedRun(MaskedRun):
             )
 
     def wanted(self, rows: Rows, first: int, last: int) -> tuple[Tensor, ...]:
-        # A row after the frames of its branch would be another branch's.
+        # A row after the frames of its branch would belong to another branch.
         frames = self._request.frames
         places = self._places.clamp(max=frames - 1)
         return tuple(places + (part.stop - part.start - frames) for part in rows.parts)
 
     def take_over(self, run: MaskedRun) -> None:
-        """Copy in what all steps of ``run`` share."""
+        """Copy in the shared state of all steps of ``run``."""
         prefix, frames, room = run._request.prefix, run._request.frames, self._request.prefix
         self._seen[:, :prefix] = True
         self._seen[:, prefix:room] = False
@@ -539,7 +535,7 @@ class _PaddedRun(MaskedRun):
                     target[start : start + frames].copy_(source[other.stop - frames : other.stop])
 
     def look_at(self, first: int) -> None:
-        """Score the frames from ``first`` on."""
+        """Score the frames from ``first``."""
         torch.arange(first, first + len(self._places), out=self._places)
 
 
@@ -557,7 +553,7 @@ class _DemaskingStep:
         self._replay, self._output = record(lambda: self._static.scores(self._codes, 0, sizes.scored, guide))
 
     def scores(self, run: GraphedRun, codes: Tensor, first: int, last: int) -> tuple[Tensor, Tensor | None]:
-        """Scores, and what guidance found if it was computed."""
+        """Scores, and the branches' difference if computed."""
         if run is not self._owner:
             self._take_over(run)
         frames = min(codes.shape[1], self._codes.shape[1])

@@ -1,8 +1,8 @@
-"""Canvases of which most passes leave something out: whole is the first pass of a canvas or block, and every n-th from
-there.
+"""Canvases with short passes: the first pass of a canvas or block and every n-th from there are complete, the others
+skip something.
 
-Left out are text and reference, whose kept keys and values are used in between: they see the canvas and so change with
-it, but little, as most of them does not depend on the canvas. Or the middle layers are. Both are approximations.
+Either text and reference are skipped and their kept keys and values used: they attend to the canvas, but depend on it
+only a little. Or the middle layers are skipped. Both are approximations.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from paretone.sampling.demasking import Guide
 
 
 class SpacedRun(MaskedRun):
-    """Counts passes and says which are whole. A subclass says what short ones leave out: in ``_hidden``, where it calls
+    """Counts passes and decides which are complete. Subclasses define short passes in ``_hidden``, which calls
     :meth:`_begin_pass` first, in ``_short_rows``, and in ``_cost``."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         super().__init__(network, request, guidance)
         self._every, self._passes, self._was_whole = every, 0, True
         self._last_whole: Guide | None = None
-        """Guidance of the last whole pass."""
+        """Guidance of the last complete pass."""
 
     def begin_block(self) -> None:
         self._passes = 0
@@ -47,20 +47,19 @@ class SpacedRun(MaskedRun):
         return whole if self._was_whole else round(self._short_rows(whole))
 
     def _short_rows(self, rows: int) -> float:
-        """Number of rows of a whole pass that cost as much as a short pass over ``rows``."""
+        """Number of rows of a complete pass that cost as much as a short pass over ``rows``."""
         raise NotImplementedError
 
     def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:
-        """Whether pass ``number`` of a canvas or block, from 0, is whole; ``last_whole`` is how the last whole pass was
-        guided."""
+        """Whether pass ``number`` of a canvas or block, from 0, is complete; ``last_whole`` is the guidance of the last
+        complete pass."""
         return number % self._every == 0
 
     def _next_is_whole(self, guide: Guide) -> bool:
-        """Whether the next pass is whole."""
         return self._is_whole(self._passes, guide, self._last_whole)
 
     def _begin_pass(self, rows: Rows) -> bool:
-        """A pass over ``rows`` begins: whether it is whole."""
+        """Count a pass over ``rows``; return whether it is complete."""
         guide = Guide.BOTH if len(rows.parts) == 2 else Guide.ALONE
         self._was_whole = self._next_is_whole(guide)
         self._last_whole = guide if self._was_whole else self._last_whole
@@ -76,10 +75,10 @@ class PrefixMemory:
         self._rows = rows
         self._kept: dict[int, tuple[Tensor, Tensor]] = {}
         self.recording = True
-        """Whether a pass has these rows, so that they are kept, or lacks them, so that they are put in front."""
+        """Whether a pass includes these rows, to be kept, or lacks them, so that the kept ones are prepended."""
 
     def __call__(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values that the conditional branch of a layer attends to, (rows, key heads, head_width) both."""
+        """Keys and values that a layer's conditional branch attends to, (rows, key heads, head_width) each."""
         if self.recording:
             self._kept[layer] = keys[: self._rows], values[: self._rows]
             return keys, values
@@ -88,11 +87,11 @@ class PrefixMemory:
 
 
 class KeptPrefixRun(SpacedRun):
-    """A canvas whose middle layers are computed at every n-th pass only: in between, their last change of the residual
-    stream is reused. Codes that were committed in the meantime have changed their rows, so this is an approximation."""
+    """A canvas whose text and reference are computed only in every n-th pass; other passes use their kept keys and
+    values."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
-        """Text and reference are computed at the first pass of a canvas or block and at ``every`` n-th from there."""
+        """Text and reference are computed in the first pass of a canvas or block and in ``every`` n-th from there."""
         super().__init__(network, request, guidance, every)
         self._memory: PrefixMemory = PrefixMemory(request.prefix)
 
@@ -125,14 +124,15 @@ class KeptPrefixRun(SpacedRun):
             return super()._cost(targets, guide)
         config, request = self._network.config, self._request
         inner = config.transformer
-        # Only the canvas after the prefix attends to it; nothing else of the prefix is computed.
+        # Only the canvas attends to the prefix; nothing else of the prefix is computed.
         seen = 4 * inner.layers * request.frames * request.prefix * inner.width
         alone = config.operations(request.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(request.frames, targets) + seen + alone
 
 
 class ReusedLayersRun(SpacedRun):
-    """See the module."""
+    """A canvas whose middle layers are computed only in every n-th pass; other passes reuse the layers' last change of
+    the residual stream. Codes committed in between have changed their rows, so this is an approximation."""
 
     _span: LayerSpan
 
@@ -157,7 +157,7 @@ class ReusedLayersRun(SpacedRun):
         return rows * (depth - len(self._span.layers)) / depth
 
     def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:
-        # What was found without the unconditional branch does not serve a pass with it.
+        # Results without the unconditional branch cannot serve a pass with it.
         unknown = guide is Guide.BOTH and last_whole is not Guide.BOTH
         return unknown or super()._is_whole(number, guide, last_whole)
 

@@ -1,12 +1,12 @@
-"""Backbones in fewer bits: the precisions worth using on a device, and copies of a backbone in them.
+"""Backbones in fewer bits: the useful precisions on a device, and copies of a backbone in them.
 
 Attention and feed-forward modules compute in fewer bits. The state, the residual stream, norms and AdaLN tables, rotary
 embedding, input layers and last projections stay float32, so rounding errors of layers do not add up in the stream, and
 module outputs that techniques keep are float32 as well.
 
-Measured on f5-mini (700 frames, one core with AMX, paired CPU time of whole evaluations with two branches and with one;
-mean velocity 2.9): bfloat16 2.0 and 1.7 times as fast as float32, mean velocity error 0.0035; int8 1.3 times, error
-0.020; float16 1.04 and 0.95 times, so it is not offered on processors.
+Measured on f5-mini (700 frames, one core with AMX, paired CPU time of complete evaluations with two branches and with
+one; mean velocity 2.9): bfloat16 2.0 and 1.7 times as fast as float32, mean velocity error 0.0035; int8 1.3 times,
+error 0.020; float16 1.04 and 0.95 times, so CPUs do not offer it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.layers import FeedForward, SelfAttention
 
 _ENGINES = ("onednn", "x86", "fbgemm", "qnnpack")
-"""Torch's back ends for products of whole numbers, the preferred one first: oneDNN's are twice as fast as the others on
+"""Torch's back ends for integer products, in order of preference: oneDNN's are twice as fast as the others on
 processors with AMX."""
 
 
 class Int8Linear(nn.Module):
-    """(…, inputs) to (…, outputs), float32. Weights are whole numbers with one scale an output, chosen so that the
-    largest is 127; inputs have one scale a call, and 7 bits on processors that would cut sums of products off."""
+    """(…, inputs) to (…, outputs), float32. Weights are integers with one scale per output, chosen so that the largest
+    is 127; inputs have one scale per call, and 7 bits on processors that would saturate sums of products."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -49,15 +49,15 @@ class Int8Linear(nn.Module):
     @classmethod
     @cache
     def _saturates(cls) -> bool:
-        """Whether sums of two products are cut off at 16 bits, as they are without VNNI instructions: then products of
-        8 bits are wrong by several per cent, and those of 7 are not."""
+        """Whether sums of two products saturate at 16 bits, as without VNNI instructions: 8-bit products are then wrong
+        by several per cent, 7-bit ones are correct."""
         largest = torch.ones(64, 64, device="cpu")
         found = torch.ops.quantized.linear_dynamic(largest, cls._whole(largest, None), False)
         return bool(found.min() < 0.9 * 64)
 
     @classmethod
     def _whole(cls, weight: Tensor, bias: Tensor | None) -> object:
-        """A layer's weights as the back end wants them."""
+        """A layer's weights in the back end's form."""
         scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny).double() / 127
         before, engine = torch.backends.quantized.engine, cls._engine()
         if engine is None:
@@ -65,7 +65,7 @@ class Int8Linear(nn.Module):
         try:
             torch.backends.quantized.engine = engine
             with warnings.catch_warnings():
-                # Torch means to replace its quantised tensors, but has nothing in their place that is as fast here.
+                # Torch plans to replace its quantised tensors, but offers no equally fast alternative.
                 warnings.simplefilter("ignore", UserWarning)
                 whole = torch.quantize_per_channel(
                     weight, scales, torch.zeros(len(scales), dtype=torch.long), 0, torch.qint8
@@ -85,7 +85,7 @@ Model = TypeVar("Model", DiffusionTransformer, UNetT)
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
-    """The precisions worth choosing on ``device``."""
+    """The useful precisions on ``device``."""
     if device.type == "cuda":
         return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
     if device.type == "mps":
@@ -97,7 +97,7 @@ def offered(device: torch.device) -> tuple[str, ...]:
 
 
 def in_precision(backbone: Model, precision: str) -> Model:
-    """``backbone`` in ``precision``; all weights that stay float32 are shared with it."""
+    """``backbone`` in ``precision``, sharing all weights that stay float32."""
     if precision == "float32":
         return backbone
     narrow = {id(one) for module in _modules(backbone) for one in module.parameters()} if precision in DTYPES else set()
@@ -117,23 +117,23 @@ def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[SelfAttention |
 
 
 def _compute_in(module: SelfAttention | FeedForward, dtype: torch.dtype) -> None:
-    """Let ``module`` take and give float32, and compute in ``dtype``."""
+    """Make ``module`` take and return float32, but compute in ``dtype``."""
     module.to(dtype)
-    # Gives up what was packed in float32.
+    # Discards float32 packing.
     module.fuse()
     module.register_forward_pre_hook(lambda module, inputs: (inputs[0].to(dtype), *inputs[1:]))
     module.register_forward_hook(lambda module, inputs, output: output.float())
 
 
 def _quantise(module: nn.Module) -> None:
-    """Let the products of ``module`` with its weights be of whole numbers."""
+    """Compute the weight products of ``module`` in integers."""
     kept = set()
     if isinstance(module, SelfAttention):
         weight, bias = (
             torch.cat(parts) for parts in zip(*((one.weight, one.bias) for one in module.inputs), strict=True)
         )
         module.project_by(Int8Linear(weight, bias).forward)
-        kept = set(module.inputs)  # Attention views look at queries and keys before they are rotated.
+        kept = set(module.inputs)  # Attention views need queries and keys before rotation.
     for parent in list(module.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.Linear) and child not in kept:
@@ -141,5 +141,5 @@ def _quantise(module: nn.Module) -> None:
 
 
 def _has(*features: str) -> bool:
-    """Whether the processor has one of these."""
+    """Whether the processor has one of these features."""
     return any(getattr(torch.cpu, f"_is_{one}_supported", bool)() for one in features)

@@ -1,9 +1,9 @@
-"""Matrix products with weights packed beforehand into the layout of Intel's MKL.
+"""Matrix products with weights packed in advance into the layout of Intel's MKL.
 
-Without packing, MKL copies the weights into that layout at every product. Packed, products of 900 rows take a tenth
-less time, those of 200 rows a fifth; results are the same to rounding. Layers take their rows in blocks, so that
-intermediate results stay in the processor's cache. Packed weights are held in addition to the weights. On processors
-with units for whole numbers :mod:`paretone.models.kernels.split_products` is faster.
+Without packing, MKL copies the weights into that layout at every product. Packing saves a tenth of the time for 900
+rows, a fifth for 200; results are equal up to rounding. Layers process rows in blocks, so that intermediate results
+stay in the processor's cache. Packed weights are stored in addition to the weights. On processors with integer matrix
+units, :mod:`paretone.models.kernels.split_products` is faster.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from paretone.models.kernels import split_products
 from paretone.models.kernels.split_products import SplitProduct
 
 ROWS = 256
-"""Rows of a block: enough that a product reaches full speed, few enough that its results stay in a core's cache."""
+"""Rows per block: enough for a product's full speed, few enough that its results stay in a core's cache."""
 FEED_FORWARD_ROWS = 4 * ROWS
-"""Rows of a feed-forward's block: its results leave the cache anyway, and fewer blocks read the weights less often."""
+"""Rows per block of a feed-forward: its results leave the cache anyway, and fewer blocks read the weights less
+often."""
 NARROWEST = 512
-"""Inputs from which on packing pays: in narrower layers, calling a kernel for every block costs more than it saves."""
+"""Least number of inputs for packing: in narrower layers, calling a kernel per block costs more than packing saves."""
 NOTE = (
     "Wide float32 products were computed from exact 8-bit integer products, which are fast on this processor; "
     f"{split_products.VARIABLE}=0 in the environment turns this off."
@@ -35,9 +36,10 @@ NOTE = (
 
 @functools.cache
 def available() -> bool:
-    """Whether this build of torch packs weights, and its products are right for any number of rows.
+    """Whether this build of torch packs weights, with correct products for any number of rows.
 
-    MKL asks for the number of rows when it packs. Its result does not depend on it, but no manual says so: it is tried.
+    MKL takes the number of rows when packing. The result seems independent of it, but no manual says so; hence the
+    test.
     """
     if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
         return False
@@ -50,22 +52,22 @@ def available() -> bool:
 
 
 def blocks(rows: int, most: int | None = None) -> Iterator[slice]:
-    """Slices of at most ``most`` (:data:`ROWS`) that cover ``rows``, of one length but for the last: products of few
+    """Slices of at most ``most`` (:data:`ROWS`) that cover ``rows``, all equally long except the last: products of few
     rows are slow."""
     length = math.ceil(rows / math.ceil(rows / (most or ROWS)))
     return (slice(start, min(start + length, rows)) for start in range(0, rows, length))
 
 
 def tiles(items: int, length: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Items and rows of tiles of at most ``most`` rows that cover ``items`` of ``length`` rows each: whole items
-    if they are short, else blocks of one."""
+    """Items and rows of tiles of at most ``most`` rows that cover ``items`` of ``length`` rows each: several complete
+    items if short, else blocks of one."""
     together = max(1, most // length)
     return itertools.product(blocks(items, together), blocks(length, most))
 
 
 class PackedProduct:
-    """A weight (outputs, inputs) and its bias, if there is one, packed: maps (rows, inputs) to (rows, outputs),
-    float32 on the CPU. With ``many_rows`` it is packed for hundreds of rows, and slower for few.
+    """A packed weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
+    With ``many_rows`` it is packed for hundreds of rows, and slower for few.
 
     Immutable, so copies of a model share it.
     """
@@ -84,7 +86,7 @@ class PackedProduct:
 
     @property
     def rows(self) -> int:
-        """Rows of a block that it is fast with."""
+        """Rows of its optimal blocks."""
         return split_products.ROWS if self.is_split else ROWS
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -104,7 +106,7 @@ class PackedProduct:
 
 
 def can_pack(weight: Tensor) -> bool:
-    """Whether packing this weight, as it is now, is possible and pays."""
+    """Whether packing this weight is possible and useful."""
     plain = weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.layout == torch.strided
     return available() and plain and weight.shape[1] >= NARROWEST
 
@@ -116,19 +118,19 @@ def notes_of(backbone: nn.Module) -> tuple[str, ...]:
 
 
 class PackableLinear(nn.Linear):
-    """A linear layer that can be packed for inference; its parameters stay what they are."""
+    """A linear layer that can be packed for inference; its parameters do not change."""
 
     _product: PackedProduct | None = None
 
     def pack(self) -> None:
-        """Pack the weights as they are now, if that is possible."""
+        """Pack the current weights, if possible."""
         self._product = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
 
     def unpack(self) -> None:
         self._product = None
 
     def is_packed(self, x: Tensor) -> bool:
-        """Whether ``x`` can go through blockwise."""
+        """Whether ``x`` can be processed in blocks."""
         return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not x.requires_grad
 
     def forward(self, x: Tensor) -> Tensor:

@@ -34,36 +34,36 @@ import torch
 from torch import Tensor
 
 ROWS = 1024
-"""Most rows of one product: its weights are read from memory once for all of them."""
+"""Maximum rows of one product: its weights are read from memory once for all of them."""
 FEWEST_ROWS = 128
-"""Rows from which on it is faster than float32 products: six kernels are called instead of one."""
+"""Least number of rows for which it is faster than float32 products: it calls six kernels instead of one."""
 NARROWEST = 1024
-"""Inputs and outputs from which on it is."""
+"""Least number of inputs and outputs for which it is faster."""
 DEEPEST = 1 << 15
-"""Inputs up to which sums of products of digits fit into 32 bits."""
+"""Maximum number of inputs for which sums of digit products fit into 32 bits."""
 LARGEST = 127 << 16
-"""Integer that the largest entry of a row becomes; its highest digit is then 127."""
+"""Integer of a row's largest entry; its highest digit is then 127."""
 SMALLEST = 1e-30
-"""The least that counts as a row's largest entry: its reciprocal does not overflow."""
+"""Lower limit of a row's largest entry, so that its reciprocal does not overflow."""
 PAIRS = ((2, 0), (1, 1), (0, 2), (0, 1), (1, 0), (0, 0))
-"""Digits that are multiplied, of the one factor and of the other; 0 is the highest. Those that weigh least come first,
-so that less of them is rounded away."""
+"""Digits to multiply, of the first and second factor; 0 is the highest. Those with the lowest weight come first, for
+less rounding."""
 PIECE = 1 << 17
-"""Numbers that are split at a time, so that they stay in the processor's cache."""
+"""Numbers split at a time, so that they stay in the processor's cache."""
 VARIABLE = "PARETONE_SPLIT_PRODUCTS"
-"""The environment variable that switches all of it off, by 0."""
+"""Environment variable; 0 disables split products."""
 
 _switched_off = False
 
 
 def in_use() -> bool:
-    """Whether products are split if that is possible and pays."""
+    """Whether products are split where possible and useful."""
     return not _switched_off and os.environ.get(VARIABLE, "") != "0" and has_amx() and exact()
 
 
 @contextmanager
 def switched_off() -> Iterator[None]:
-    """Within the block, packed products are not split; for comparisons."""
+    """Do not split packed products within the block; for comparisons."""
     global _switched_off
     before, _switched_off = _switched_off, True
     try:
@@ -73,18 +73,18 @@ def switched_off() -> Iterator[None]:
 
 
 def has_amx() -> bool:
-    """Whether the processor has AMX and this system lets programs use it."""
+    """Whether the processor has AMX and this system enables it."""
     return getattr(torch.cpu, "_is_amx_tile_supported", bool)()
 
 
 @functools.cache
 def exact() -> bool:
-    """Whether this build of torch has the operators (oneDNN's, meant for its compiler), and their sums are exact here:
-    on processors that multiply 8-bit numbers in pairs of 16 bits they are not."""
+    """Whether this build of torch has the operators (oneDNN's, meant for its compiler) with exact sums: on processors
+    that add 8-bit products in pairs of 16 bits they are not."""
     if not all(hasattr(torch.ops.onednn, name) for name in ("qlinear_prepack", "qlinear_pointwise")):
         return False
     generator = torch.Generator().manual_seed(0)
-    # Of the largest numbers, but so few that float32 holds their sums.
+    # Extreme values, but few enough that float32 represents their sums.
     rows, weights = (
         torch.where(torch.rand(count, 448, generator=generator) < 0.6, 127, -128).to(torch.int8) for count in (70, 300)
     )
@@ -98,13 +98,13 @@ def exact() -> bool:
 
 
 def can_split(weight: Tensor) -> bool:
-    """Whether products with this weight (outputs, inputs), float32 on the CPU, can be split and gain by it."""
+    """Whether products with this weight (outputs, inputs), float32 on the CPU, can be split with benefit."""
     wide = min(weight.shape) >= NARROWEST and weight.shape[1] <= DEEPEST
     return wide and in_use() and bool(weight.isfinite().all())
 
 
 class Digits(NamedTuple):
-    """Rows of numbers (rows, inputs) as ``scales`` · (high · 2¹⁶ + middle · 2⁸ + low) / 2¹⁶, each digit int8."""
+    """Rows (rows, inputs) as ``scales`` · (high · 2¹⁶ + middle · 2⁸ + low) / 2¹⁶, each digit int8."""
 
     high: Tensor
     middle: Tensor
@@ -126,7 +126,7 @@ def split(rows: Tensor) -> Digits:
         if count - start < length:
             scaled, whole = scaled[: count - start], whole[: count - start]
         whole.copy_(torch.mul(rows[piece], factors[piece], out=scaled).round_())
-        # Copying keeps the lowest eight bits, with a sign; adding 128 carries what this sign takes away.
+        # Copying keeps the lowest eight bits as a signed number; adding 128 carries its sign.
         low[piece] = whole
         middle[piece] = whole.add_(128).bitwise_right_shift_(8)
         high[piece] = whole.add_(128).bitwise_right_shift_(8)
@@ -134,8 +134,8 @@ def split(rows: Tensor) -> Digits:
 
 
 class SplitProduct:
-    """A weight (outputs, inputs) and its bias, if there is one, split: maps (rows, inputs) to (rows, outputs),
-    float32 on the CPU. Immutable."""
+    """A split weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
+    Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         *digits, scales = split(weight.detach())
@@ -162,8 +162,8 @@ class SplitProduct:
 
 
 def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, scales: Tensor, zeros: Tensor) -> Tensor:
-    """``scale`` · ``digits`` (rows, inputs) · ``weights``, laid out, added to ``sums`` (rows, outputs), if there are
-    any; ``scales`` are those of the outputs, ``zeros`` as many."""
+    """Add ``scale`` · ``digits`` (rows, inputs) · ``weights`` (packed) to ``sums`` (rows, outputs), if given;
+    ``scales`` and ``zeros`` are per output."""
     multiply, more = torch.ops.onednn.qlinear_pointwise, (torch.float32, 1.0, 0)
     if sums is None:
         return multiply(digits, scale, 0, weights, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
@@ -173,5 +173,5 @@ def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, sca
 
 
 def _laid_out(weights: Tensor) -> Tensor:
-    """Whole numbers (outputs, inputs) as oneDNN's kernels read them."""
+    """Integers (outputs, inputs) in the layout of oneDNN's kernels."""
     return torch.ops.onednn.qlinear_prepack(weights.contiguous(), [ROWS, weights.shape[1]])

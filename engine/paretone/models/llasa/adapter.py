@@ -1,6 +1,6 @@
-"""A LLaSA that speaks: what :class:`paretone.models.families.language.LanguageSpeech` leaves to a model.
+"""LLaSA: implementation of :class:`paretone.models.families.language.LanguageSpeech`.
 
-A text is cut into passages, because prompt and speech together may not be longer than in training. Each passage
+A text is cut into passages, because prompt and speech together must not exceed the training length. Each passage
 continues the reference again.
 """
 
@@ -33,7 +33,7 @@ from paretone.setting.plan import LanguagePlan
 
 WARM_UP_TOKENS = 8
 ROOM_FOR_SPEECH = 0.6
-"""Share of what the prompt leaves free that a passage may be expected to need: speech may take longer."""
+"""Largest expected share of the free context for a passage, because speech may take longer."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LlasaPassages:
 
 
 class LlasaSpeech(LanguageSpeech):
-    """A loaded LLaSA: language model, XCodec2's decoder, and what encodes voices."""
+    """A loaded LLaSA: language model, XCodec2's decoder, and the voice encoder."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class LlasaSpeech(LanguageSpeech):
         codec: XCodec2Decoder,
         voices: VoiceReader,
     ) -> None:
-        """``network`` is that of ``folder``, plain; only an optimised one is kept."""
+        """``network`` is the plain one of ``folder``; only its optimised form is kept."""
         super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
         self._tokenizer, self._rows = folder.tokenizer, folder.rows
         self._codec = codec
@@ -77,7 +77,7 @@ class LlasaSpeech(LanguageSpeech):
         devices.synchronise(tokens.device)
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        # Without cloning there is no need of a voice, nor of what encodes it.
+        # Without cloning, neither the voice nor its encoder is needed.
         super().make_ready(plan, observer, voice if plan.options["clone"] else None)
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
@@ -132,12 +132,12 @@ class LlasaSpeech(LanguageSpeech):
 
 
 FRONT_END = "llama"
-"""Name of the text front end: Llama's tokenizer reads texts as they are."""
+"""Name of the text front end: Llama's tokenizer reads texts unchanged."""
 DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 
 def load_llasa(request: LoadRequest) -> LlasaSpeech:
-    """Load language model, tokenizer and XCodec2's decoder; what encodes voices is loaded when a voice is new.
+    """Load language model, tokenizer and XCodec2's decoder; the voice encoder is loaded with the first new voice.
 
     Raises :class:`CheckpointError`.
     """

@@ -1,8 +1,8 @@
-"""LLaSA's language model as it is published: a Hugging Face folder of a Llama, with ``config.json``, ``tokenizer.json``
-and weights in one file (1B) or in shards (3B, 8B).
+"""LLaSA's language model as published: a Hugging Face folder of a Llama, with ``config.json``, ``tokenizer.json`` and
+weights in one file (1B) or in shards (3B, 8B).
 
-Of the head only what speaks is kept: the rows of codes and of the token that ends speech. All others are never drawn,
-so that leaving them out is exact, and saves a fifth of what the 1B model reads for each token.
+Only the head's rows of codes and of the end of speech are kept. The others are never sampled, so dropping them is
+exact, and saves a fifth of the 1B model's reading per token.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ CONFIG = "config.json"
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 BODY, LAYERS = "model.", "model.layers."
 TEXTS = "texts"
-"""Name of the table (ids before the first code, hidden) that texts are embedded with."""
+"""Name of the table (ids before the first code, hidden) that embeds texts."""
 
 
 @dataclass(frozen=True)
 class LlasaFolder:
-    """A release, and how its networks are wanted. Whatever reads raises :class:`CheckpointError` that names what is
-    missing, too much or of another shape."""
+    """A release, with the precision and device of its networks. All reading methods raise :class:`CheckpointError` that
+    names missing, unexpected or differently shaped weights."""
 
     shards: Shards
     tokenizer: LlasaTokenizer
@@ -59,7 +59,7 @@ class LlasaFolder:
 
     @classmethod
     def read(cls, folder: Path, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> LlasaFolder:
-        """Read all but the weights."""
+        """Read everything except the weights."""
         config, rows, tied = _configuration(folder / CONFIG)
         tokenizer = LlasaTokenizer.read(folder)
         if rows < tokenizer.vocabulary:
@@ -69,17 +69,17 @@ class LlasaFolder:
         return cls(Shards.find(folder), tokenizer, config, rows, tied, dtype, device)
 
     def plain(self, check: Callable[[], None] = lambda: None) -> LanguageNetwork:
-        """The network as it was trained, on the device; ``check`` may raise to cancel."""
+        """The network as trained, on the device; ``check`` may raise to cancel."""
         weights, _ = self.shards.read(check=check)
         return self._network(weights, self.config, self.tied, self.shards.where, check)
 
     def student(self, student: StudentWeights) -> LanguageNetwork:
-        """The network of a student, optimised. It has a separate head."""
+        """Optimised network of a student, which has a separate head."""
         config = replace(self.config, layers=student.depth)
         return optimised(self._network(read_weights(Path(student.path)), config, False, student.path))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Parts that only the draft has."""
+        """Tensors of the draft."""
         layers: dict[int, dict[str, Tensor]] = {}
         head = None
         for name, value in read_weights(Path(draft.path)).items():
@@ -100,7 +100,7 @@ class LlasaFolder:
         where: str,
         check: Callable[[], None] = lambda: None,
     ) -> LanguageNetwork:
-        """From all tensors by their official names."""
+        """Network from all tensors by their official names."""
         weights = dict(weights)
         with without_weights(weights, where):
             transformer = CausalTransformer(config)
@@ -109,7 +109,7 @@ class LlasaFolder:
         expected |= dict.fromkeys(tables, (self.rows, config.hidden))
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
         require_fractions(weights, where)
-        for name in list(weights):  # One by one: not all of them are there twice.
+        for name in list(weights):  # One by one, so that not all are in memory twice.
             check()
             weights[name] = weights[name].to(self.device, self.dtype)
         require_numbers({name: weights[name] for name in tables}, where)
@@ -124,12 +124,12 @@ class LlasaFolder:
         return LanguageNetwork(tokens.eval().requires_grad_(False), {TEXTS: texts})
 
     def _spoken(self, table: Tensor) -> Tensor:
-        """The rows of an official table that :attr:`spoken_rows` are."""
+        """Select the :attr:`spoken_rows` of an official table."""
         return table[self.spoken_rows.to(table.device)]
 
     @property
     def spoken_rows(self) -> Tensor:
-        """The ids of codes and, last, of the token that ends speech, (codes + 1,): local ids in their order."""
+        """Ids of the codes and, last, of the end of speech, (codes + 1,), in the order of local ids."""
         first, codes = self.tokenizer.first_code, self.tokenizer.codes
         return torch.tensor([*range(first, first + codes), self.tokenizer.end])
 
@@ -139,24 +139,24 @@ def optimised(network: LanguageNetwork) -> LanguageNetwork:
 
 
 def parameters(network: LanguageNetwork) -> int:
-    """Number of parameters of a plain network; a table shared by embedding and head counts once."""
+    """Number of parameters of a plain network, counting a shared embedding and head once."""
     tables = (network.tables[TEXTS], network.tokens.embedding, network.tokens.head)
     once = {one.data_ptr(): one.numel() for one in tables}
     return sum(once.values()) + sum(one.numel() for one in network.tokens.transformer.parameters())
 
 
 def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
-    """The transformer's sizes, the rows of its tables, and whether they are one."""
+    """The transformer's sizes, the rows of its tables, and whether the tables are tied."""
     file = ConfigFile.read(path)
     if file.text("model_type") != "llama":
         raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
     return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
 
 
-# XCodec2 as it is published: the original release, and the copy converted for ``transformers``.
+# XCodec2 as published: the original release, and the copy converted for ``transformers``.
 #
-# Both hold encoder and decoder; the decoder alone is read here. Every one of its weights must be there, in its shape,
-# and a weight that belongs neither to the decoder nor to the encoder is an error.
+# Both contain encoder and decoder; only the decoder is read here. Each of its weights is required, in its shape, and a
+# weight of neither the decoder nor the encoder is an error.
 
 
 ORIGINAL_ENCODER = (
@@ -167,7 +167,7 @@ ORIGINAL_ENCODER = (
     "fc_prior.",
     "fc_post_s.",
 )
-"""The original release's encoder, and what it was trained with."""
+"""Encoder of the original release, and its training parts."""
 CONVERTED_ENCODER = ("acoustic_encoder.", "semantic_encoder.", "semantic_adapter.", "fc_encoder.")
 _WINDOW = "generator.head.istft.window"
 _CONVERTED = "acoustic_decoder."
@@ -183,15 +183,15 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"\.input_layernorm\.", ".att_norm."),
     (r"\.post_attention_layernorm\.", ".ffn_norm."),
 )
-"""Converted names to original ones, in this order."""
+"""Patterns of converted names with original ones, applied in order."""
 
 
 def load_decoder(
     folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
 ) -> XCodec2Decoder:
-    """The decoder in ``folder``, of either release, float32. ``check`` is called between weights and may raise.
+    """Load the decoder in ``folder``, of either release, in float32. ``check`` is called between weights and may raise.
 
-    Raises :class:`CheckpointError` that names what is missing, too much or of another shape.
+    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights.
     """
     if not folder.is_dir():
         raise CheckpointError(
@@ -219,11 +219,10 @@ def load_decoder(
 
 
 def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The converted release's decoder under its original names, but for the window, which that does not store.
+    """The converted release's decoder under its original names, without the window, which it does not store.
 
-    The conversion has put the rows of queries and keys into another order within each head, the same for both. As the
-    products of queries with keys are sums over these rows, nothing need be put back.
-    Raises :class:`CheckpointError` if one of queries, keys and values is missing.
+    The conversion has permuted the rows of queries and keys within each head, both alike. Their products are sums over
+    these rows, so the order does not matter. Raises :class:`CheckpointError` if queries, keys or values are missing.
     """
     renamed: dict[str, Tensor] = {}
     parts: dict[str, dict[str, Tensor]] = {}
@@ -244,5 +243,5 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
 
 
 def _heads(path: Path) -> int:
-    """Number of heads by the converted release's configuration."""
+    """Number of heads in the converted release's configuration."""
     return ConfigFile.read(path).number("num_attention_heads", 16)

@@ -9,19 +9,19 @@ from paretone.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TO
 from paretone.setting.knobs import Number, Switch, Text
 
 CONTEXT = 2048
-"""Tokens of prompt and speech together that the model was trained on; it speaks no further."""
+"""Tokens of prompt and speech in training; the model speaks no further."""
 TOKEN_RATE = 50.0
-"""Codes a second."""
+"""Codes per second."""
 INSTALL = how_to_add("llasa")
 LONGEST_REFERENCE = 20.0
-"""Seconds of a reference: 1000 of the 2048 tokens."""
+"""Maximum seconds of a reference: 1000 of the 2048 tokens."""
 LONGEST_PASSAGE = 15.0
-"""Seconds that one passage is expected to last at most."""
+"""Maximum expected seconds of one passage."""
 
 USUAL_RATE = 14.0
-"""Bytes of text spoken in a second, where no voice says otherwise: 14 letters, or 4.7 Chinese characters."""
+"""Default bytes of text spoken per second, without a voice: 14 letters, or 4.7 Chinese characters."""
 FIRST_CODES = 25
-"""Codes of the first streaming window at most, so that speech is heard sooner."""
+"""Maximum codes of the first streaming window, for an earlier start."""
 
 CLONE = Switch(
     "clone",

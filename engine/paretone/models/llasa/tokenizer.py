@@ -1,4 +1,4 @@
-"""LLaSA's tokenizer: Llama's, with the marks of text and speech and one token for every code of XCodec2."""
+"""LLaSA's tokenizer: Llama's, with marks for text and speech and one token per code of XCodec2."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-# The prompt that LLaSA continues: the chat template of Llama 3.2 Instruct around a text, up to where speech begins.
+# The prompt that LLaSA continues: the chat template of Llama 3.2 Instruct around a text, up to the start of speech.
 #
-# The template of the release writes today's date into it, so that the same seed speaks otherwise tomorrow. Here the
-# date is the one that the template falls back on.
+# The release's template contains today's date, so the same seed would speak differently tomorrow. Here the date is the
+# template's default.
 
 
 DATE = "26 Jul 2024"
@@ -31,10 +31,10 @@ _OPENING, _CLOSING = "<|", "|>"
 
 
 def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "") -> str:
-    """The prompt for ``text``. With the ``transcript`` of a reference, its codes are to follow the prompt, and the
-    model continues where the reference ends. ``speaker`` is one of those that a checkpoint was fine-tuned on.
+    """The prompt for ``text``. With the ``transcript`` of a reference, its codes follow the prompt, and the model
+    continues from the end of the reference. ``speaker`` is one of a fine-tuned checkpoint's speakers.
 
-    Raises :class:`TextError` if a text holds what the model would read as one of its control tokens.
+    Raises :class:`TextError` for a control token in a text.
     """
     for one in (transcript, text, speaker):
         start = one.find(_OPENING)
@@ -64,16 +64,15 @@ class LlasaTokenizer:
 
     tokenizer: Tokenizer
     first_code: int
-    """Id of code 0; the others follow."""
+    """Id of code 0; the others follow it."""
     codes: int
     """Number of codes in the vocabulary."""
     end: int
-    """Id of the token that ends speech."""
+    """Id of the end of speech."""
 
     @classmethod
     def read(cls, folder: Path) -> LlasaTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`paretone.errors.CheckpointError` if package, file or tokens are
-        missing."""
+        """Read ``tokenizer.json``. Raises :class:`CheckpointError` if package, file or tokens are missing."""
         marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
         tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)
         first, end = tokenizer.token_to_id(code_token(0)), tokenizer.token_to_id(SPEECH_END)
@@ -86,11 +85,11 @@ class LlasaTokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """Least number of ids: codes are the last."""
+        """Least number of ids; codes are the last."""
         return self.first_code + self.codes
 
     def ids(self, prompt: str) -> list[int]:
-        """The ids of a prompt, which brings its own beginning of text."""
+        """Ids of a prompt, which includes the beginning of text."""
         return self.tokenizer.encode(prompt, add_special_tokens=False).ids
 
 
@@ -99,16 +98,15 @@ def code_token(code: int) -> str:
     return f"<|s_{code}|>"
 
 
-# LLaSA as it is trained: a conversation in which the user asks for a text and the assistant answers in speech.
+# LLaSA's training format: a conversation in which the user asks for a text and the assistant answers in speech.
 #
-# ``train_tts.py`` of the training code. There the mark that begins speech and the end of the assistant's turn are
-# predicted as well; neither is ever drawn here, so that the head which is trained has no rows for them.
+# Follows ``train_tts.py`` of the training code, which also predicts the start of speech and the end of the assistant's
+# turn; neither is ever sampled here, so the trained head has no rows for them.
 
 
 def training_row(tokenizer: LlasaTokenizer, text: str, speech: Sequence[int]) -> TrainingRow:
-    """The prompt for ``text``, and ``speech`` up to its end. Raises :class:`paretone.errors.TextError` as
-    :func:`paretone.models.llasa.tokenizer.rendered` does."""
+    """The prompt for ``text``, and ``speech`` up to its end. Raises :class:`TextError` like :func:`rendered`."""
     prompt = tokenizer.ids(rendered(text))
     ids = (*prompt, *(tokenizer.first_code + code for code in speech))
-    # The last of the prompt is what the first code follows; the end follows all codes.
+    # The first code is predicted at the prompt's last token, the end after the last code.
     return TrainingRow(ids, (IGNORED,) * (len(prompt) - 1) + (*speech, tokenizer.codes))

@@ -1,4 +1,4 @@
-"""A voice as LLaSA is given it: the codes of a recording, and what the recording says."""
+"""Voices for LLaSA: the codes of a recording, and its transcript."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from transformers import Xcodec2Model
 
 
-# From a recording to the codes of XCodec2, by the encoder of the release converted for ``transformers``.
+# Encode recordings to codes of XCodec2, with the encoder of the release converted for ``transformers``.
 #
-# Encoder and w2v-bert together are as large as the language model, but loaded only when a voice is new. Recordings that
-# a model is trained on are encoded one after another by an encoder that is loaded once.
+# Encoder and w2v-bert together are as large as the language model, but loaded only for a new voice. For training, an
+# encoder stays loaded over several recordings.
 
 
 BANDS = 80
-"""Mel bands that w2v-bert hears, two frames of 10 ms at a time."""
+"""Mel bands of w2v-bert's input, which takes two frames of 10 ms at a time."""
 CODE_SAMPLES = 320
 
 
 class VoiceEncoder:
-    """Encodes recordings, each only once."""
+    """Encodes recordings, with a cache."""
 
     def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu", several: bool = False) -> None:
-        """``folder`` is the converted release; codes are kept in the folder ``cache``. For ``several`` recordings the
+        """``folder`` is the converted release; codes are cached in the folder ``cache``. For ``several`` recordings the
         encoder stays loaded until :meth:`rest`."""
         self._folder = folder
         self._cache = cache
@@ -59,8 +59,8 @@ class VoiceEncoder:
     ) -> tuple[int, ...]:
         """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
 
-        ``check`` may raise to cancel. Raises :class:`CheckpointError` if the encoder, or the package that runs it,
-        is missing or does not fit.
+        ``check`` may raise to cancel. Raises :class:`CheckpointError` if the encoder or its package is missing or
+        unsuitable.
         """
         shards = Shards.find(self._folder)
 
@@ -71,7 +71,7 @@ class VoiceEncoder:
         return tuple(kept_codes(self._cache, samples, shards.fingerprint(check), encode, 1).tolist())
 
     def rest(self) -> None:
-        """Free the memory of an encoder that stayed loaded."""
+        """Unload the encoder."""
         self._loaded = None
 
     @torch.inference_mode()
@@ -89,7 +89,7 @@ class VoiceEncoder:
 
 
 def load_encoder(shards: Shards) -> Xcodec2Model:
-    """All of the converted release, with the decoder, which comes along.
+    """Load the converted release, including the unused decoder.
 
     Raises :class:`CheckpointError` if ``transformers`` is missing or the release is not the converted one.
     """
@@ -108,12 +108,12 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
         )
     disable_progress_bar()
     try:
-        # With output_loading_info it returns a pair, which its types do not say.
+        # With output_loading_info it returns a pair, contrary to its types.
         loaded: Any = Xcodec2Model.from_pretrained(
             shards.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
         )
         model, found = loaded
-    # What can be wrong with such a folder shows as errors of many kinds, from three packages.
+    # Invalid folders cause many kinds of errors, from three packages.
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise CheckpointError(f"{shards.where} cannot be loaded ({first}); download it again.") from None
@@ -122,7 +122,7 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
 
 
 def _features(samples: np.ndarray) -> torch.Tensor:
-    """Input of w2v-bert: log-mel frames as Kaldi computes them, normalised over time, two to a row."""
+    """Input of w2v-bert: Kaldi's log-mel frames, normalised over time, two per row."""
     from transformers import SeamlessM4TFeatureExtractor
 
     extractor = SeamlessM4TFeatureExtractor(
@@ -132,17 +132,17 @@ def _features(samples: np.ndarray) -> torch.Tensor:
 
 
 SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
-"""Bytes of text a second between which a transcript may fit its recording."""
+"""Bounds of the bytes of text per second for which a transcript may fit its recording."""
 
 
 @dataclass(frozen=True)
 class LlasaPrompt:
-    """Prompt that the speech continues; empty without a voice."""
+    """Prompt of the speech; empty without a voice."""
 
     transcript: str = ""
     codes: tuple[int, ...] = field(default=(), repr=False)
     rate: float = USUAL_RATE
-    """Bytes of text that are spoken in a second."""
+    """Bytes of text spoken per second."""
     notes: tuple[str, ...] = ()
 
     def seconds(self, text: str) -> float:
@@ -151,16 +151,16 @@ class LlasaPrompt:
 
 
 def spoken_bytes(text: str) -> int:
-    """Length of ``text`` read aloud, numbers as words."""
+    """Length of ``text`` in bytes, with numbers as words."""
     written = spell_numbers(text) if any(map(str.isdigit, text)) else text
     return len(written.encode())
 
 
 class VoiceReader:
-    """Reads voices, and remembers the last one."""
+    """Reads voices, and caches the last one."""
 
     def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
-        """``codes`` is how many codes the language model knows."""
+        """``codes``: number of codes in the language model."""
         self._encoder = encoder
         self._codes = codes
         self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
@@ -171,9 +171,9 @@ class VoiceReader:
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
     ) -> LlasaPrompt:
-        """The voice made ready; ``check`` may raise to cancel.
+        """Prepare a voice; ``check`` may raise to cancel.
 
-        Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` where the encoder cannot be used.
+        Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` if the encoder is unusable.
         """
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
 

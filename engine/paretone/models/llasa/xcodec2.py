@@ -1,9 +1,9 @@
-"""XCodec2's decoder: one code every 20 ms to 16 kHz speech.
+"""XCodec2's decoder: one code per 20 ms to 16 kHz speech.
 
 Ye et al., "Llasa: Scaling Train-Time and Inference-Time Compute for Llama-based Speech Synthesis" (arXiv 2502.04128),
 and ``vq/codec_decoder_vocos.py`` of the package ``xcodec2`` 0.1.5, whose module names are used. Its rotary embedding is
-left out: upstream applies it over heads instead of time, so it turns a head's queries and keys by the same angle and
-cancels out. Only the convolutions carry the order in time.
+left out: upstream applies it over heads instead of time, so it rotates a head's queries and keys by the same angle and
+cancels. Only the convolutions encode the order in time.
 
 The decoder is not causal: attention and group norms run over the whole clip.
 """
@@ -25,7 +25,7 @@ from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.networks.shapes import Modules
 
 LEVELS = 4
-"""Values that each dimension of a code may have."""
+"""Number of values of each dimension of a code."""
 DIMENSIONS = 8
 CODES = LEVELS**DIMENSIONS
 SAMPLE_RATE = 16000
@@ -35,36 +35,36 @@ HEAD_WIDTH = 64
 NORM_GROUPS = 32
 EPSILON = 1e-6
 LARGEST_MAGNITUDE = 100.0
-"""Spectral magnitudes are clipped here, as in the official head."""
+"""Upper limit of spectral magnitudes, as in the official head."""
 SMALLEST_ENVELOPE = 1e-11
 REACH = 13
-"""Codes that what happens at one code reaches to either side by the convolutions (3 + 4 · 2) and the inverse transform
-(2), apart from what runs over the whole clip."""
+"""Reach of a code to either side in codes, through the convolutions (3 + 4 · 2) and the inverse transform (2), apart
+from operations over the whole clip."""
 
 
 @dataclass(frozen=True)
 class XCodec2Config:
-    """Sizes of a decoder; the defaults are the released one's."""
+    """Sizes of a decoder; the defaults are the release's."""
 
     width: int = 1024
     latent: int = 2048
-    """Width of what a code is projected to."""
+    """Width of a projected code."""
     layers: int = 12
     heads: int = 16
     feed_forward: int = 4096
     window: int = 1280
-    """Samples of a frame of the short-time Fourier transform."""
+    """Samples per frame of the short-time Fourier transform."""
 
     @property
     def hop(self) -> int:
-        """Samples of one code."""
+        """Samples per code."""
         return self.window // OVERLAP
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> XCodec2Config:
-        """From the shapes of a state dict with original names; heads are 64 wide unless ``heads`` says how many.
+        """Sizes from the shapes of a state dict with original names; heads are 64 wide unless ``heads`` is given.
 
-        Raises :class:`CheckpointError` that names the weight that is missing or impossible.
+        Raises :class:`CheckpointError` that names a missing or impossible weight.
         """
 
         def shape(name: str, dimensions: int) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class XCodec2Config:
 
 
 class CodecResidualBlock(nn.Module):
-    """Two convolutions over three codes, added to what came in."""
+    """Two convolutions over three codes with a residual connection."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class CodecResidualBlock(nn.Module):
 
 
 class CodecAttention(nn.Module):
-    """Every code attends to every code, wherever they are."""
+    """Full attention without positions."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class CodecAttention(nn.Module):
 
 
 class CodecFeedForward(nn.Module):
-    """Without gate and without biases."""
+    """Two linear layers with a SiLU, without biases."""
 
     def __init__(self, width: int, inner_width: int) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class CodecFeedForward(nn.Module):
 
 
 class CodecBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and added to what came in."""
+    """Attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class CodecBackbone(nn.Module):
 
 
 class InverseTransform(nn.Module):
-    """Overlap-add synthesis that gives exactly one hop a frame; the window is part of the checkpoint."""
+    """Overlap-add synthesis of exactly one hop per frame; the window is part of the checkpoint."""
 
     window: Tensor
 
@@ -184,7 +184,7 @@ class InverseTransform(nn.Module):
         return self._overlapped(frames) / envelope.clamp(min=SMALLEST_ENVELOPE)
 
     def _overlapped(self, frames: Tensor) -> Tensor:
-        """(B, T, window) added up a hop apart, without the half windows before and after, (B, T · hop)."""
+        """Overlap-add of (B, T, window) at the hop, without the half windows at both ends, (B, T · hop)."""
         batch, count, window = frames.shape
         parts = frames.unflatten(2, (OVERLAP, self.hop))
         total = frames.new_zeros(batch, count + OVERLAP - 1, self.hop)
@@ -195,7 +195,7 @@ class InverseTransform(nn.Module):
 
 
 class FourierHead(nn.Module):
-    """Hidden frames to log magnitude and phase, and those to audio."""
+    """Hidden frames to log magnitude and phase, and on to audio."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class FourierHead(nn.Module):
 
 
 class Quantiser(nn.Module):
-    """Finite scalar quantisation: a code is eight digits to the base four, each of them a value from −1 to ½."""
+    """Finite scalar quantisation: a code is eight base-four digits, each a value from −1 to ½."""
 
     def __init__(self, latent: int) -> None:
         super().__init__()
@@ -217,12 +217,12 @@ class Quantiser(nn.Module):
         self.project_out = nn.Linear(DIMENSIONS, latent)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """(B, T) whole numbers below :data:`CODES` to (B, T, latent)."""
+        """(B, T) integers below :data:`CODES` to (B, T, latent)."""
         return self.project_out(self.values(codes).to(self.project_out.weight.dtype))
 
     @staticmethod
     def values(codes: Tensor) -> Tensor:
-        """(B, T) to the eight values of each code, (B, T, 8)."""
+        """(B, T) codes to their eight values, (B, T, 8)."""
         digits = codes[..., None] // LEVELS ** torch.arange(DIMENSIONS, device=codes.device) % LEVELS
         return (digits - LEVELS // 2) / (LEVELS / 2)
 
@@ -236,7 +236,7 @@ class Generator(nn.Module):
 
 
 class XCodec2Decoder(nn.Module):
-    """The decoder, with the original names of weights. Always float32: half precision is audible in the phases."""
+    """The decoder under the original names of weights, always in float32: half precision is audible in the phases."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ class XCodec2Decoder(nn.Module):
 
     @property
     def samples_per_code(self) -> int:
-        """Samples of one code, at 16 kHz."""
+        """Samples per code, at 16 kHz."""
         return self.config.hop
 
     @torch.inference_mode()
@@ -256,15 +256,15 @@ class XCodec2Decoder(nn.Module):
         return self.generator.head(self.generator.backbone(hidden))
 
 
-# XCodec2's speech while its codes are written.
+# Streaming of XCodec2's speech.
 #
 # The decoder sees the whole clip, so no output is final before the last code. Streaming is an approximation: a window
-# of new codes is decoded with codes before it (at the beginning those of the reference recording) and with as many
-# after it as the convolutions reach, and fades in over the end of the window before.
+# of new codes is decoded with earlier codes as context (at first those of the reference recording) and with later codes
+# over the convolutions' reach, and fades in over the end of the previous window.
 
 
 FADE_CODES = 2
-"""Codes over which a window fades in, 40 ms; less than what lies after a window."""
+"""Codes of a window's fade-in, 40 ms; fewer than the codes after a window."""
 
 
 @dataclass(frozen=True)
@@ -274,28 +274,27 @@ class Window:
     fresh: int = 50
     context: int = 100
     first: int = FIRST_CODES
-    """The first window is no larger than this, so that it is heard sooner."""
+    """Maximum size of the first window, for an earlier start."""
     ahead: int = REACH
-    """Codes that must have come after a window."""
+    """Codes required after a window."""
 
 
 class WindowedDecoder(TokenDecoder):
-    """The codes of one passage to audio, window by window. What comes out does not depend on how the codes come in."""
+    """Decodes one passage window by window. The output does not depend on the grouping of the codes."""
 
     exact = False
 
     def __init__(self, codec: XCodec2Decoder, reference: Sequence[int] = (), window: Window = Window()) -> None:
-        """``reference`` are the codes of the recording that the passage continues; they are not heard."""
+        """``reference``: codes of the recording that the passage continues, not output."""
         self._codec = codec
         self._window = window
         self._reference = tuple(reference)
         self._codes = list(reference)
         self._heard = len(self._codes)
-        """Up to which code the audio is final."""
+        """Number of codes with final audio."""
         self._ending = np.zeros(0, np.float32)
-        """Audio of the last window beyond its final codes."""
+        """Audio of the last window after its final codes."""
         self._pieces: list[np.ndarray] = []
-        """The audio of each window."""
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._codes.extend(tokens)
@@ -306,7 +305,7 @@ class WindowedDecoder(TokenDecoder):
 
     @property
     def _fresh(self) -> int:
-        """New codes of the next window."""
+        """Number of new codes in the next window."""
         return self._window.fresh if self._pieces else min(self._window.first, self._window.fresh)
 
     def finish(self) -> np.ndarray:
@@ -324,7 +323,7 @@ class WindowedDecoder(TokenDecoder):
         return streaming_difference(streamed, whole[: len(streamed)])
 
     def _next(self, end: int) -> np.ndarray:
-        """The audio from where it was final up to code ``end``."""
+        """Audio from the last final code up to code ``end``."""
         hop = self._codec.samples_per_code
         start, last = max(self._heard - self._window.context, 0), min(end + self._window.ahead, len(self._codes))
         audio = self._decode(self._codes[start:last])[(self._heard - start) * hop :]

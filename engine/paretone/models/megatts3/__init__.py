@@ -1,1 +1,1 @@
-"""MegaTTS 3, of ByteDance."""
+"""ByteDance's MegaTTS 3."""

@@ -1,7 +1,7 @@
-"""A MegaTTS 3 model that speaks: what :class:`paretone.models.families.flow.FlowSpeech` leaves to a family.
+"""MegaTTS 3: implementation of :class:`paretone.models.families.flow.FlowSpeech`.
 
-The second half of ``forward`` of ``tts/infer_cli.py``, with what it throws away not computed: the prompt is sampled, as
-the speech depends on it, but not decoded.
+The second half of ``forward`` of ``tts/infer_cli.py`` without computing what it discards: the prompt is sampled,
+because the speech depends on it, but not decoded.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 
-# The loudness of segments and the fades between them: rules of ``tts/infer_cli.py`` and
-# ``tts/utils/audio_utils/io.py``.
+# Loudness of segments and fades between them: rules of ``tts/infer_cli.py`` and ``tts/utils/audio_utils/io.py``.
 FADE_SECONDS = 0.16
 PEAK = 0.95
-"""Peak of a segment that would reach full scale."""
+"""Peak of a segment that would otherwise reach full scale."""
 
 
 def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:
-    """``samples`` (n,) as loud as ``lufs``, float32; quieter where they would clip. Silence stays as it is."""
+    """Bring ``samples`` (n,) to the loudness ``lufs``, float32; quieter if they would clip. Silence is unchanged."""
     own = integrated_loudness(samples, rate).lufs
     if not (np.isfinite(own) and np.isfinite(lufs)):
         return samples.astype(np.float32)
@@ -60,7 +59,7 @@ def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:
 
 
 def hann_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """The falling and the rising half of a symmetric Hann window twice as long."""
+    """Falling and rising half of a symmetric Hann window of twice the length."""
     window = np.hanning(2 * samples)
     return window[samples:], window[:samples]
 
@@ -77,13 +76,13 @@ class FrontEnd(Protocol):
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
-        """``options`` are the sampler's, of which the speed matters here; ``check`` may raise to cancel; a front end of
-        natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.AudioError` and
+        """Prepare voice and text. Of the sampler's ``options``, the speed matters here; ``check`` may raise to cancel;
+        a front end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.AudioError` and
         :class:`paretone.errors.TextError`."""
 
 
 class MegaSpeech(FlowSpeech):
-    """A loaded MegaTTS 3: backbone, decoder of latents, front end."""
+    """A loaded MegaTTS 3: backbone, latent decoder, front end."""
 
     _backbone: MegaDiT
 
@@ -135,7 +134,7 @@ class MegaSpeech(FlowSpeech):
         return backbone.begin(context, is_prompt, phones, tones, mel2ph, times, branches or self._needed(options))
 
     def _sampler(self, passage: MegaPassage, times: np.ndarray, seed: int, options: Values) -> Sampler:
-        # All noise is drawn here, so that a synthesis with a technique and its baseline are given the same.
+        # All noise is drawn here, so that a synthesis with a technique and its baseline get the same.
         shape = 1, passage.frames, self._backbone.config.latent
         noise = OvershootNoise.draw(shape, len(times) - 1, seed).to(self._device)
         return Sampler(noise.initial, overshoot_steps(times, noise.steps, options["overshoot"]))
@@ -189,7 +188,8 @@ def _official(request: LoadRequest) -> MegaSpeech:
 
 
 class OfficialReading:
-    """The official front end as :class:`MegaSpeech` asks. Remembers the last text: it is asked for again and again."""
+    """Official front end with the interface of :class:`FrontEnd`. Caches the last text, which is requested
+    repeatedly."""
 
     def __init__(self, front_end: OfficialFrontEnd) -> None:
         self._front_end = front_end
@@ -201,7 +201,7 @@ class OfficialReading:
         audio = Path(voice.audio)
         tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
         prompt = self._front_end.prompt(audio, check=check)
-        # The same recording gives the same object as long as it is not changed.
+        # An unchanged recording gives the same object.
         if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, tempo):
             passages = self._front_end.passages(text, audio, tempo, check=check)
             self._last = (prompt, text, tempo), passages

@@ -1,8 +1,8 @@
 """The aligner: a recording to its phones, tones and durations, by a small Whisper that writes phones and end times.
 
 Official layout (``tts/modules/aligner/whisper_small.py``, after Radford et al., arXiv 2212.04356). Tokens alternate
-between a phone and the time it ends, 800 + frames of 10 ms. Upstream evaluates the whole sequence for every token; here
-keys and values are kept, which gives the same tokens.
+between a phone and its end time, 800 + frames of 10 ms. Upstream evaluates the whole sequence for every token; here
+keys and values are cached, which gives the same tokens.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ FLOOR, RANGE = 1e-10, 8.0
 FRAMES_MULTIPLE = 8
 START, END, TIME_ZERO = 798, 799, 800
 LONGEST = 768
-"""Tokens after which upstream stops."""
+"""Maximum number of tokens, as upstream."""
 
 
 @dataclass(frozen=True)
 class AlignerConfig:
-    """Sizes; upstream they are hard-coded."""
+    """Sizes, hard-coded upstream."""
 
     bands: int = 80
     width: int = 512
@@ -48,7 +48,7 @@ class AlignerConfig:
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> AlignerConfig:
-        """Sizes as the official tensors have them, with the released number of heads.
+        """Sizes from the official tensors, with the released number of heads.
 
         Raises :class:`CheckpointError`.
         """
@@ -75,7 +75,7 @@ class AlignerConfig:
 def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
     """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames.
 
-    Raises :class:`AudioError` when there are none.
+    Raises :class:`AudioError` for a recording shorter than that.
     """
     if samples.shape[-1] < FRAMES_MULTIPLE * HOP:
         raise AudioError(
@@ -90,7 +90,7 @@ def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
 
 
 class AlignerAttention(nn.Module):
-    """Attention with several heads; keys have no bias."""
+    """Multi-head attention without a bias for keys."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class AlignerAttention(nn.Module):
 
 
 class AlignerBlock(nn.Module):
-    """Self-attention, in the decoder attention to the recording, and a feed-forward module, each after a norm."""
+    """Self-attention, in the decoder cross-attention to the recording, and feed-forward, each after a norm."""
 
     def __init__(self, width: int, heads: int, hears: bool) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class AudioEncoder(nn.Module):
 
 
 class Cache:
-    """Keys and values of one layer: those of the recording, and those of the tokens so far."""
+    """Keys and values of one layer, for the recording and for the tokens so far."""
 
     def __init__(self, block: AlignerBlock, features: Tensor, tokens: int) -> None:
         self.heard = block.cross_attn.keys_and_values(features)
@@ -161,7 +161,7 @@ class Cache:
         self.length = 0
 
     def extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of all tokens, with (B, heads, n, size) ones added."""
+        """Append (B, heads, n, size) keys and values; return all."""
         end = self.length + keys.shape[2]
         self._kept[0, :, :, self.length : end], self._kept[1, :, :, self.length : end] = keys, values
         self.length = end
@@ -180,11 +180,12 @@ class AlignerDecoder(nn.Module):
         self.out_proj = nn.Linear(config.width, config.vocabulary)
 
     def begin(self, features: Tensor, tokens: int) -> list[Cache]:
-        """Caches for up to ``tokens`` tokens about a recording's ``features`` (B, n, width)."""
+        """Caches for up to ``tokens`` tokens, for a recording's ``features`` (B, n, width)."""
         return [Cache(block, features, tokens) for block in self.blocks]
 
     def forward(self, tokens: Tensor, caches: Sequence[Cache]) -> Tensor:
-        """Scores (B, n, vocabulary) after each of n more ``tokens`` (B, n): one, or any number of first ones."""
+        """Scores (B, n, vocabulary) after each of n further ``tokens`` (B, n): a single one, or any number at the
+        start."""
         start = caches[0].length
         x = self.token_embedding(tokens) + self.positional_embedding[start : start + tokens.shape[1]]
         for block, cache in zip(self.blocks, caches, strict=True):
@@ -205,10 +206,10 @@ class Aligner(nn.Module):
 
     @torch.inference_mode()
     def tokens(self, mel: Tensor, longest: int = LONGEST, check: Callable[[], None] = lambda: None) -> list[int]:
-        """The most likely next token again and again, for ``mel`` (1, bands, frames): :data:`START` first, :data:`END`
-        last unless ``longest`` tokens came without it. ``check`` is called for each and may raise to cancel.
+        """Greedy decoding of ``mel`` (1, bands, frames): :data:`START` first, :data:`END` last unless ``longest``
+        tokens came without it. ``check`` is called per token and may raise to cancel.
 
-        Raises :class:`AudioError` when the recording is too long.
+        Raises :class:`AudioError` if the recording is too long.
         """
         if mel.shape[-1] > 2 * self.config.places:
             raise AudioError(
@@ -225,24 +226,24 @@ class Aligner(nn.Module):
         return found
 
     def align(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Timed:
-        """Phones of 16 kHz ``samples`` (n,). Raises :class:`AudioError` when none are found."""
+        """Phones of 16 kHz ``samples`` (n,). Raises :class:`AudioError` without any."""
         mel = log_mel(samples, self.config.bands)
         return read_alignment(self.tokens(mel, check=check)[1:-1], mel.shape[-1])
 
     @classmethod
     def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
-        """From the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
+        """Load the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
         config = AlignerConfig.of_weights(weights, where)
         model = loaded_strictly(lambda: cls(config), weights, where)
         return model.eval().requires_grad_(False)
 
 
 def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
-    """Phones, tones and durations out of tokens without :data:`START` and :data:`END`, lasting ``frames`` in all.
+    """Phones, tones and durations from tokens without :data:`START` and :data:`END`, lasting ``frames`` in total.
 
-    As upstream, what is missing goes to the last phone, and what is too much is taken from one phone after another from
-    the first on. Beyond upstream: a phone without a time at the end is left out, and neither a time that lies before
-    the last one nor the taking away makes a duration negative. Raises :class:`AudioError` when there is no phone.
+    As upstream, missing frames go to the last phone, and excess frames are taken from one phone after another, starting
+    with the first. Beyond upstream: a final phone without a time is dropped, and no duration becomes negative through
+    decreasing times or removal. Raises :class:`AudioError` without any phone.
     """
     pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
     if not pairs:
@@ -256,7 +257,7 @@ def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
 
 
 def fitted_durations(durations: Sequence[int], frames: int) -> list[int]:
-    """``durations`` that sum up to ``frames``, by the rule of :func:`read_alignment`."""
+    """Adjust ``durations`` to the sum ``frames``, by the rule of :func:`read_alignment`."""
     fitted = list(durations)
     excess = sum(fitted) - frames
     if excess < 0:

@@ -43,19 +43,19 @@ PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
 _WRAPPERS = ("module.", "_orig_mod.")
-"""Prefixes that training tools add to names of weights; upstream removes them as well."""
+"""Prefixes that training tools add to names of weights; upstream removes them too."""
 
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
-    then, which may raise to cancel."""
+    """The release in ``root``. All reading methods raise :class:`CheckpointError` and call ``check``, which may raise
+    to cancel."""
 
     root: Path
     check: Callable[[], None] = lambda: None
 
     def require_parts(self) -> None:
-        """Raise :class:`CheckpointError` that names the parts that are missing."""
+        """Raise :class:`CheckpointError` that names missing parts."""
         missing = [name for name in PARTS if not (self.root / name).is_dir()]
         if missing:
             raise CheckpointError(
@@ -65,11 +65,11 @@ class OfficialFolder:
 
     @property
     def backbone_path(self) -> Path:
-        """The weight file by which the model is identified."""
+        """Weight file that identifies the model."""
         return self.root / TRANSFORMER / WEIGHTS
 
     def window(self) -> int:
-        """``win_size``, by which recordings are filled up."""
+        """``win_size``, to which recordings are padded."""
         file = ConfigFile.read(self.root / TRANSFORMER / CONFIG)
         multiple = file.number("frames_multiple", FRAMES_MULTIPLE)
         if multiple != FRAMES_MULTIPLE:
@@ -94,7 +94,7 @@ class OfficialFolder:
         return DurationModel.from_official(path.with_name(CONFIG), read_part(path, "dur_model", self.check), str(path))
 
     def wavvae(self) -> WavVAE:
-        """WavVAE, float32: with an encoder where the user has put the file that holds one."""
+        """WavVAE, float32, with an encoder if the user has added its file."""
         path = self.root / WAVVAE / WEIGHTS
         if not path.is_file():
             path = path.with_name(DECODER_WEIGHTS)
@@ -106,7 +106,7 @@ class OfficialFolder:
 
 
 def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """The tensors under ``state_dict/name`` of an official file, by their names without the wrappers of training tools.
+    """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools.
 
     Raises :class:`CheckpointError`.
     """

@@ -1,7 +1,7 @@
 """Sizes of MegaTTS 3's diffusion transformer, and the options of its sampler. Torch-free.
 
-The released checkpoint has no complete configuration file: all sizes but the width of a head follow from the shapes of
-its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` if it has any.
+The released checkpoint has no complete configuration file: all sizes except the head width follow from the shapes of
+its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` where they exist.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from paretone.setting.knobs import Number
 
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
-"""Duration frames (mel frames) of one latent."""
+"""Duration frames (mel frames) per latent."""
 LATENTS = ".npy"
-"""Ending of a released voice's latents; the rest of the name is that of the recording next to it."""
+"""Suffix of a released voice's latents, next to the recording of the same name."""
 ENCODER = "wavvae/model_only_last.ckpt"
-"""Place of an encoder in the official folder. It was withheld from the release."""
+"""Place of an encoder in the official folder; the release does not include it."""
 
 
 @dataclass(frozen=True)
 class DiTConfig:
-    """One architecture; the defaults are the released one."""
+    """Sizes of an architecture; the defaults are the release's."""
 
     dim: int = 1024
     layers: int = 24
@@ -38,24 +38,25 @@ class DiTConfig:
     local_cond: int = 512
     """Width of the projection of prompt latent and prompt mask."""
     ctx_mask: int = 16
-    """Width that the prompt mask is given."""
+    """Width of the projected prompt mask."""
     phones: int = 302
-    """Rows of the phone table; the last stands for a phone unknown to the model."""
+    """Rows of the phone table; the last is for unknown phones."""
     tones: int = 32
-    """Rows of the tone table; the last stands for an unknown tone."""
+    """Rows of the tone table; the last is for unknown tones."""
     phone_layers: int = 6
     phone_heads: int = 4
     phone_ff_hidden: int = 2048
     phone_kernel: int = 3
-    """Phones that the phone encoder's feed-forward sees at once."""
+    """Phones in the kernel of the phone encoder's feed-forward."""
     phone_window: int = 4
-    """Distance up to which the phone encoder's attention tells relative positions apart."""
+    """Maximum distance that the phone encoder's attention distinguishes."""
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> DiTConfig:
-        """From the shapes of a state dict with official names. ``heads`` are as in the release, 64 wide, by default.
+        """Sizes from the shapes of a state dict with official names. ``heads`` are 64 wide by default, as in the
+        release.
 
-        Raises :class:`CheckpointError` that names a weight that is missing or has another shape than its neighbours.
+        Raises :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours.
         """
 
         def shape(name: str, axes: int) -> tuple[int, ...]:
@@ -92,7 +93,7 @@ class DiTConfig:
 
 
 def no_latents(audio: Path) -> str:
-    """Why the public release cannot use a recording without latents, and what to do."""
+    """Explain why the public release cannot use a recording without latents, and what to do."""
     return (
         f"The public release of MegaTTS 3 has no encoder for new recordings, and {audio.name} has no latents: the "
         f"file {audio.with_suffix(LATENTS)} is missing. Put the latents that were released with this recording there, "
@@ -155,7 +156,7 @@ OPTIONS = (
         step=5.0,
     ),
 )
-"""The sampler options of the release, as knobs, with the official command line's defaults but for the disturbance."""
+"""Sampler options of the release, with the official command line's defaults except for the disturbance."""
 
 BUNDLED_OPTIONS = (*_SAMPLER, QUICK_START)
-"""Those of the bundled model, whose durations are a table's."""
+"""Options of the bundled model, whose durations come from a table."""

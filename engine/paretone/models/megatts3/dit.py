@@ -1,9 +1,8 @@
-"""MegaTTS 3's diffusion transformer: from noised latents, prompt latents, phones and time to the velocity of every
-branch.
+"""MegaTTS 3's diffusion transformer: noised latents, prompt latents, phones and time to the velocity of each branch.
 
-Branch 0 knows the prompt's latents and the text, branch 1 the text, branch 2 neither, though all know which frames are
-the prompt's and where phones begin and end. Source: ByteDance's ``tts/modules/llm_dit`` (Apache-2.0), by the facts of
-its state dict and of the paper (Jiang et al., arXiv 2502.18924).
+Branch 0 has the prompt's latents and the text, branch 1 the text, branch 2 neither; all know the prompt's frames and
+the phones' boundaries. Source: ByteDance's ``tts/modules/llm_dit`` (Apache-2.0), from its state dict and the paper
+(Jiang et al., arXiv 2502.18924).
 """
 
 from __future__ import annotations
@@ -44,14 +43,12 @@ class MegaConditioning(Conditioning):
     """Inputs shared by the evaluations of one sampling run."""
 
     constant: Tensor
-    """(rows, frames, width) the share of the layers' input that does not depend on the state."""
+    """(rows, frames, width), part of the layers' input that is independent of the state."""
     to_sample: Tensor
-    """(batch, frames, 1) one where speech is to be drawn, zero if it is the prompt's."""
+    """(batch, frames, 1) one for frames to sample, zero for the prompt's."""
 
 
 class MegaAttention(SelfAttention):
-    """Self-attention under its official names."""
-
     attends_padding = False
 
     def __init__(self, width: int, heads: int) -> None:
@@ -70,7 +67,7 @@ class MegaAttention(SelfAttention):
 
 
 class MegaFeedForward(FeedForward):
-    """The model's: SiLU between the layers."""
+    """Feed-forward with SiLU under its official names."""
 
     activation = staticmethod(F.silu)
 
@@ -89,7 +86,7 @@ class MegaFeedForward(FeedForward):
 
 
 class DiTLayer(nn.Module):
-    """One layer's parameters; :meth:`DiffusionTransformer.layer` uses them."""
+    """Parameters of one layer; :meth:`DiffusionTransformer.layer` uses them."""
 
     def __init__(self, config: DiTConfig) -> None:
         super().__init__()
@@ -151,7 +148,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return LayerParts(parts.attention_norm, parts.attention, parts.feed_forward)
 
     def unknown(self, phones: Tensor, tones: Tensor) -> tuple[Tensor, Tensor]:
-        """Phones and tones for branches without text; padding stays padding."""
+        """Replace phones and tones for branches without text; padding is unchanged."""
         present = phones > 0
         return phones.masked_fill(present, self.config.phones - 1), tones.masked_fill(present, self.config.tones - 1)
 
@@ -162,28 +159,28 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return self.ph_encoder(phones, other * (phones > 0)[..., None])
 
     def sounding(self, encoded: Tensor, mel2ph: Tensor) -> Tensor:
-        """(rows, phones, width) to (rows, duration frames, width): at each frame what is encoded of the phone whose
-        place, from 1 on, ``mel2ph`` (rows, duration frames) names; zero where it names none."""
+        """(rows, phones, width) to (rows, duration frames, width): at each frame the encoded phone whose index, from 1,
+        is in ``mel2ph`` (rows, duration frames); zero for index 0."""
         places = mel2ph[..., None].expand(-1, -1, encoded.shape[-1])
         return F.pad(encoded, (0, 0, 1, 0)).gather(1, places)
 
     def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Encoded phones to latent frames, (rows, frames, width). ``mel2ph`` is (rows, 4·frames) as for
+        """Encoded phones to latent frames, (rows, frames, width). ``mel2ph`` is (rows, 4·frames) as in
         :meth:`sounding`, ``mask`` (rows, frames) true within the items."""
-        first, second = (cast("nn.Conv1d", one) for one in self.ling_pre_net)  # a Sequential does not say of what
+        first, second = (cast("nn.Conv1d", one) for one in self.ling_pre_net)  # Sequential loses their types
         halfway = convolve(first, self.sounding(encoded, mel2ph))
-        if mask is not None:  # An item's last frame must not see what the bias makes of the padding.
+        if mask is not None:  # An item's last frame must not see the bias's output in the padding.
             halfway = halfway * mask.repeat_interleave(LATENT_STRIDE // 2, dim=1)[..., None]
         return convolve(second, halfway)
 
     def condition(self, context: Tensor, is_prompt: Tensor) -> Tensor:
-        """Prompt latents (rows, frames, latent), zero where unknown, and which frames are the prompt's (rows, frames),
-        known or not, to their share of the layers' input (rows, frames, width)."""
+        """Prompt latents (rows, frames, latent), zero if unknown, and the mask of prompt frames (rows, frames), known
+        or not, to their part of the layers' input (rows, frames, width)."""
         marked = self.ctx_mask_proj(is_prompt[..., None].to(context.dtype))
         return self.prenet(self.local_cond_project(torch.cat([context, marked], dim=-1)))
 
     def rotations(self, latents: Tensor) -> Tensor:
-        """The rotary table for as many frames as ``latents`` (rows, frames, latent) have, on their device."""
+        """Rotary table for the number of frames in ``latents`` (rows, frames, latent), on their device."""
         frequencies = rotary_frequencies(self.config.dim // self.config.heads)
         return rotary_table(latents.shape[1], frequencies.to(latents.device))
 
@@ -198,12 +195,12 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         times: Tensor,
         mask: Tensor | None = None,
     ) -> Tensor:
-        """The velocities (items, frames, latent) as in training: every item has its own time, and gradients flow.
+        """Velocities (items, frames, latent) as in training, with gradients: each item has its own time.
 
         ``noised`` and ``context`` are (items, frames, latent), ``context`` zero outside the prompt and where it is to
         be unknown; ``is_prompt`` (items, frames) bool; ``phones`` and ``tones`` (items, phones), 0 in the padding (for
-        text that is to be unknown see :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``times``
-        (items,); ``mask`` (items, frames) true within the items. What comes out in the padding means nothing.
+        unknown text see :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``times`` (items,); ``mask``
+        (items, frames) true within the items. Output in the padding is undefined.
         """
         known = self.conditions(context, is_prompt, phones, tones, mel2ph, mask)
         return self.follow(noised, is_prompt, known, times, mask)
@@ -211,13 +208,13 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
     def conditions(
         self, context: Tensor, is_prompt: Tensor, phones: Tensor, tones: Tensor, mel2ph: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """The share of the layers' input that depends on neither state nor time, (items, frames, width); the arguments
-        are those of :meth:`forward`."""
+        """Part of the layers' input that is independent of state and time, (items, frames, width); arguments as in
+        :meth:`forward`."""
         text = self.expand_phones(self.encode_phones(phones, tones), mel2ph, mask)
         return self.condition(context, is_prompt) + text
 
     def follow(self, noised: Tensor, is_prompt: Tensor, known: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
-        """:meth:`forward` where ``known`` is what :meth:`conditions` gave."""
+        """:meth:`forward` with ``known`` from :meth:`conditions`."""
         state = noised.masked_fill(is_prompt[..., None], 0)
         hidden, final = self.pass_layers(self.x_prenet(state) + known, times, self.rotations(noised), mask)
         scale, shift = final.unbind(1)
@@ -236,8 +233,8 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
     ) -> MegaConditioning:
         """Prepare a sampling run of the given branches (see :func:`paretone.sampling.guidance.needed_branches`).
 
-        ``times`` are those of all evaluations, in order; the others as for :meth:`forward`, of which the branches'
-        rows are made here. Branches 0 and 1 have the same text, which is encoded once.
+        ``times`` are those of all evaluations, in order; other arguments as in :meth:`forward`, for which the rows of
+        all branches are made here. Branches 0 and 1 have the same text, which is encoded once.
         """
         texts = [(phones, tones)] if any(branch != NOTHING for branch in branches) else []
         if NOTHING in branches:
@@ -264,7 +261,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         )
 
     def enter(self, x: Tensor, run: MegaConditioning) -> Tensor:
-        # The branches' inputs differ in their constant share only, so that of the state is computed for one of them.
+        # The branches' inputs differ only in their constant part, so the state's part is computed once.
         own = self.x_prenet(x * run.to_sample)
         return (run.constant.unflatten(0, (run.branches, -1)) + own).flatten(0, 1)
 
@@ -276,8 +273,8 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return self.postnet(left)
 
     def operations(self, frames: int, branches: int = len(BRANCHES)) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item. The state's own share of the input is computed for
-        one branch only."""
+        """Operations of one evaluation at this length, for one item. The state's part of the input is computed for only
+        one branch."""
         config = self.config
         products = 2 * frames
         return OperationCounts(

@@ -1,8 +1,8 @@
-"""The duration language model: how long the phones of a text last, as a speaker says them who is heard in a prompt.
+"""Duration language model: phone durations of a text in the style of a prompt's speaker.
 
 Official layout (``tts/modules/ar_dur/ar_dur_predictor.py``, ``rot_transformer.py``). A code is a duration in frames of
-10 ms plus one. The prompt's codes are read at once, where upstream reads them one by one; keys are kept rotated, where
-upstream keeps them as they are and rotates all of them at every step. Both give the same codes.
+10 ms plus one. The prompt's codes are read at once, while upstream reads them one by one; keys are cached rotated,
+while upstream rotates all of them at every step. Both give the same codes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from paretone.models.networks.layers import sinusoids
 from paretone.models.networks.shapes import Modules
 
 HEADS = 8
-"""Heads of the decoder; hard-coded upstream."""
+"""Heads of the decoder, hard-coded upstream."""
 ROTARY_BASE = 10000
 RESERVED_TONES = 3
-"""Rows of the tone table beyond what the configuration counts."""
+"""Rows of the tone table beyond the configured number."""
 REGRESSION = "ar_mse"
 UNUSED = ("char_encoder.", "bert_input_proj.")
-"""Weights of inputs that upstream never gives the model when it speaks."""
+"""Weights of inputs that upstream does not use in synthesis."""
 
 
 @dataclass(frozen=True)
 class DurationConfig:
-    """Sizes, as ``duration_lm/config.yaml`` has them."""
+    """Sizes, from ``duration_lm/config.yaml``."""
 
     text_width: int
     width: int
     layers: int
     codes: int
-    """Durations are below this."""
+    """Upper limit of durations, exclusive."""
     phones: int
     """Rows of the phone table."""
     tones: int
@@ -50,20 +50,20 @@ class DurationConfig:
     encoder_hidden: int
     encoder_kernel: int
     regression: bool
-    """Whether durations come as numbers, otherwise as scores of all codes."""
+    """Whether durations are regressed; otherwise all codes are scored."""
     bias: bool = True
 
     @classmethod
     def read(cls, path: Path, phones: int) -> DurationConfig:
-        """Read a ``config.yaml``; ``phones`` are the rows of the phone table.
+        """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table.
 
-        Raises :class:`CheckpointError` for what is missing, and for options whose structure is unknown.
+        Raises :class:`CheckpointError` for missing entries, and for options with an unknown structure.
         """
         return cls.of_entries(ConfigFile.read(path), phones)
 
     @classmethod
     def of_entries(cls, file: ConfigFile, phones: int) -> DurationConfig:
-        """As :meth:`read`, from the file's entries."""
+        """:meth:`read` from the file's entries."""
         kind = file.text("dur_model_type")
         labels, sizes = file.texts("ling_labels"), file.numbers("ling_label_dict_size")
         needed = {
@@ -124,14 +124,14 @@ class Past:
 
 @dataclass(frozen=True)
 class DurationPrompt:
-    """A prompt that has been read: every layer's past, and the last code."""
+    """A prompt after reading: every layer's past, and the last code."""
 
     past: tuple[Past, ...]
     last: int
 
 
 class RotaryAttention(nn.Module):
-    """Causal self-attention, without biases, with rotary positions whose pairs lie half a head apart."""
+    """Causal self-attention without biases, with rotary positions whose pairs lie half a head apart."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class RotaryAttention(nn.Module):
 
 
 def rotated(x: Tensor, start: int) -> Tensor:
-    """(…, n, size) for places ``start``, ``start`` + 1 … (Su et al., arXiv 2104.09864)."""
+    """(…, n, size) rotated to positions ``start``, ``start`` + 1 … (Su et al., arXiv 2104.09864)."""
     count, size = x.shape[-2:]
     rates = ROTARY_BASE ** -(torch.arange(0, size, 2, device=x.device).float() / size)
     angles = torch.arange(start, start + count, device=x.device)[:, None] * rates
@@ -163,7 +163,7 @@ def rotated(x: Tensor, start: int) -> Tensor:
 
 
 class DurationFeedForward(nn.Module):
-    """Two linear layers, of which the first is stored as a convolution over one phone."""
+    """Two linear layers; the first is stored as a convolution over one phone."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class DurationFeedForward(nn.Module):
 
 
 class Operation(nn.Module):
-    """Body of a decoder layer; the official names have this level."""
+    """Body of a decoder layer, a level of the official names."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class Operation(nn.Module):
         self.ffn = DurationFeedForward(width, bias)
 
     def forward(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
-        """(1, n, width) to the same shape, and the past with these n phones."""
+        """(1, n, width) to the same shape, and the past including these n phones."""
         found, past = self.self_attn(self.layer_norm1(x), past)
         x = x + found
         return x + self.ffn(self.layer_norm2(x)), past
@@ -201,7 +201,7 @@ class DecoderLayer(nn.Module):
 
 
 class DurationModel(nn.Module):
-    """The whole model. Inputs are official phone and tone numbers."""
+    """The complete model. Inputs are official phone and tone numbers."""
 
     def __init__(self, config: DurationConfig) -> None:
         super().__init__()
@@ -232,7 +232,7 @@ class DurationModel(nn.Module):
         return self.config.codes + 1
 
     def read_text(self, phones: Tensor, tones: Tensor) -> Tensor:
-        """Decoder input of a text: (1, n) numbers to (1, n, width), without the phones that are padding."""
+        """Decoder input of a text: (1, n) numbers to (1, n, width), without padding phones."""
         present = phones > 0
         tone = self.ling_label_embed_layers["tone"](tones)
         places = sinusoids(torch.arange(phones.shape[1], device=phones.device).float(), self.config.text_width)
@@ -242,7 +242,7 @@ class DurationModel(nn.Module):
     def forward(
         self, codes: Tensor, text: Tensor, past: Sequence[Past] | None = None
     ) -> tuple[Tensor, tuple[Past, ...]]:
-        """Outputs (1, n, 1), or (1, n, codes + 1) scores, after the ``codes`` (1, n) of the phones before and the
+        """Outputs (1, n, 1), or scores (1, n, codes + 1), from the ``codes`` (1, n) of the preceding phones and the
         ``text`` (1, n, width) of the phones themselves; and every layer's past. With a past n must be one."""
         x = self.code_emb(codes) + text
         kept = []
@@ -265,8 +265,7 @@ class DurationModel(nn.Module):
     def predict(
         self, prompt: DurationPrompt, phones: Tensor, tones: Tensor, check: Callable[[], None] = lambda: None
     ) -> list[int]:
-        """The codes of a text's phones, (1, n) each; the most likely, one after another. ``check`` is called for each
-        phone and may raise to cancel."""
+        """Greedy codes of a text's phones, (1, n) each. ``check`` is called per phone and may raise to cancel."""
         text = self.read_text(phones, tones)
         past, codes = prompt.past, [prompt.last]
         for place in range(text.shape[1]):
@@ -274,14 +273,14 @@ class DurationModel(nn.Module):
             before = torch.tensor([codes[-1:]], device=text.device)
             output, past = self(before, text[:, place : place + 1], past)
             code = int(output[0, 0, 0].round()) if self.config.regression else int(output[0, 0].argmax())
-            # Upstream lets only the first code be 0; above the highest code it would find no embedding.
+            # Upstream allows 0 only for the first code; a code above the highest would have no embedding.
             codes.append(min(max(code, 1 if place else 0), self.config.codes))
         return codes[1:]
 
     @classmethod
     def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> DurationModel:
-        """From the official tensors, ``['state_dict']['dur_model']``, strictly; those of :data:`UNUSED` inputs are left
-        out. Raises :class:`CheckpointError`."""
+        """Load the official tensors, ``['state_dict']['dur_model']``, strictly, ignoring those of :data:`UNUSED`
+        inputs. Raises :class:`CheckpointError`."""
         needed = {name: value for name, value in weights.items() if not name.startswith(UNUSED)}
         table = needed.get("encoder.emb.weight")
         if table is None:
@@ -291,27 +290,27 @@ class DurationModel(nn.Module):
         return model.eval().requires_grad_(False)
 
 
-# From codes of the duration model to the durations that are spoken: the official rules, in their order.
+# Codes of the duration model to spoken durations: the official rules, in order.
 #
-# ``dur_pred`` of ``tts/frontend_function.py``. Its random disturbance is off by default here, and drawn alike for equal
-# requests, so that takes of a text are equally long; upstream has it at 0.1 and draws again every time.
+# ``dur_pred`` of ``tts/frontend_function.py``. Its random disturbance is off by default here, and reproducible for
+# equal requests, so that takes of a text are equally long; upstream draws 0.1 anew each time.
 
 
 FRAMES_MULTIPLE = 8
 """Durations of a segment add up to a multiple of this."""
 SEAM = 32
-"""Frames that the last phone of a segment has more, for the fade into the next."""
+"""Additional frames of a segment's last phone, for the fade into the next."""
 LAST = (64, 128)
-"""Bounds of the last phone of all."""
+"""Bounds of the last phone of the text."""
 LONGEST = 127
 FIRST = 8
-"""Frames of the silence that the first segment begins with."""
+"""Frames of silence before the first segment."""
 LONG_PAUSE, SHORT_PAUSE = 64, 32
 PAUSES = {
     **{phone_number(name): LONG_PAUSE for name in ("。", "！", "？", "sil")},
     **{phone_number(name): SHORT_PAUSE for name in ("，", "；")},
 }
-"""The least frames of phones that are pauses."""
+"""Least frames of pause phones."""
 
 
 @dataclass(frozen=True)
@@ -319,9 +318,9 @@ class Tempo:
     """Changes of durations before the rules for pauses."""
 
     stretch: float = 1.0
-    """Durations are multiplied by this, the official ``dur_alpha``; 1 / speed."""
+    """Factor on durations, the official ``dur_alpha``; 1 / speed."""
     disturbance: float = 0.0
-    """Each duration is multiplied, or divided, by up to 1 + this; the official ``dur_disturb``."""
+    """Each duration is multiplied or divided by up to 1 + this; the official ``dur_disturb``."""
 
 
 def settled_durations(
@@ -333,10 +332,10 @@ def settled_durations(
     tempo: Tempo | None = None,
     generator: torch.Generator | None = None,
 ) -> list[int]:
-    """Frames of 10 ms for each of a segment's ``phones``, out of the ``codes`` that the model gave them.
+    """Frames of 10 ms for each of a segment's ``phones``, from the model's ``codes``.
 
-    ``is_first`` and ``is_last`` give the segment's place in the text. ``generator`` draws the disturbance: for all
-    phones whether to multiply or to divide, then for all phones by how much.
+    ``is_first`` and ``is_last``: the segment's place in the text. ``generator`` draws the disturbance: for all phones
+    whether to multiply or to divide, then for all phones the amount.
     """
     tempo = tempo or Tempo()
     frames = (torch.tensor(codes) - 1).clamp(0, code_size - 1).float()

@@ -37,16 +37,16 @@ from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
 from paretone.reading import require_regular
 
 # Cutting and normalising texts: rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream
-# takes whatever is not English for Chinese; here another language is an error. Upstream normalises with
-# WeTextProcessing, which needs a build of OpenFst: it is used if it is installed, otherwise our own rules are, for
-# English.
+# treats everything but English as Chinese; here other languages are an error. Upstream normalises with
+# WeTextProcessing, which needs a build of OpenFst: it is used if installed, otherwise our own rules are, for English.
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
 MARKS = ("。.！!？?", "，,；;：:", "、…—-~～")
-"""Marks at which Chinese is cut: at the first of these if there is one near, else at the second, else at the third."""
+"""Marks for cutting Chinese, in order of preference; a later group is used only if no mark of an earlier one is
+near."""
 FULL_WIDTH = dict(zip(".,!?;:", "。，！？；：", strict=True))
 LONGEST_TOKENS, LONGEST_BYTES = 240, 300
-"""Estimated tokens above which a segment is cut again, so that the grapheme model, which writes 256 at most, can finish
+"""Estimated tokens above which a segment is cut again, so that the grapheme model, which writes at most 256, can finish
 it, and the bytes it is cut to. Upstream loses the rest of such a segment."""
 
 _HALF_WIDTH = re.compile(r"(?<!\d)[.,!?;:]|[.,!?;:](?!\d)")
@@ -60,7 +60,7 @@ class ReadText:
 
 
 def read_text(text: str) -> ReadText:
-    """Normalise and cut ``text``. Raises :class:`TextError` when it is empty or in another language."""
+    """Normalise and cut ``text``. Raises :class:`TextError` if it is empty or in another language."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
     language = language_of(text, "MegaTTS 3 speaks only English and Chinese")
@@ -97,7 +97,7 @@ def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=2)
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
-    """WeTextProcessing with the official options, if it is installed."""
+    """WeTextProcessing with the official options, if installed."""
     try:
         if language == ENGLISH:
             from tn.english.normalizer import Normalizer
@@ -111,8 +111,8 @@ def _official_normaliser(language: str) -> Callable[[str], str] | None:
 
 
 def split_chinese(text: str, limit: int = CHINESE_CHARACTERS, ahead: int = LOOK_AHEAD) -> list[str]:
-    """Cut ``text`` wherever ``limit`` Chinese characters have come together, at the best mark less than ``ahead``
-    characters further or anywhere before, and make the marks that are not within numbers full-width."""
+    """Cut ``text`` after every ``limit`` Chinese characters, at the best mark less than ``ahead`` characters later or
+    anywhere before, and make marks outside numbers full-width."""
     pieces = []
     start = place = 0
     while place < len(text):
@@ -135,25 +135,25 @@ def _best_end(text: str, start: int, place: int, ahead: int) -> int:
 
 
 def _finishable(piece: str) -> list[str]:
-    """``piece``, cut again where the grapheme model could not finish it."""
+    """Cut ``piece`` again if it is too long for the grapheme model."""
     han = len(HAN.findall(piece))
     return (
         split(piece, LONGEST_BYTES, break_long=True) if 2 * han + 0.8 * (len(piece) - han) > LONGEST_TOKENS else [piece]
     )
 
 
-# Voices of MegaTTS 3: a recording, and the latents of it that the release's own encoder made.
+# Voices of MegaTTS 3: a recording, and its latents from the release's own encoder.
 #
 # The encoder was withheld from the release, so a voice is a pair of files: ``name.wav``, and ``name.npy`` next to it
-# with float32 of (1, T, 32), 25 of T to the second. Where a user has the encoder's weights, the recording is enough.
+# with float32 (1, T, 32), at 25 T per second. If the user has the encoder's weights, the recording is enough.
 
 
 SAMPLE_RATE = 24000
 TAIL = 12000
-"""Samples of silence that every recording is continued by."""
+"""Samples of silence appended to every recording."""
 FRAMES_PER_LATENT = 4
 SPARE = 2
-"""Latents that a file may have more than the recording needs, from rounding when it was made."""
+"""Maximum excess latents in a file, from rounding in its creation."""
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -164,24 +164,24 @@ _UNREADABLE = (
     TokenError,
     BadZipFile,
 )
-"""Errors of numpy for files that are damaged or not arrays: their headers are Python literals, or zip archives."""
+"""Errors of numpy for files that are damaged or not arrays: their headers are Python literals or zip archives."""
 
 
 @dataclass(frozen=True)
 class PromptRecording:
-    """A recording as the models are given it."""
+    """A recording as input of the models."""
 
     samples: np.ndarray = field(repr=False)
-    """(n,) float32 at 24 kHz, with the silence after it."""
+    """(n,) float32 at 24 kHz, including the appended silence."""
     lufs: float
-    """Integrated loudness, BS.1770, which all that is spoken is brought to."""
+    """Integrated loudness (BS.1770), the target for all speech."""
     seconds: float
-    """Length of the recording, without that silence."""
+    """Length of the recording without the appended silence."""
     notes: tuple[str, ...] = ()
 
     @property
     def frames(self) -> int:
-        """Frames of 10 ms that the aligner hears, a multiple of eight."""
+        """Frames of 10 ms for the aligner, a multiple of eight."""
         heard = -(-len(self.samples) * aligner.SAMPLE_RATE // SAMPLE_RATE)
         return heard // aligner.HOP // aligner.FRAMES_MULTIPLE * aligner.FRAMES_MULTIPLE
 
@@ -195,8 +195,8 @@ class PromptRecording:
 
 
 def prepare_recording(recording: Recording, window: int) -> PromptRecording:
-    """At 24 kHz, filled up with silence to one sample below a multiple of ``window`` (``win_size`` of the official
-    configuration), then with :data:`TAIL` more."""
+    """Resample to 24 kHz and append silence up to one sample below a multiple of ``window`` (``win_size`` of the
+    official configuration), then :data:`TAIL` more."""
     samples = resample(recording.samples, recording.sample_rate, SAMPLE_RATE)
     samples = np.pad(samples, (0, (-1 - len(samples)) % window + TAIL))
     return PromptRecording(samples, integrated_loudness(samples, SAMPLE_RATE).lufs, recording.seconds, recording.notes)
@@ -211,9 +211,9 @@ class PreparedVoice:
 
 
 def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Generator | None = None) -> PreparedVoice:
-    """Read a recording and the latents next to it, or encode it where ``wavvae`` can, drawing with ``generator``.
+    """Read a recording and the latents next to it, or encode it if ``wavvae`` can, sampling with ``generator``.
 
-    Raises :class:`AudioError`, also when there are neither latents nor an encoder.
+    Raises :class:`AudioError`, also without latents and encoder.
     """
     recording = prepare_recording(read_recording(audio), window)
     path = audio.with_suffix(LATENTS)
@@ -227,15 +227,15 @@ def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Gen
 
 
 def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
-    """The latents in a ``.npy`` file, (1, T, 32) or (T, 32), cut to as many as ``recording`` needs.
+    """Latents of a ``.npy`` file, (1, T, 32) or (T, 32), cut to the number that ``recording`` needs.
 
-    Raises :class:`AudioError` for files that are no such array, hold anything but finite numbers, or belong to a
+    Raises :class:`AudioError` for files that are not such an array, contain non-finite numbers, or belong to a
     recording of another length. Nothing is ever unpickled.
     """
     again = "download the file that was released with this recording again"
     try:
         require_regular(path)
-        # Mapped rather than read: a header that promises more than the file holds is found out first.
+        # Memory-mapped, so that a header that promises too much data fails first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _UNREADABLE as error:
         reason = str(error).strip().rstrip(".").splitlines()[0] if str(error).strip() else type(error).__name__
@@ -265,11 +265,11 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
 
 REMEMBERED_SEGMENTS = 256
 SHOWN = 40
-"""Characters of a segment that a note shows."""
+"""Characters of a segment shown in a note."""
 
 
 class OfficialFrontEnd:
-    """Makes voices and texts ready. Remembers the last voice and how segments are read: that takes longest."""
+    """Prepares voices and texts. Caches the last voice and the phones of segments, which take longest."""
 
     def __init__(
         self, aligner: Aligner, durations: DurationModel, graphemes: GraphemeModel, wavvae: WavVAE, window: int
@@ -283,7 +283,7 @@ class OfficialFrontEnd:
 
     @classmethod
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:
-        """The front end in an official folder; ``wavvae`` is loaded already, for it decodes as well.
+        """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well.
 
         Raises :class:`paretone.errors.CheckpointError`.
         """
@@ -297,8 +297,8 @@ class OfficialFrontEnd:
         )
 
     def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
-        """A recording with its latents, heard by the aligner. ``seed`` draws the latents where they come from an
-        encoder; ``check`` may raise to cancel.
+        """Prompt of a recording with latents, aligned. ``seed`` samples latents from an encoder; ``check`` may raise to
+        cancel.
 
         Raises :class:`paretone.errors.AudioError`.
         """
@@ -312,8 +312,8 @@ class OfficialFrontEnd:
         seed: int = 0,
         check: Callable[[], None] = lambda: None,
     ) -> MegaPassages:
-        """``text`` as the voice in ``audio`` says it. ``seed`` draws the disturbance of durations where ``tempo`` asks
-        for one; ``check`` may raise to cancel.
+        """``text`` in the voice of ``audio``. ``seed`` draws the disturbance of durations if ``tempo`` has one;
+        ``check`` may raise to cancel.
 
         Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`.
         """
@@ -340,7 +340,7 @@ class OfficialFrontEnd:
         return MegaPassages(tuple(passages), tuple(notes))
 
     def _read_segment(self, segment: str) -> ReadPhones:
-        # How to cancel is no argument, for what was read is remembered by the segment alone.
+        # ``check`` is not an argument, because the cache key is the segment alone.
         return self._graphemes(segment, self._check)
 
     def _prepared(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:

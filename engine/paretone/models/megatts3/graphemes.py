@@ -1,7 +1,7 @@
 """The grapheme model: text to phones and tones, by the small language model of the official folder ``g2p``.
 
-A causal model of the Qwen 2.5 kind, run by ``transformers`` (optional extra ``megatts3``). Prompt and rules of ``g2p``
-in ``tts/frontend_function.py``. Upstream asks for sampling from the single most likely token; that is greedy decoding.
+A causal model of the Qwen 2.5 type, run by ``transformers`` (optional extra ``megatts3``). Prompt and rules of ``g2p``
+in ``tts/frontend_function.py``. Upstream samples from the single most likely token; that is greedy decoding.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 BEGIN, END_OF_TEXT = "<BOT>", "<BOS>"
 FIRST_SPEECH_TOKEN = "<Reserved_TTS_0>"
 END = 801
-"""The speech token that ends the phones."""
+"""Speech token that ends the phones."""
 LONGEST = 256
-"""New tokens."""
+"""Maximum number of new tokens."""
 NEEDED_FILES = ("config.json", "tokenizer_config.json")
 
 
 @dataclass(frozen=True)
 class ReadPhones:
-    """Phones of a segment by their official numbers; the first is silence."""
+    """Phones of a segment by official number; the first is silence."""
 
     phones: tuple[int, ...]
     tones: tuple[int, ...]
@@ -48,10 +48,10 @@ class ReadPhones:
 
 
 class GraphemeModel:
-    """Reads text aloud in phones."""
+    """Converts text to phones."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
-        # Any: transformers' own types hide what models that generate have.
+        # Any: transformers' types hide the methods of generating models.
         self._model = cast("Any", model)
         self._tokenizer = tokenizer
         unknown = [token for token in (BEGIN, END_OF_TEXT, FIRST_SPEECH_TOKEN) if token not in tokenizer.get_vocab()]
@@ -65,9 +65,9 @@ class GraphemeModel:
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
-        """Load an official folder: its weights only from ``.safetensors``, and no code.
+        """Load an official folder: weights only from ``.safetensors``, and no code.
 
-        Raises :class:`CheckpointError` that says what is missing.
+        Raises :class:`CheckpointError` on what is missing.
         """
         try:
             from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -88,26 +88,26 @@ class GraphemeModel:
         only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right", **only_here)
-            # With output_loading_info it returns a pair, which its types do not say.
+            # With output_loading_info it returns a pair, contrary to its types.
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **only_here
             )
             model, found = loaded
-        # What can be wrong with such a folder shows as errors of any kind, from three packages.
+        # Invalid folders cause errors of any kind, from three packages.
         except Exception as error:
             raise CheckpointError(f"{folder} cannot be loaded ({first_line(error)}); download it again.") from None
         require_all_loaded(found, str(folder))
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
-        """The tokens that the model continues."""
+        """Prompt tokens."""
         return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
 
     @torch.inference_mode()
     def __call__(self, text: str, check: Callable[[], None] = lambda: None) -> ReadPhones:
-        """The phones of one segment. ``check`` is called for each token and may raise to cancel.
+        """Phones of one segment. ``check`` is called per token and may raise to cancel.
 
-        Raises :class:`TextError` when the model says nothing.
+        Raises :class:`TextError` if the model returns no phones.
         """
         from transformers import StoppingCriteriaList
 
@@ -139,8 +139,8 @@ class GraphemeModel:
 
 
 def _require_sizes(folder: Path) -> None:
-    """Raise :class:`CheckpointError` if the sizes in ``config.json`` are not those of the weights: the package would
-    make a network of any size before it compares."""
+    """Raise :class:`CheckpointError` if the sizes in ``config.json`` differ from the weights: the package would
+    allocate a network of any size before comparing."""
     file, shards = ConfigFile.read(folder / "config.json"), Shards.find(folder)
     shapes = shards.shapes()
     for name, (weight, axis) in _SIZES.items():
@@ -163,4 +163,4 @@ _SIZES = {
     "hidden_size": ("model.embed_tokens.weight", 1),
     "intermediate_size": ("model.layers.0.mlp.gate_proj.weight", 0),
 }
-"""Config field to the weight and the axis that have its size."""
+"""Config field → (weight, axis)."""

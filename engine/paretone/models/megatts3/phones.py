@@ -1,9 +1,8 @@
-"""Phones of MegaTTS 3: the official table with tones and durations laid out over frames, and the encoder that reads
-them.
+"""Phones of MegaTTS 3: the official table, tones and durations over frames, and the phone encoder.
 
 Tables of ``tts/utils/text_utils/dict.json``, rules of ``ph_tone_convert.py``, ``nar_tts_modules.py`` and ``align.py``.
-Aligner and grapheme model write a Chinese phone and its tone as one token; everything else is its phone's number, and
-has the tone of English.
+Aligner and grapheme model write a Chinese phone and its tone as one token; everything else is its phone's number, with
+the tone of English.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ ENGLISH = tuple(
     "aa ae ah ao aw ax ay b ch d dh eh ehr er ey f g hh ih iy iyr jh k l m n ng oh ow oy p r s sh t th uh uw uwr v w y "
     "z zh".split()
 )
-"""The official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
+"""Official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
 FIRST_ENGLISH, SILENCE = 101, 145
 ENGLISH_TONE = 3
-"""The one tone that the official front end gives to everything English."""
+"""Single tone of everything English in the official front end."""
 NO_PHONE, NO_TONE = 301, 31
 """Phone and tone of the unconditional branch."""
 
@@ -47,35 +46,35 @@ PHONES = (
     "sil",
     *_MARKS.split(),
 )
-"""Phones by their numbers, 174 of them."""
+"""Phones by number, 174 in total."""
 TONES = (*RESERVED, *"0 1 10 11 12 13 15 17 2 3 4 5 6 7 8 9".split())
-"""Tones by their numbers, 19 of them."""
+"""Tones by number, 19 in total."""
 FIRST_CHINESE, LAST_CHINESE = 3, 100
 
 FIRST_JOINED, LAST_JOINED = 200, 788
 TONES_OF_CHINESE = (4, 11, 12, 13, 14, 15)
-"""Numbers of the six tones that a Chinese phone can have, "1" to "6"."""
+"""Numbers of the six tones of Chinese phones, "1" to "6"."""
 KEPT_TONES = frozenset((0, *TONES_OF_CHINESE))
 
 _NUMBERS = {name: number for number, name in enumerate(PHONES)}
 
 
 def phone_number(name: str) -> int:
-    """The number of a phone, :data:`UNKNOWN` for what is none."""
+    """Number of a phone; :data:`UNKNOWN` for other names."""
     return _NUMBERS.get(name, UNKNOWN)
 
 
 def separated(token: int) -> tuple[int, int]:
-    """The phone and the tone that a token stands for."""
+    """Phone and tone of a token."""
     if FIRST_JOINED <= token <= LAST_JOINED:
-        # Counted from one below; the number 200 itself, which no phone has, falls to the phone before the first.
+        # Counted from one below; the number 200, which is no phone's, maps to the phone before the first.
         phone, tone = divmod(token - FIRST_JOINED - 1, len(TONES_OF_CHINESE))
         return phone + FIRST_CHINESE, TONES_OF_CHINESE[tone]
     return (token if 0 <= token < len(PHONES) else UNKNOWN), ENGLISH_TONE
 
 
 def joined(phone: int, tone: int) -> int:
-    """The token for a phone with a tone, which must be one of :data:`TONES_OF_CHINESE` where the phone is Chinese."""
+    """Token of a phone with a tone, which must be one of :data:`TONES_OF_CHINESE` for a Chinese phone."""
     if not FIRST_CHINESE <= phone <= LAST_CHINESE:
         return phone
     position = TONES_OF_CHINESE.index(tone)
@@ -83,23 +82,23 @@ def joined(phone: int, tone: int) -> int:
 
 
 def tones_for_speech(tones: Iterable[int]) -> list[int]:
-    """Tones for the backbone: all that is neither Chinese nor padding has the tone of English."""
+    """Tones for the backbone: everything but Chinese and padding gets the tone of English."""
     return [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in tones]
 
 
 def frames_of_phones(durations: Sequence[int]) -> np.ndarray:
-    """(sum of ``durations``,) int64, ``mel2ph``: for each frame the place, from one, of the phone that sounds."""
+    """(sum of ``durations``,) int64, ``mel2ph``: index, from one, of the phone in each frame."""
     return np.repeat(np.arange(1, len(durations) + 1, dtype=np.int64), durations)
 
 
 def durations_of_phones(frames: np.ndarray, phones: int) -> np.ndarray:
-    """(phones,) int64: how many of the ``frames`` (n,) each phone has; the inverse of :func:`frames_of_phones`."""
+    """(phones,) int64: number of ``frames`` (n,) of each phone; the inverse of :func:`frames_of_phones`."""
     return np.bincount(frames, minlength=phones + 1)[1 : phones + 1]
 
 
-# The phone encoder of MegaTTS 3: convolutions, then transformer layers whose attention knows how far apart phones are.
+# Phone encoder of MegaTTS 3: convolutions, then transformer layers with relative positions.
 #
-# Its diffusion transformer and its duration model each have one, of other sizes. Source: ByteDance's
+# The diffusion transformer and the duration model each have one, of different sizes. Source: ByteDance's
 # ``tts/modules/ar_dur/commons/rel_transformer.py``; relative positions as in Shaw et al., arXiv 1803.02155.
 
 
@@ -128,7 +127,7 @@ def convolve(convolution: nn.Conv1d, x: Tensor) -> Tensor:
 
 
 class PhonePrenet(nn.Module):
-    """Three convolutions, each normed and rectified, with a residual connection; (rows, phones, width) to the same."""
+    """Three convolutions, each with norm and ReLU, with a residual connection; (rows, phones, width) to the same."""
 
     kernel, depth = 5, 3
 
@@ -139,12 +138,12 @@ class PhonePrenet(nn.Module):
         )
         self.norm_layers = Modules(ChannelNorm(width) for _ in range(self.depth))
         self.proj = nn.Conv1d(width, width, 1)
-        # As in the official code: at first the prenet changes nothing.
+        # As in the official code, the prenet is initially the identity.
         for parameter in self.proj.parameters():
             nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """``valid`` is (rows, phones, 1), one if there is a phone and zero in the padding."""
+        """``valid`` is (rows, phones, 1), one for phones and zero in the padding."""
         inner = x
         for convolution, norm in zip(self.conv_layers, self.norm_layers, strict=True):
             inner = norm(convolve(convolution, inner * valid)).relu()
@@ -152,7 +151,7 @@ class PhonePrenet(nn.Module):
 
 
 class RelativeAttention(nn.Module):
-    """Self-attention with learnt vectors for every distance up to a window, shared by the heads."""
+    """Self-attention with learnt vectors for each distance up to a window, shared by the heads."""
 
     def __init__(self, width: int, heads: int, window: int) -> None:
         super().__init__()
@@ -177,7 +176,7 @@ class RelativeAttention(nn.Module):
         return convolve(self.conv_o, mixed.transpose(1, 2).flatten(2))
 
     def _band(self, x: Tensor) -> Tensor:
-        """(phones, distances) places of a phone's neighbours, first to last, in a row padded by the window."""
+        """(phones, distances) indices of each phone's neighbours, first to last, in a row padded by the window."""
         return torch.arange(x.shape[1], device=x.device)[:, None] + torch.arange(2 * self.window + 1, device=x.device)
 
     def _spread(self, near: Tensor, band: Tensor) -> Tensor:
@@ -187,7 +186,7 @@ class RelativeAttention(nn.Module):
         return padded.scatter(-1, band.expand_as(near), near)[..., self.window : self.window + phones]
 
     def _gathered(self, weights: Tensor, band: Tensor) -> Tensor:
-        """The inverse of :meth:`_spread`: the weights within the window, zero beyond the sequence's ends."""
+        """Inverse of :meth:`_spread`: the weights within the window, zero beyond the sequence's ends."""
         return F.pad(weights, (self.window, self.window)).gather(-1, band.expand(*weights.shape[:2], *band.shape))
 
 
@@ -205,7 +204,7 @@ class PhoneFeedForward(nn.Module):
 
 
 class RelativeTransformer(nn.Module):
-    """Pre-norm layers of :class:`RelativeAttention` and :class:`PhoneFeedForward`, and a last norm."""
+    """Pre-norm layers of :class:`RelativeAttention` and :class:`PhoneFeedForward`, and a final norm."""
 
     def __init__(self, width: int, layers: int, heads: int, hidden: int, kernel: int, window: int) -> None:
         super().__init__()
@@ -225,10 +224,10 @@ class RelativeTransformer(nn.Module):
 
 
 class PhoneEncoder(nn.Module):
-    """Phone ids to vectors in context. ``state_dict`` has the official keys: ``emb``, ``pre``, ``encoder``.
+    """Phone ids to contextual vectors. ``state_dict`` has the official keys: ``emb``, ``pre``, ``encoder``.
 
     ``entries`` are the rows of the phone table, of which id 0 is padding; ``ffn`` is the inner width of the layers'
-    feed-forward, ``kernel`` its number of phones, ``window`` the distance up to which attention tells positions apart.
+    feed-forward, ``kernel`` its number of phones, ``window`` the maximum distance that attention distinguishes.
     """
 
     def __init__(
@@ -242,7 +241,7 @@ class PhoneEncoder(nn.Module):
 
     def forward(self, phones: Tensor, other: Tensor) -> Tensor:
         """``phones`` are (rows, phones) ids, padded with 0 at the end; ``other`` (rows, phones, width) embeds a
-        sequence of the same length, such as tones. The result is (rows, phones, width), zero in the padding."""
+        sequence of the same length, such as tones. Returns (rows, phones, width), zero in the padding."""
         valid = (phones > 0)[..., None].to(other.dtype)
         x = self.emb(phones) * math.sqrt(self.emb.embedding_dim) + other
         return self.encoder(self.pre(x, valid), valid)
@@ -250,7 +249,7 @@ class PhoneEncoder(nn.Module):
 
 @dataclass(frozen=True)
 class Timed:
-    """Phones and tones by their official numbers, each with its duration in frames of the duration clock."""
+    """Phones and tones by official number, each with its duration in frames of the duration clock."""
 
     phones: tuple[int, ...]
     tones: tuple[int, ...]
@@ -269,11 +268,11 @@ class MegaPrompt:
     latents: Tensor = field(repr=False)
     """(1, frames, 32) float32, on the CPU."""
     spoken: Timed = field(repr=False)
-    """Phones of the recording, as long as its latents."""
+    """Phones of the recording, with the duration of its latents."""
     lufs: float
-    """Loudness of the recording, which all speech is brought to."""
+    """Loudness of the recording, the target for all speech."""
     seconds: float
-    """Its length without the added silence."""
+    """Length without the added silence."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -283,21 +282,21 @@ class MegaPrompt:
 
 @dataclass(frozen=True)
 class MegaPassage:
-    """One segment of a text after its prompt, as the backbone is given it."""
+    """One segment of a text after its prompt, as input of the backbone."""
 
     text: str
     frames: int
-    """Latents, those of the prompt included."""
+    """Number of latents, including the prompt's."""
     phones: Tensor = field(repr=False)
-    """(1, phones) int64, those of the prompt first."""
+    """(1, phones) int64, the prompt's first."""
     tones: Tensor = field(repr=False)
     """(1, phones) int64."""
     mel2ph: Tensor = field(repr=False)
-    """(1, 4 · frames) int64: which phone, from one, sounds in each frame of the duration clock."""
+    """(1, 4 · frames) int64: phone, from one, in each frame of the duration clock."""
 
     @classmethod
     def of(cls, text: str, prompt: Timed, spoken: Timed) -> MegaPassage:
-        """``spoken`` after ``prompt``; a last latent that is not full is left out, as upstream does."""
+        """``spoken`` after ``prompt``; as upstream, an incomplete last latent is dropped."""
         whole = prompt + spoken
         frames = whole.frames // LATENT_STRIDE
         return cls(
@@ -315,7 +314,7 @@ def _row(numbers: Sequence[int] | np.ndarray) -> Tensor:
 
 @dataclass(frozen=True)
 class MegaPassages:
-    """A whole text, and what the user should know about it."""
+    """A text cut into passages, with notes for the user."""
 
     passages: tuple[MegaPassage, ...]
     notes: tuple[str, ...] = ()

@@ -1,11 +1,11 @@
-"""WavVAE: latents of 25 Hz to audio of 24 kHz, and back where somebody has the encoder's weights.
+"""WavVAE: latents of 25 Hz to audio of 24 kHz, and back if the user has the encoder's weights.
 
 The decoder of the official release (``tts/modules/wavvae/decoder/wavvae_v3.py``, ``hifigan_modules.py``) under its own
-names, with weight normalisation multiplied out. The release holds no encoder; a file with both halves in the official
-layout is read as well (see ``wavvae_encoder.py``).
+names, with weight normalisation multiplied out. The release has no encoder; a file with both halves in the official
+layout can be read too.
 
-Upstream decodes prompt and target and throws the prompt away. Here only the target is decoded, with as many latents
-before it as its first sample can depend on.
+Upstream decodes prompt and target and discards the prompt. Here only the target is decoded, with the preceding latents
+that its first sample depends on.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.layers import load_normalised
 from paretone.models.networks.shapes import Modules, uninitialised
 
-# The half of WavVAE that the official release withholds: audio to latents, for users who have its weights.
+# Encoder of WavVAE, which the official release withholds: audio to latents, for users who have its weights.
 #
 # Official layout (``tts/modules/wavvae/decoder/seanet_encoder.py``): a SEANet encoder as in EnCodec (Défossez et al.,
 # arXiv 2210.13438) with strides 2, 4, 4, 5 and 6, a two-layer LSTM, and a linear layer to means and log variances. No
-# official weights exist to compare with: names, shapes and structure follow the released code.
+# official weights exist for comparison: names, shapes and structure follow the released code.
 
 
 LATENT_CHANNELS = 32
 PARTS = ("encoder.", "proj_to_z.")
-"""Prefixes of an encoder's weights, in a file that may hold a decoder as well."""
+"""Prefixes of an encoder's weights, in a file that may contain a decoder too."""
 FIRST_BIAS, LAST_WEIGHT = "encoder.encoder.model.0.conv.conv.bias", "proj_to_z.weight"
 STRIDES = (2, 4, 4, 5, 6)
 LOG_VARIANCE = (-30.0, 20.0)
-"""Bounds that log variances are clamped to."""
+"""Bounds of log variances."""
 
 
 class PaddedConv1d(nn.Module):
-    """A convolution that reflects its input at the ends so that every ``stride`` samples give one, rounded up."""
+    """A convolution with reflection padding that returns one sample per ``stride`` samples, rounded up."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class PaddedConv1d(nn.Module):
         right = self.padding // 2
         left = self.padding - right
         right += -x.shape[-1] % self.stride
-        # Reflection needs more samples than it adds: short inputs are first continued by silence, which is cut again.
+        # Reflection needs more samples than it adds, so short inputs are extended by silence, which is cut afterwards.
         missing = max(max(left, right) - x.shape[-1] + 1, 0)
         padded = functional.pad(functional.pad(x, (0, missing)), (left, right), mode="reflect")
         return self.conv["conv"](padded[..., : padded.shape[-1] - missing])
@@ -80,7 +80,7 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualLSTM(nn.Module):
-    """A two-layer LSTM over time, added to its input."""
+    """A two-layer LSTM over time with a residual connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -116,9 +116,9 @@ class Encoder(nn.Module):
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
-        """An encoder of the size that official tensors have, or ``None`` if there are none of an encoder.
+        """An encoder with the size of the official tensors, or ``None`` without encoder tensors.
 
-        Raises :class:`CheckpointError` when those by which its size is known are missing.
+        Raises :class:`CheckpointError` if those that determine its size are missing.
         """
         if not any(name.startswith(PARTS) for name in weights):
             return None
@@ -130,9 +130,9 @@ class Encoder(nn.Module):
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One draw from the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32).
+    """Sample the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32).
 
-    ``generator`` draws ε on the CPU, in the order (B, 32, T) as upstream; without one the global generator does.
+    ``generator`` draws ε on the CPU, in the order (B, 32, T) as upstream; the default is the global generator.
     """
     mean, log_variance = moments.chunk(2, dim=-1)
     batch, frames, channels = mean.shape
@@ -141,9 +141,9 @@ def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -
 
 
 LATENT_RATIO = 4
-"""Frames of the decoder for each latent."""
+"""Decoder frames per latent."""
 SLOPE = 0.2
-"""Slope of every leaky ReLU."""
+"""Slope of all leaky ReLUs."""
 EDGE = 3
 """Samples reflected at either end before a convolution over seven."""
 KERNELS = (3, 7, 11)
@@ -152,19 +152,19 @@ DILATIONS = (1, 3, 5)
 
 @dataclass(frozen=True)
 class WavVAEConfig:
-    """Sizes. Widths are hard-coded upstream and read from the weights here; the rest is in ``config.yaml``."""
+    """Sizes. Widths are hard-coded upstream and read from the weights here; the others are in ``config.yaml``."""
 
     width: int = 320
-    """Channels that latents are projected to."""
+    """Channels of projected latents."""
     channels: int = 128
-    """Channels before the last convolution; twice as many before each upsampling."""
+    """Channels before the last convolution; doubled before each upsampling."""
     ratios: tuple[int, ...] = (5, 4, 4, 3)
-    """Upsampling of the decoder, which also follows the one by :data:`LATENT_RATIO`."""
+    """Upsampling of the decoder, after that by :data:`LATENT_RATIO`."""
     sample_rate: int = 24000
     hop: int = 240
-    """Samples of one frame, the unit of durations."""
+    """Samples per frame, the unit of durations."""
     stride: int = 4
-    """Frames of one latent."""
+    """Frames per latent."""
 
     @property
     def samples_per_latent(self) -> int:
@@ -174,9 +174,8 @@ class WavVAEConfig:
     def read(cls, path: Path, weights: Mapping[str, Tensor]) -> WavVAEConfig:
         """Read ``wavvae/config.yaml``, and the widths from ``weights``.
 
-        Raises :class:`CheckpointError` when an entry is missing, or when the numbers contradict each other. Upstream
-        falls back to a ``hop_size`` of 4 if there is none, which cuts 16 samples for each latent of the prompt
-        instead of 960; that is an error here.
+        Raises :class:`CheckpointError` if an entry is missing, or if the numbers are contradictory. Upstream defaults
+        to a ``hop_size`` of 4, which cuts 16 samples per prompt latent instead of 960; that is an error here.
         """
         file = ConfigFile.read(path)
         melgan = file.part("melgan_config")
@@ -214,7 +213,7 @@ def _shape(weights: Mapping[str, Tensor], name: str, path: Path) -> tuple[int, .
 
 
 class Upsampling(nn.Module):
-    """``ratio`` samples for one: repetition and convolution, plus a transposed convolution. Halves the channels."""
+    """Upsampling by ``ratio``: repetition and convolution, plus a transposed convolution. Halves the channels."""
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
@@ -244,15 +243,15 @@ class Upsampling(nn.Module):
         return self.upsample(x) + self.trans_upsample(x)
 
     def earliest(self, sample: int) -> int:
-        """The earliest input that the output at ``sample`` and all after it depend on."""
+        """Earliest input that the outputs from ``sample`` depend on."""
         repeated = (sample - EDGE) // self.ratio
-        # Input i reaches outputs from i · ratio - padding on, kernel - 1 further.
+        # Input i affects outputs from i · ratio - padding over the kernel's length.
         reach = 2 * self.half_kernel - 1 - (self.half_kernel - self.ratio // 2)
         return min(repeated, -((reach - sample) // self.ratio))
 
 
 class ResidualStack(nn.Module):
-    """Three pairs of convolutions of one kernel size, dilated and not, each added to its input."""
+    """Three pairs of convolutions of one kernel size, dilated and plain, each pair with a residual connection."""
 
     def __init__(self, channels: int, kernel: int) -> None:
         super().__init__()
@@ -302,7 +301,7 @@ class Generator(nn.Module):
         return self.model_up(frames)
 
     def earliest(self, sample: int) -> int:
-        """The earliest frame that the samples from ``sample`` on depend on."""
+        """Earliest frame that the samples from ``sample`` depend on."""
         for layer in reversed(self.model_up):
             if isinstance(layer, nn.ReflectionPad1d):
                 sample -= EDGE
@@ -314,7 +313,7 @@ class Generator(nn.Module):
 
 
 class WavVAE(nn.Module):
-    """The decoder, and the encoder if there is one. Always float32, as upstream."""
+    """The decoder, with an optional encoder. Always float32, as upstream."""
 
     def __init__(self, config: WavVAEConfig, encoder: Encoder | None = None) -> None:
         super().__init__()
@@ -328,13 +327,13 @@ class WavVAE(nn.Module):
 
     @property
     def margin(self) -> int:
-        """Latents before a latent that the audio from it on depends on."""
+        """Preceding latents that a latent's audio depends on."""
         return -self.latent_upsampler.earliest(self.decoder.earliest(0))
 
     @torch.inference_mode()
     def decode(self, latents: Tensor, prompt_frames: int = 0) -> Tensor:
-        """Audio of ``latents`` (B, T, 32) without that of the first ``prompt_frames`` of them: (B, n) float32, with
-        n = (T - prompt_frames) · 960 in the release."""
+        """Audio of ``latents`` (B, T, 32) without the first ``prompt_frames``: (B, n) float32, with n = (T -
+        prompt_frames) · 960 in the release."""
         first = max(prompt_frames - self.margin, 0)
         hidden = self.proj_to_decoder(latents[:, first:].float()).transpose(1, 2)
         samples = self.decoder(self.latent_upsampler(hidden))[:, 0]
@@ -342,9 +341,9 @@ class WavVAE(nn.Module):
 
     @torch.inference_mode()
     def encode(self, samples: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, drawn from the encoder's posterior.
+        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, sampled from the encoder's posterior.
 
-        Raises :class:`CheckpointError` when the encoder is not there.
+        Raises :class:`CheckpointError` without an encoder.
         """
         if self.encoder is None:
             raise CheckpointError(
@@ -356,7 +355,7 @@ class WavVAE(nn.Module):
 
     @classmethod
     def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> WavVAE:
-        """From the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly.
+        """Load the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly.
 
         Raises :class:`CheckpointError`.
         """
@@ -372,11 +371,11 @@ class LatentDecoder(Protocol):
     samples_per_latent: int
 
     def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
-        """The speech of ``latents`` (1, T, channels) after the first ``prompt_frames`` of them."""
+        """Speech of ``latents`` (1, T, channels) after the first ``prompt_frames``."""
 
 
 class WavDecoder:
-    """Latents to audio at once, as officially; the mel is that of the audio."""
+    """Decodes all latents at once, like the official code; the mel is computed from the audio."""
 
     def __init__(self, wavvae: WavVAE) -> None:
         self._wavvae = wavvae

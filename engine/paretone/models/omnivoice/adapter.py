@@ -1,7 +1,7 @@
-"""An OmniVoice that speaks: what :class:`paretone.models.families.masked.MaskedSpeech` leaves to a model.
+"""OmniVoice: implementation of :class:`paretone.models.families.masked.MaskedSpeech`.
 
-A text of more than 30 s is spoken in chunks of about 15. Each continues the reference; without one, the first chunk is
-what the others continue.
+A text of more than 30 s is spoken in chunks of about 15 s. Each continues the reference or, without one, the first
+chunk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WARM_UP_FRAMES = 12
 
 
 class OmniVoiceSpeech(MaskedSpeech):
-    """A loaded OmniVoice: network, codec, and what makes voices and texts ready."""
+    """A loaded OmniVoice: network, codec, and front end."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ FRONT_END = "qwen3"
 
 
 def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
-    """Load network, tokenizer and the codec's decoder; what encodes voices is loaded when a voice is new.
+    """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice.
 
     Raises :class:`CheckpointError`.
     """

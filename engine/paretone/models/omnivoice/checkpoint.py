@@ -1,6 +1,5 @@
-"""OmniVoice as it is published: a Hugging Face folder with ``config.json``, ``tokenizer.json`` and weights, and beneath
-it the codec in ``audio_tokenizer``, likewise. Every weight is accounted for: what is unknown, missing or of another
-shape is named."""
+"""OmniVoice as published: a Hugging Face folder with ``config.json``, ``tokenizer.json`` and weights, and the same for
+the codec in ``audio_tokenizer``. Reading is strict: errors name unknown, missing and differently shaped weights."""
 
 from __future__ import annotations
 
@@ -29,15 +28,15 @@ _Part = TypeVar("_Part", bound=nn.Module)
 
 CONFIG, CODEC = "config.json", "audio_tokenizer"
 TRAINING_ONLY = ("codebook.cluster_size", "codebook.embed_avg", "codebook.inited", "semantic_model.masked_spec_embed")
-"""Ends of names of what only the codec's training needs."""
+"""Suffixes of names used only in the codec's training."""
 UNUSED = ("decoder_semantic.", "fc1.")
-"""Beginnings of names of what neither encodes nor decodes."""
+"""Prefixes of names used neither for encoding nor for decoding."""
 
 
 @dataclass(frozen=True)
 class OmniVoiceFolder:
-    """A release. Whatever reads raises :class:`CheckpointError` that names what is missing, too much or of another
-    shape; ``check`` is called between weights and may raise to cancel."""
+    """A release. All reading methods raise :class:`CheckpointError` that names missing, unexpected or differently
+    shaped weights; ``check`` is called between weights and may raise to cancel."""
 
     root: Path
     check: Callable[[], None] = lambda: None
@@ -53,7 +52,6 @@ class OmniVoiceFolder:
         return Shards.find(self.root)
 
     def network(self, device: torch.device | str = "cpu") -> MaskedNetwork:
-        """The network, float32, for inference."""
         return read_network(self.shards, self.config(), device, self.check)
 
     def codec_config(self) -> HiggsConfig:
@@ -64,12 +62,12 @@ class OmniVoiceFolder:
         return self._codec_part(lambda: HiggsDecoder(config), device)
 
     def encoder(self, device: torch.device | str = "cpu") -> HiggsEncoder:
-        """The encoder of recordings, which needs the package ``transformers``."""
+        """Encoder of recordings, which needs the package ``transformers``."""
         config = self.codec_config()
         return self._codec_part(lambda: HiggsEncoder(config, hubert(config)), device)
 
     def _codec_part(self, make: Callable[[], _Part], device: torch.device | str) -> _Part:
-        """The module that ``make`` makes with its weights out of those of the codec, of which all must be known."""
+        """The module from ``make`` with its weights from the codec's, all of which must be known."""
         shards = Shards.find(self.root / CODEC)
         shapes = shards.shapes()
         strange = [name for name in shapes if not self._is_known(name)]
@@ -104,19 +102,19 @@ def read_network(
 
 
 def hubert(config: HiggsConfig) -> HubertModel:
-    """HuBERT of the codec, without its weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
+    """HuBERT of the codec, without weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
     try:
         from transformers import HubertConfig, HubertModel
     except ImportError:
         raise CheckpointError(
             f"A voice is encoded by HuBERT of the package transformers, which is not installed; {INSTALL}"
         ) from None
-    # Masking is for training, and its embedding is not among the published weights.
+    # Masking is for training, and its embedding is not published.
     return HubertModel(HubertConfig(**{**config.semantic, "apply_spec_augment": False, "mask_time_prob": 0.0}))
 
 
 def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Callable[[], None]) -> dict[str, Tensor]:
-    """All on ``device``, fractional numbers in float32."""
+    """All tensors on ``device``, floating-point ones in float32."""
     found = {}
     for name, value in weights.items():
         check()

@@ -8,15 +8,15 @@ from paretone.setting.knobs import Number, Switch, Text
 
 INSTALL = how_to_add("omnivoice")
 FRAME_RATE = 25
-"""Frames a second."""
+"""Frames per second."""
 LONGEST_CANVAS, CHUNK = 30.0, 15.0
-"""Seconds that a text may be expected to take to be spoken on one canvas, and of the chunks of a longer one."""
+"""Maximum expected seconds of a text on one canvas, and of the chunks of a longer one."""
 LONGEST_TOLD = 600.0
-"""Seconds that the user may ask for."""
+"""Maximum requested seconds."""
 LONGEST_REFERENCE = 20.0
-"""Seconds after which upstream warns of a reference."""
+"""Seconds above which upstream warns of a long reference."""
 SLOWEST, FASTEST = 4.0, 40.0
-"""Latin letters a second (see :mod:`paretone.models.omnivoice.text`) between which a transcript fits a
+"""Bounds of Latin letters per second (see :mod:`paretone.models.omnivoice.text`) for which a transcript may fit a
 recording."""
 
 CLONE = Switch(

@@ -1,4 +1,4 @@
-"""Front end of OmniVoice: a recording as it is given it, and passages."""
+"""Front end of OmniVoice: recordings and passages."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from paretone.setting.knobs import Values
 
 @dataclass(frozen=True)
 class OmniVoicePrompt:
-    """Prompt that the speech continues; empty without a voice."""
+    """Prompt of the speech; empty without a voice."""
 
     transcript: str = ""
     codes: Tensor | None = field(default=None, repr=False)
     """(codebooks, frames), on the model's device."""
     level: float | None = None
-    """Root mean square of the recording as it was."""
+    """RMS of the original recording."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -59,10 +59,10 @@ class Reference:
 
 
 class VoiceReader:
-    """Reads voices, and remembers the last one."""
+    """Reads voices, and caches the last one."""
 
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
-        """Codes are kept in the folder ``cache``; the codec has ``rate`` samples a second and ``hop`` a frame."""
+        """Codes are cached in the folder ``cache``; the codec has ``rate`` samples per second and ``hop`` per frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
         self._references: LastUsed[Reference] = LastUsed(1)
 
@@ -73,10 +73,11 @@ class VoiceReader:
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
     ) -> Reference:
-        """The voice made ready, its pauses cut if ``prepare``; ``check`` may raise to cancel.
+        """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel.
 
-        Raises :class:`TextError`, :class:`paretone.errors.AudioError`, and :class:`paretone.errors.CheckpointError`
-        where the encoder cannot be used."""
+        Raises :class:`TextError`, :class:`paretone.errors.AudioError`, and :class:`paretone.errors.CheckpointError` if
+        the encoder is unusable.
+        """
         key = voice, prepare, changed(voice.audio)
         return self._references.of(key, lambda: self._read(voice, prepare, check, status))
 
@@ -99,7 +100,7 @@ class VoiceReader:
         return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
-        """(codebooks, frames), on the processor."""
+        """(codebooks, frames), on the CPU."""
 
         def encode() -> np.ndarray:
             status("Encoding the voice …")
@@ -124,7 +125,7 @@ def _advice(recording: Recording) -> str:
 
 
 def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
-    """Remark on a recording of which ``seconds`` are left, if they are many."""
+    """Remark on a long recording, of which ``seconds`` remain."""
     if seconds <= LONGEST_REFERENCE:
         return ()
     return (
@@ -134,7 +135,7 @@ def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
 
 
 def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
-    """That a transcript is too long or too short for its recording, as a sentence, or ``""``."""
+    """Sentence on a transcript that is too long or too short for its recording, or ``""``."""
     pace = weight(transcript) / recording.seconds
     if SLOWEST <= pace <= FASTEST:
         return ""
@@ -150,7 +151,7 @@ def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
 
 
 MOST_STRETCHED = 5.0
-"""Greatest factor between a requested and the estimated duration."""
+"""Maximum factor between the requested and the estimated duration."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class OmniVoicePassage:
     instruct: str | None
 
     def after(self, first: OmniVoicePassage) -> OmniVoicePassage:
-        """The same as long as it takes at the pace of the ``first`` one."""
+        """The passage with its length at the pace of the ``first`` one."""
         return replace(self, frames=expected_frames(self.text, first.text, first.frames, self.speed))
 
 
@@ -174,10 +175,10 @@ class OmniVoicePassages:
 
 
 def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
-    """``text`` after ``prompt``.
+    """Prepare ``text`` to follow ``prompt``.
 
-    Raises :class:`TextError` for a text with nothing to speak, and :class:`SettingError` for a description or duration
-    that cannot be.
+    Raises :class:`TextError` for a text without speech, and :class:`SettingError` for an invalid description or
+    duration.
     """
     text = text.strip()
     if not is_spoken(text):
@@ -201,7 +202,7 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
 
 
 def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
-    """Frames of the whole text, and the speed that results."""
+    """Frames of the whole text, and the resulting speed."""
     wanted = float(options["duration"])
     if not wanted:
         speed = float(options["speed"])

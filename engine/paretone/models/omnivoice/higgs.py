@@ -1,11 +1,11 @@
-"""Higgs Audio v2's codec, from codes to speech: eight residual codebooks at 25 frames a second, a DAC decoder without
+"""Higgs Audio v2's codec, codes to speech: eight residual codebooks at 25 frames per second, and a DAC decoder without
 its final tanh.
 
-A frame's codes reach ten frames to either side and no further, so speech that is decoded in windows with as much
-context them is that of all codes at once, at a cost that does not depend on how much came before.
+A frame's codes reach exactly ten frames to either side, so decoding in windows with that context equals decoding all
+codes at once, at a cost independent of the past.
 
-Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18, whose names the modules
-bear; DAC, Kumar et al., arXiv 2306.06546.
+Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18, whose module names are
+used; DAC, Kumar et al., arXiv 2306.06546.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 
 
 DILATIONS = (1, 3, 9)
-"""Dilations of the three residual units of a block."""
+"""Dilations of a block's three residual units."""
 KERNEL = 7
 _AROUND = KERNEL // 2 * sum(DILATIONS)
-"""Positions to either side that a block's residual units look at."""
+"""Reach of a block's residual units to either side, in positions."""
 
 
 @dataclass(frozen=True)
 class HiggsConfig:
-    """Sizes of the codec, as its ``config.json`` has them."""
+    """Sizes of the codec, from its ``config.json``."""
 
     sample_rate: int
     ratios: tuple[int, ...]
-    """Factor by which each block of the decoder stretches time."""
+    """Upsampling factors of the decoder's blocks."""
     downsampling: tuple[int, ...]
-    """Factor by which each block of the encoder shortens time."""
+    """Downsampling factors of the encoder's blocks."""
     latent: int
-    """Channels of what the decoder is given."""
+    """Channels of the decoder's input."""
     decoder_width: int
     encoder_width: int
     semantic_width: int
     codebook_size: int
     codebook_width: int
     bandwidth: float
-    """Kilobits a second, the most that the release was made for."""
+    """Maximum bandwidth of the release, in kilobits per second."""
     kernel: int
     """Kernel size of the semantic encoder's convolutions."""
     strides: tuple[int, ...]
@@ -66,7 +66,7 @@ class HiggsConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> HiggsConfig:
-        """From the codec's ``config.json``. Raises :class:`CheckpointError` that names what is missing."""
+        """Read the codec's ``config.json``. Raises :class:`CheckpointError` that names missing entries."""
         file = ConfigFile.of(config, "The codec's config.json")
         acoustic, semantic = (file.part(f"{name}_model_config", needed=True) for name in ("acoustic", "semantic"))
         return cls(
@@ -91,17 +91,17 @@ class HiggsConfig:
 
     @property
     def hop(self) -> int:
-        """Samples of a frame."""
+        """Samples per frame."""
         return math.prod(self.ratios)
 
     @property
     def frame_rate(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.sample_rate / self.hop
 
     @property
     def width(self) -> int:
-        """Channels of what is quantised."""
+        """Channels of the quantiser's input."""
         return self.latent + self.semantic_width
 
     @property
@@ -133,7 +133,7 @@ RELEASED = HiggsConfig(
 
 
 class Snake(nn.Module):
-    """``x + sin²(αx) / α`` with an α for every channel (Ziyin et al., arXiv 2006.08195)."""
+    """``x + sin²(αx) / α`` with an α per channel (Ziyin et al., arXiv 2006.08195)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Snake(nn.Module):
 
 
 class ResidualUnit(nn.Module):
-    """A dilated convolution and a plain one, added to their input; (B, channels, n)."""
+    """A dilated and a plain convolution with a residual connection; (B, channels, n)."""
 
     def __init__(self, channels: int, dilation: int) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class ResidualUnit(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Stretches time by ``ratio`` and halves the channels."""
+    """Upsamples by ``ratio`` and halves the channels."""
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class Entries(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Entries, and how they are projected into what is quantised."""
+    """Entries, and their projection to the quantiser's width."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class Codebook(nn.Module):
         self.project_out = nn.Linear(config.codebook_width, config.width)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Codes (B, frames) to (B, frames, width); indices without an entry, such as a mask, add nothing."""
+        """Codes (B, frames) to (B, frames, width); indices without an entry, such as the mask, give zero."""
         entries = self.codebook.embed
         found = self.project_out(nn.functional.embedding(codes.clamp(max=len(entries) - 1), entries))
         return found.masked_fill((codes >= len(entries))[..., None], 0.0)
@@ -252,27 +252,27 @@ class HiggsDecoder(nn.Module):
 
 
 def reach(ratios: Sequence[int]) -> tuple[int, int]:
-    """Number of frames before and after its own that a frame's samples depend on."""
+    """Number of earlier and later frames that a frame's samples depend on."""
     first, last = 0, math.prod(ratios) - 1
     first, last = first - KERNEL // 2, last + KERNEL // 2
     for ratio in reversed(ratios):
         first, last = first - _AROUND, last + _AROUND
         padding = math.ceil(ratio / 2)
-        # Input i of a transposed convolution adds to the outputs from i · ratio − padding on, 2 · ratio of them.
+        # Input i of a transposed convolution adds to the 2 · ratio outputs from i · ratio − padding.
         first, last = math.ceil((first + padding - 2 * ratio + 1) / ratio), (last + padding) // ratio
     return -(first - KERNEL // 2), last + KERNEL // 2
 
 
 class WindowedHiggs(GridDecoder):
-    """The codes of one passage to speech, window by window."""
+    """Streaming decoder of one passage's codes, window by window."""
 
     def __init__(self, codec: HiggsDecoder) -> None:
         self._codec = codec
         self._before, self._after = reach(codec.config.ratios)
         self._codes: Tensor | None = None
-        """Those that further speech depends on."""
+        """Codes that further speech depends on."""
         self._heard = 0
-        """Number of frames already decoded."""
+        """Number of these frames already decoded."""
 
     @torch.inference_mode()
     def push(self, codes: Tensor) -> np.ndarray:
@@ -288,8 +288,7 @@ class WindowedHiggs(GridDecoder):
         return Decoded(self._codec(codes[None])[0].cpu().numpy())
 
     def _up_to(self, codes: Tensor, end: int) -> np.ndarray:
-        """The speech of the frames of ``codes`` that were not heard yet, up to ``end``; keeps what further speech
-        depends on."""
+        """Decode the remaining frames of ``codes`` up to ``end``; keep the codes that further speech depends on."""
         self._codes = codes
         if end <= self._heard:
             return np.zeros(0, np.float32)
@@ -300,22 +299,22 @@ class WindowedHiggs(GridDecoder):
         return samples
 
 
-# Higgs Audio v2's codec, from speech to codes: a DAC encoder and what HuBERT hears, quantised together.
+# Higgs Audio v2's codec, speech to codes: a DAC encoder and HuBERT's features, quantised together.
 #
-# HuBERT is that of ``transformers``; the rest is own code, because the class of the whole codec there cannot be
-# imported without a ``torchaudio`` that fits. Resampling equals torchaudio's (:mod:`paretone.audio.mel`).
+# HuBERT is that of ``transformers``; the rest is own code, because its class of the whole codec cannot be imported
+# without a matching ``torchaudio``. Resampling equals torchaudio's (:mod:`paretone.audio.mel`).
 #
 # Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18.
 
 
 HUBERT_HOP = 320
-"""Samples between two of HuBERT's hidden states."""
+"""Samples between HuBERT's hidden states."""
 HUBERT_PADDING = 160
-"""Zeros that it is given on both sides."""
+"""Zero padding of HuBERT's input on both sides."""
 
 
 class EncoderBlock(nn.Module):
-    """Shortens time by ``ratio`` and doubles the channels."""
+    """Downsamples by ``ratio`` and doubles the channels."""
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
@@ -350,7 +349,7 @@ class AcousticEncoder(nn.Module):
 
 
 class SemanticUnit(nn.Module):
-    """A dilated convolution and a plain one, each after an exponential linear unit, added to their input."""
+    """A dilated and a plain convolution, each after an ELU, with a residual connection."""
 
     def __init__(self, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -364,7 +363,7 @@ class SemanticUnit(nn.Module):
 
 
 class SemanticBlock(nn.Module):
-    """Residual units, then a convolution that may shorten time."""
+    """Residual units, then a convolution that may downsample."""
 
     def __init__(self, config: HiggsConfig, channels: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -381,7 +380,7 @@ class SemanticBlock(nn.Module):
 
 
 class SemanticEncoder(nn.Module):
-    """Features of HuBERT, (B, semantic, frames), to the part that is quantised, of the same shape."""
+    """Features of HuBERT, (B, semantic, frames), to the semantic part of the quantiser's input, of the same shape."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__()
@@ -401,14 +400,14 @@ class SemanticEncoder(nn.Module):
 
 
 class EncodingCodebook(Codebook):
-    """A codebook that finds entries, too."""
+    """A codebook that can find nearest entries."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__(config)
         self.project_in = nn.Linear(config.width, config.codebook_width)
 
     def nearest(self, x: Tensor) -> Tensor:
-        """(B, frames, width) to the codes (B, frames) of the entries that are nearest."""
+        """(B, frames, width) to the codes (B, frames) of the nearest entries."""
         inner, entries = self.project_in(x), self.codebook.embed
         distances = inner.square().sum(-1, keepdim=True) - 2 * inner @ entries.t() + entries.square().sum(-1)
         return distances.argmin(-1)
@@ -452,7 +451,7 @@ class HiggsEncoder(nn.Module):
         return torch.stack(codes, dim=1)
 
     def _acoustic_frames(self, samples: int) -> int:
-        """Number of frames that the acoustic encoder makes of a number of samples."""
+        """Number of frames from the acoustic encoder for a number of samples."""
         for module in self.acoustic_encoder.modules():
             if isinstance(module, nn.Conv1d):
                 (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation

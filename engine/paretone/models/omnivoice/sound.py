@@ -1,7 +1,7 @@
 """Processing of OmniVoice's reference before encoding, and of its speech after decoding. Torch-free.
 
-Source: ``omnivoice/utils/audio.py`` and ``_post_process_audio`` of k2-fsa/OmniVoice at 468e927 (0.2.1), which work with
-pydub: its clock is the millisecond, and what it cuts becomes 16-bit numbers on the way, by truncation.
+Source: ``omnivoice/utils/audio.py`` and ``_post_process_audio`` of k2-fsa/OmniVoice at 468e927 (0.2.1), which use
+pydub: its clock is the millisecond, and cutting truncates samples to 16 bits.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import numpy as np
 from paretone.audio.prompt import FULL_SCALE, SHORT_PAUSES, Pauses, Track, decibels, spoken_ranges
 
 SILENT = -50.0
-"""dB of full scale below which sound is silence."""
+"""Level in dB of full scale below which sound is silence."""
 LOOK = 10
-"""Milliseconds between two looks for silence at the edges."""
+"""Milliseconds between checks for silence at the edges."""
 REFERENCE_PAUSES, OUTPUT_PAUSES = (200, 100, 200), (500, 100, 100)
-"""Lengths that pauses are cut to within, at the beginning and at the end, in milliseconds."""
+"""Maximum length of pauses inside, at the beginning and at the end, in milliseconds."""
 QUIET = 0.1
-"""Root mean square that references are raised to."""
+"""RMS to which references are amplified."""
 PEAK = 0.5
 """Peak of speech without a reference."""
 SHORTEST_CUT, LONGEST_CUT = 3.0, 15.0
-"""Seconds that are left of a reference that is cut."""
+"""Bounds of the seconds that remain of a cut reference."""
 FADE_SECONDS = PAD_SECONDS = 0.1
-"""At both ends of what is heard; and between chunks of a long text, each fading out and in around as much silence."""
+"""Fade and silence at both ends of the output, and between chunks of a long text."""
 
 
 def quantised(samples: np.ndarray) -> np.ndarray:
-    """Samples (n,) as 16-bit numbers hold them, cut towards zero."""
+    """Samples (n,) truncated to 16-bit values."""
     return (np.trunc(np.clip(samples * FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1)) / FULL_SCALE).astype(np.float32)
 
 
 def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail: int) -> tuple[np.ndarray, int]:
-    """Samples (n,) without pauses: of those longer than ``pause`` milliseconds so much stays on either side, at the
-    beginning ``lead`` and at the end ``trail``. And how many samples are gone at the beginning, up to what is heard
-    first."""
+    """Shorten pauses in samples (n,): of those longer than ``pause`` milliseconds that much is kept on either side,
+    ``lead`` at the beginning and ``trail`` at the end. Also return the number of samples removed before the first
+    sound."""
     track = Track(quantised(samples), rate)
     spoken = spoken_ranges(track, Pauses(pause, SILENT), pause)
     joined = replace(track, samples=track.samples[:0])
@@ -51,8 +51,8 @@ def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail
 
 
 def cut_of(samples: np.ndarray, rate: int) -> float:
-    """Seconds at which upstream cuts a long reference (n,) without transcript: as speech continues after the last pause
-    within :data:`LONGEST_CUT`."""
+    """Seconds at which upstream cuts a long reference (n,) without transcript: where speech resumes after the last
+    pause within :data:`LONGEST_CUT`."""
     track = Track(quantised(samples), rate)
     starts = [start for start, _ in spoken_ranges(track, SHORT_PAUSES, 0) if start <= LONGEST_CUT * 1000]
     found = max(starts, default=0) / 1000
@@ -67,7 +67,7 @@ def _silence(track: Track) -> int:
 
 
 def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
-    """Samples (n,) faded in and out over ``count`` of them, at most half."""
+    """Fade samples (n,) in and out over ``count`` samples, at most half."""
     samples, count = samples.copy(), min(count, len(samples) // 2)
     if count:
         rise = np.linspace(0, 1, count, dtype=np.float32)
@@ -78,17 +78,17 @@ def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
 
 # Joining of OmniVoice's passages: silence cut, levelled, faded at both ends, with silence between and around them.
 #
-# A single passage on a whole canvas is processed as upstream does. Of several, upstream processes all at the end; here
-# each is heard when it is done, and without a reference all get the level of the first. In blocks nothing can be cut or
-# levelled by audio that is still to come: there are only fades, the level of a reference if there is one, and no
-# silence in front, so that speech begins with the first sample.
+# A single passage on one canvas is processed as upstream. Upstream processes several passages together at the end; here
+# each is output when it is done, and without a reference all get the level of the first. Blocks cannot be cut or
+# levelled by later audio: they have only fades, the level of a reference if any, and no silence in front, so that
+# speech begins with the first sample.
 
 
 class WholePassages:
-    """Joins passages that come whole. See :class:`paretone.models.families.speech.Joiner`."""
+    """Joins complete passages. See :class:`paretone.models.families.speech.Joiner`."""
 
     def __init__(self, rate: int, level: float | None, *, cut: bool) -> None:
-        """``level`` is the root mean square of the reference; silence is cut where ``cut``."""
+        """``level`` is the RMS of the reference; ``cut``: cut silence."""
         self._rate, self._cut = rate, cut
         self._gain = None if level is None else min(level / QUIET, 1.0)
         self._silence, self._fade = int(PAD_SECONDS * rate), int(FADE_SECONDS * rate)
@@ -121,18 +121,18 @@ class WholePassages:
 
 
 class StreamedPassages:
-    """Joins passages that come in pieces. See :class:`paretone.models.families.speech.Joiner`."""
+    """Joins passages that arrive in pieces. See :class:`paretone.models.families.speech.Joiner`."""
 
     def __init__(self, rate: int, level: float | None) -> None:
-        """``level`` is the root mean square of the reference."""
+        """``level`` is the RMS of the reference."""
         self._gain = np.float32(1.0 if level is None else min(level / QUIET, 1.0))
         self._gap, self._fade = int(PAD_SECONDS * rate), int(FADE_SECONDS * rate)
         self._held = np.zeros(0, np.float32)
-        """The end of what has come of the passage: it fades out, should nothing follow."""
+        """End of the passage so far, which fades out if nothing follows."""
         self._rising = 0
-        """Samples of the passage that have faded in."""
+        """Number of samples of the passage so far, for the fade-in."""
         self._ended: np.ndarray | None = None
-        """The end of the passage before, not returned yet."""
+        """End of the previous passage, not yet returned."""
         self._returned = 0
         self.lead = 0
 

@@ -30,25 +30,25 @@ class Tables:
     """See ``resources/omnivoice/tables.json``."""
 
     languages: dict[str, str]
-    """Ids of languages (ISO 639) by their English names, in small letters."""
+    """Ids of languages (ISO 639) by lower-case English name."""
     duration_weights: dict[str, float]
-    """Duration of a character of each kind, a Latin letter being 1."""
+    """Duration of each kind of character, relative to a Latin letter."""
     duration_ranges: tuple[tuple[int, str], ...]
-    """The last code point of each range of characters, and their kind."""
+    """Last code point of each range of characters, and their kind."""
     split_punctuation: frozenset[str]
     """Characters after which a text may be cut."""
     closing_marks: frozenset[str]
     end_punctuation: frozenset[str]
     abbreviations: frozenset[str]
-    """Abbreviations: full stops that do not end a sentence."""
+    """Abbreviations whose full stop does not end a sentence."""
     nonverbal: str
-    """A regular expression of the tags that stand for sounds, such as ``[laughter]``."""
+    """Regular expression of tags for sounds, such as ``[laughter]``."""
     instruct_english: frozenset[str]
     instruct_chinese: frozenset[str]
     instruct_translations: dict[str, str]
-    """Chinese words by the English ones that they are the same as."""
+    """Chinese words by their English equivalents."""
     instruct_exclusive: tuple[frozenset[str], ...]
-    """Words of which no more than one may be said."""
+    """Groups of mutually exclusive words."""
 
 
 @functools.cache
@@ -70,18 +70,18 @@ def tables() -> Tables:
     )
 
 
-# Duration of a text: by the kinds of its characters, and at the pace of the reference.
+# Duration of a text, from the kinds of its characters and the pace of the reference.
 #
 # Source: ``RuleDurationEstimator`` of k2-fsa/OmniVoice (``omnivoice/utils/duration.py``).
 
 
 USUAL_TEXT, USUAL_FRAMES = "Nice to meet you.", 25
-"""Text and frames that give the pace without a reference."""
+"""Text and frames that define the pace without a reference."""
 SHORT_FRAMES = 50
-"""Estimates below this are made longer: short texts are spoken more slowly."""
+"""Estimates below this are increased, because short texts are spoken more slowly."""
 
 _KINDS = {"M": "mark", "P": "punctuation", "S": "punctuation", "Z": "space", "N": "digit"}
-"""Kinds of characters that go by their Unicode category, whatever their script."""
+"""Kinds of characters determined by their Unicode category, whatever their script."""
 
 
 def weight(text: str) -> float:
@@ -90,8 +90,8 @@ def weight(text: str) -> float:
 
 
 def expected_frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
-    """Frames that ``text`` takes at the pace of a ``reference`` that says so much in ``reference_frames``; at the usual
-    pace if there is none. At least 1."""
+    """Frames of ``text`` at the pace of a ``reference`` text of ``reference_frames``, or at the default pace without
+    one. At least 1."""
     if not reference or not reference_frames or not weight(reference):
         reference, reference_frames = USUAL_TEXT, USUAL_FRAMES
     estimate = weight(text) / (weight(reference) / reference_frames)
@@ -121,10 +121,10 @@ def _kind(one: str) -> str:
     return ranges[place][1] if place < len(ranges) else "cjk" if ord(one) > 0x20000 else "default"
 
 
-# The language and the style tags that OmniVoice reads before a text.
+# The language and the style tags before a text.
 #
-# Source: ``_resolve_language`` and ``_resolve_instruct`` of k2-fsa/OmniVoice; what those warn of or raise is said here
-# in sentences, in the same cases.
+# Source: ``_resolve_language`` and ``_resolve_instruct`` of k2-fsa/OmniVoice; their warnings and errors become
+# sentences here, in the same cases.
 
 
 _COMMAS = re.compile(r"\s*[,，]\s*")
@@ -132,9 +132,9 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def language(name: str) -> tuple[str | None, tuple[str, ...]]:
-    """The id of a language given by id or English name, and remarks for the user; ``None``: no language.
+    """Id of a language given by id or English name, with remarks for the user; ``None``: no language.
 
-    An unknown language is ignored, as upstream, and a note says so.
+    As upstream, an unknown language is ignored, with a note.
     """
     known, name = tables().languages, name.strip()
     lowered = name.lower()
@@ -157,11 +157,10 @@ def is_chinese(text: str) -> bool:
 
 
 def instruct(said: str, *, chinese: bool) -> str | None:
-    """A description of the voice, such as ``female, low pitch``, as OmniVoice was trained with; ``None``: no
-    description.
+    """Normalise a description of the voice, such as ``female, low pitch``, to the training's form; ``None`` if empty.
 
-    ``chinese`` is whether the text is: words are then said in Chinese, unless an accent asks for English. Raises
-    :class:`SettingError` for unknown words and for such as exclude each other.
+    For a ``chinese`` text the words become Chinese, unless there is an English accent. Raises :class:`SettingError` for
+    unknown and mutually exclusive words.
     """
     words = [word.lower() for word in _COMMAS.split(said.strip()) if word.strip()]
     if not words:
@@ -201,14 +200,15 @@ _NEXT_TO_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
 
 
 def combined(text: str, reference: str = "") -> str:
-    """``text`` after what the ``reference`` says, on one line, with plain parentheses and no idle blanks."""
+    """``text`` after the ``reference`` transcript, on one line, with ASCII parentheses and without superfluous
+    blanks."""
     whole = f"{reference.strip()} {text.strip()}" if reference else text.strip()
     whole = re.sub(r"[\r\n]+", "", whole).replace("（", "(").replace("）", ")")
     return _NEXT_TO_CHINESE.sub("", re.sub(r"[ \t]+", " ", whole))
 
 
 def ended(text: str) -> str:
-    """``text`` with a full stop where nothing ends it."""
+    """Add a full stop to ``text`` without a final mark."""
     text = text.strip()
     if not text or text[-1] in tables().end_punctuation:
         return text
@@ -216,14 +216,13 @@ def ended(text: str) -> str:
 
 
 def segments(text: str) -> list[str]:
-    """``text`` cut before and after every tag that stands for a sound: those are tokenised separately, so that they
-    are always the same tokens."""
+    """Cut ``text`` before and after each tag for a sound; they are tokenised separately, for constant tokens."""
     return [one for one in re.split(f"({tables().nonverbal.replace('(', '(?:')})", text) if one]
 
 
 def chunks(text: str, longest: int, shortest: int = SHORTEST_CHUNK) -> list[str]:
-    """``text`` cut after punctuation into pieces of at most ``longest`` characters where its sentences allow that. One
-    of less than ``shortest`` joins the piece before it, the first one the piece after."""
+    """Cut ``text`` after punctuation into pieces of at most ``longest`` characters where possible. One shorter than
+    ``shortest`` joins the previous piece, the first one the next."""
     packed: list[str] = []
     for clause in _clauses(text):
         if packed and len(packed[-1]) + len(clause) <= longest:
@@ -241,18 +240,18 @@ def chunks(text: str, longest: int, shortest: int = SHORTEST_CHUNK) -> list[str]
 
 
 def sentences(text: str) -> list[str]:
-    """``text`` cut into its sentences, Chinese and Japanese ones among them."""
+    """Cut ``text`` into sentences, including Chinese and Japanese ones."""
     parts = (re.split(r"(?<=[。！？])(?![。！？”’」』）])", one) for one in chunking.sentences(text))
     return [part.strip() for found in parts for part in found if part.strip()]
 
 
 def is_spoken(text: str) -> bool:
-    """Whether there is anything in ``text`` to be heard."""
+    """Whether ``text`` has anything audible."""
     return any(map(str.isalnum, text))
 
 
 def _clauses(text: str) -> list[str]:
-    """``text`` after each of its punctuation marks, with the marks that follow; not after abbreviations."""
+    """Cut ``text`` after each punctuation mark and the marks that follow it, but not after abbreviations."""
     known = tables()
     marks = known.split_punctuation | known.closing_marks
     found: list[str] = []
@@ -269,7 +268,7 @@ def _clauses(text: str) -> list[str]:
     return [*found, current] if current else found
 
 
-# OmniVoice's tokenizer: Qwen3's, with marks of language, description and text, and tags that stand for sounds.
+# OmniVoice's tokenizer: Qwen3's, with marks for language, description and text, and tags for sounds.
 
 
 DENOISE = "<|denoise|>"
@@ -296,7 +295,7 @@ class OmniVoiceTokenizer:
         return self.tokenizer.get_vocab_size(with_added_tokens=True)
 
     def prompt(self, text: str, language: str | None, instruct: str | None, *, denoise: bool) -> list[int]:
-        """The ids in front of a canvas that says ``text`` (with what the reference says in front of it)."""
+        """Ids before a canvas for ``text``, which starts with the reference's transcript."""
         style = (
             f"{DENOISE if denoise else ''}{LANGUAGE[0]}{language or NOT_TOLD}{LANGUAGE[1]}"
             f"{INSTRUCT[0]}{instruct or NOT_TOLD}{INSTRUCT[1]}"

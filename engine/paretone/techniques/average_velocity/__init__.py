@@ -154,8 +154,8 @@ def describe(knobs: Values) -> str:
 
 
 def _require_alone(context: Context, evaluations: int) -> None:
-    """Raise :class:`SettingError` if another technique, or the checkpoint, already decides the grid, solver or
-    guidance."""
+    """Raise :class:`SettingError` if the checkpoint has its guidance in its weights, if another technique decides grid,
+    solver or guidance, or for skipping with one evaluation."""
     info, title = context.info, TECHNIQUE.title
     if info.trained_guidance is not None:
         raise SettingError(

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> Report:
     usual = _with_options(bundled.setting(arguments), {"spacing": "uniform"})
     baseline = _with_options(usual, weights.guidance)
     ways = {BASELINE: baseline}
-    if resolve(model.info, baseline).branches == 1:  # Weights without guidance: what they save is the usual guidance.
+    if resolve(model.info, baseline).branches == 1:  # Weights without guidance save the usual guidance.
         ways = {GUIDED: usual, **ways}
     ways |= dict(_ways(model, baseline, weights, arguments.precision))
     times = _timed(model, ways, arguments, budget)

@@ -436,7 +436,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
 
 def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
     """Usual guidance of the model, and the sway of its grid."""
-    if chosen.mel_steps:  # Those of the flow after the tokens are no options of the model.
+    if chosen.mel_steps:  # Not options of the model.
         return {"guidance": FlowConfig().guidance}, MEL_SWAY
     known = checked(chosen.options, chosen.default_options, chosen.title)
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
@@ -451,7 +451,7 @@ def _subject(
     follower: Follower,
 ) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
+    seed = request.seed + 1_000_003 * processes.number  # Each process draws its own numbers.
     if chosen.mel_steps:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
@@ -477,7 +477,7 @@ def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
 def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
     validation = session.validation
     summary = "One to four evaluations"
-    if is_first:  # The others have validated nothing.
+    if is_first:  # The others do not validate.
         summary += f" end at {percent(validation['left'])} of the squared distance of as many without training"
     figures = Values({**options.guidance, "method": options.method})
     return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)

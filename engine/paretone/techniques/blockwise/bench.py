@@ -104,7 +104,7 @@ def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
     sentences = harvard_sentences()
     for setting in ways.values():
         make_ready(model, setting, voice)
-    for number in range(-1, rounds):  # The first is for warming up.
+    for number in range(-1, rounds):  # The first warms up.
         chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)

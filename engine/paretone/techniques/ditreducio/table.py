@@ -206,7 +206,7 @@ class StrategyTable:
 
     @classmethod
     def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:
-        """Read an official ``{steps}_{threshold}.json``, which does not contain its compatibility.
+        """Read an official ``{steps}_{threshold}.json``, which lacks its compatibility; the caller gives it.
 
         Raises :class:`ProfileError` if it is no such file or has another number of steps.
         """

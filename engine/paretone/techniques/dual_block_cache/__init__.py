@@ -149,7 +149,7 @@ def configuration(rule: Rule) -> dict[str, dict[str, Any]]:
     if "steps_computation_mask" in found:
         found["steps_computation_mask"] = {"steps_computation_mask": [int(one) for one in rule.steps_computation_mask]}
     else:
-        found.pop("steps_computation_policy", None)  # It is about the mask.
+        found.pop("steps_computation_policy", None)  # Applies to the mask only.
     if "taylorseer_order" in found:
         found["taylorseer_order"] = {"enable_taylorseer": True, "taylorseer_order": rule.taylorseer_order}
     return found

@@ -43,7 +43,7 @@ from paretone.techniques.guidance_free import SAME_WEIGHT
 
 
 def sample(target: CalibrationTarget) -> Tensor:
-    backbone: Any = target.backbone  # Of the models here, each also evaluates all of its layers at once.
+    backbone: Any = target.backbone  # Every backbone here also evaluates all layers at once.
 
     def velocity(state: Tensor, step: int) -> Tensor:
         return target.guide(backbone.evaluate(state, step, target.run, None, None))

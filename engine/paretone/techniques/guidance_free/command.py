@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
         f"{tuned.steps} steps by {options.method}."
     )
-    if tuned.is_first:  # The others have validated nothing.
+    if tuned.is_first:  # The others do not validate.
         text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
     figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
     return train.result(options, tuned, text, figures)

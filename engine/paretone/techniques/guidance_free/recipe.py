@@ -363,7 +363,7 @@ def fine_tune(
 def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
     strength, validation = equivalent_guidance(options.weight), session.validation
     summary = f"w = {options.weight:.2f} equals guidance {strength:.2f}"
-    if is_first:  # The others have validated nothing.
+    if is_first:  # The others do not validate.
         summary += f"; one branch has learned {percent(validation['learnt'])} of it."
     figures = Values(weight=options.weight, equivalent_guidance=strength, method=options.method)
     return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)

@@ -35,7 +35,7 @@ from paretone.wording import comma_separated
 
 
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:
-    """Search a grid for each setting, on the study's calibration sentences."""
+    """Preparer that searches a grid for each setting, on the study's calibration sentences."""
 
     def prepare(
         model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer

@@ -279,7 +279,7 @@ def _read(path: Path) -> dict[Times, Value]:
             times, value = parsed_json(line)
             found[tuple(map(float, times))] = tuple(map(float, value))
         except (ValueError, TypeError):
-            continue  # The last line of an interrupted search may be a piece of one.
+            continue  # The last line of an interrupted search may be incomplete.
     return found
 
 
@@ -373,7 +373,8 @@ class _Work:
     """Progress of the search, in evaluations."""
 
     def __init__(self, observer: Observer, utterances: int, takes: int, measures: bool, many: bool) -> None:
-        """``takes`` are spoken per utterance, whose end may be ``measured``; ``many`` steps run first or not."""
+        """Per utterance, ``takes`` are spoken, and the end point is computed if ``measures``; the reference run comes
+        first if ``many``."""
         self._observer = observer
         self._each = utterances * (measures + takes * (1 + SPEAKING))
         self.first = float(many * utterances * MANY)

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> Report:
     ways = {WHOLE: plain, **dict(_stages(model, student, plain, retrained))}
     timed = {WHOLE: plain, retrained: ways[retrained]}
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
-    ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Of the bundled models' layers.
+    ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Texts of the bundled models' ranking.
     said = judged(model, ways, arguments, Turns(within, least=1), prepared_on=ranked_on)
     rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     floor = heard(said[WHOLE])["word error rate"] if said else None

@@ -123,7 +123,7 @@ def own_speech(
 def skipping_divergence(
     model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Observer
 ) -> LayerImportance:
-    """KL divergence (nats) of the predictions with all layers from those without each, mean over tokens."""
+    """KL divergence (nats) between the predictions with all layers and without each, mean over tokens."""
     tokens, layers = model.own.tokens, model.info.layers
 
     def predicted(one: Forced, skip: frozenset[int] = frozenset()) -> Tensor:

@@ -330,7 +330,7 @@ class _Stages(Passing, Follower):
         while self._left and minutes >= self._left[0]:
             stage = self._left.pop(0)
             path = self._folder / f"{Path(self._recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
-            if not is_kept(path, self._work):  # A resumed run may have come by there before.
+            if not is_kept(path, self._work):  # A resumed run may have kept it before.
                 metadata = self._recipe.metadata_at(f"minutes:{stage:g}", stage)
                 save_with_log(partial(self._recipe.save, metadata=metadata), path, self._work)
         self._follower.milestone(milestone)

@@ -95,7 +95,7 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
             f"{other_checkpoint(info, f'{kind}s')}",
-            # Students are another technique's.
+            # Students belong to another technique.
             command="paretone train --help"
             if kind == "student"
             else to_type("train draft --minutes 60 --work runs/draft", info),
