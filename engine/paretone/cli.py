@@ -61,7 +61,7 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
         return 0
     except SystemExit:
         raise
-    except BaseException as error:  # Plug-ins have kinds of their own.
+    except BaseException as error:  # Plug-ins may raise their own kinds.
         sys.stderr.write(errors.details(error))
         sentence = errors.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
         return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)

@@ -68,7 +68,7 @@ class Database:
                 self.close()
                 raise
 
-    # --- What each one fills in ---------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def _migrations(self) -> tuple[str, ...]:
         """Statements from each schema version to the next; a new version appends and changes none."""
         raise NotImplementedError
@@ -184,7 +184,7 @@ class Database:
             try:
                 found = connection.execute(f"SELECT {strange} FROM {_quoted(table)}").fetchone()
             except sqlite3.DatabaseError:
-                if self.damage:  # What can be read of it is read all the same.
+                if self.damage:  # Read whatever is readable.
                     continue
                 raise
             for name, kind in zip(declared, found, strict=True):
@@ -323,7 +323,7 @@ def json_text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- Having something to oneself among all processes of a machine -----------------------------------------------------
+# --- Locks between processes ------------------------------------------------------------------------------------------
 # SQLite holds the lock: it works alike on all systems, and a dead process releases it.
 _TRY_SECONDS = 0.5
 

@@ -186,7 +186,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
     for name, setting in ways.items():
         if name != OFFICIAL:
             make_ready(model, setting, voice)
-    for number in range(-1, rounds):  # The first is for warming up.
+    for number in range(-1, rounds):  # The first is for warm-up.
         text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
@@ -274,7 +274,7 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
             "forwards per second": 1 / taken,
             "speed-up": 1.0 if gain is None else gain.median,
         }
-        if gain is not None and rounds > 1:  # Of a single round there is no interval.
+        if gain is not None and rounds > 1:  # A single round has no interval.
             row |= {"low": gain.low, "high": gain.high}
         row["launches per forward"] = launches(partial(forward, name), device)
         rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})

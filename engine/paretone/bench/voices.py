@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> Report:
         takes = dict(_spoken(side, model, panel, arguments.seeds))
         rows.append(_row(side.title, takes, floor, panel))
         headline = headline or _apart(takes, floor)
-    assert headline is not None  # There is always the default.
+    assert headline is not None  # The default is always included.
     interval = (headline.low, headline.high)
     return Report(NAME, headline.value, interval, DEFINITION, tuple(rows), describe().to_json())
 

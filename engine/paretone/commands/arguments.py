@@ -40,7 +40,7 @@ VOICES = (
 )
 
 
-# --- Declared ---------------------------------------------------------------------------------------------------------
+# --- Declaring arguments ----------------------------------------------------------------------------------------------
 def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the model's arguments. Without ``default``, the command itself determines the model."""
     group = parser.add_argument_group("model")
@@ -191,7 +191,7 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-# --- Given ------------------------------------------------------------------------------------------------------------
+# --- Reading arguments ------------------------------------------------------------------------------------------------
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
     """Load the model ``model`` with the arguments' options."""
     catalogue.entry(model)

@@ -55,7 +55,7 @@ class Terminal:
         self.remark = ""
         """Shown after the bar."""
         self.cautioned: set[str] = set()
-        """What was said before anything was spoken."""
+        """Cautions already shown."""
 
     def check(self) -> None:
         if self.cancelled.is_set():

@@ -30,7 +30,7 @@ SHARES = 1000
 """Units of a progress bar per budget."""
 
 
-# --- Arguments and results that trainings share ---------------------------------------------------------------------
+# --- Common arguments and results -----------------------------------------------------------------------------------
 def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
     """Add the folders of a training's work and of its ``result``."""
     parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")

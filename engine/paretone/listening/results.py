@@ -425,7 +425,7 @@ def listened(folder: Path | None = None) -> tuple[Listened, ...]:
     )
 
 
-# --- Whether judges agree with listeners ------------------------------------------------------------------------------
+# --- Agreement of judges with listeners -------------------------------------------------------------------------------
 # Predictions for a study's settings, compared with the results of blind tests.
 FEWEST = 4
 """Minimum number of settings for a rank correlation: of three, one in six orders agrees by chance."""

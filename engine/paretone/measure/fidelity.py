@@ -113,7 +113,7 @@ def _envelope(mel: np.ndarray) -> np.ndarray:
     return (mel[levels > levels.max() - AUDIBLE] @ cosines(mel.shape[1])).mean(0)
 
 
-# --- With other timing ------------------------------------------------------------------------------------------------
+# --- Time-warped distance ---------------------------------------------------------------------------------------------
 # Distance from a recording of the same words with other timing: dynamic time warping (Sakoe and Chiba, 1978) pairs the
 # frames before comparison.
 def warped_log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:

@@ -61,11 +61,11 @@ class EngineThread:
         self._shut_down: ShutDown | None = None
         self._held = False
         self._resting = False
-        """Whether the thread waits for work or for its release."""
+        """Whether the thread waits for work or for release."""
 
         self._executor: Executor | None = None
         self._device_lost = False
-        """Whether the last job failed with its device."""
+        """Whether the last job failed because its device was lost."""
         self._closed = DeviceError("The engine has not started yet.")
         # A daemon, so that a front end that dies without shutting down leaves no process.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -152,7 +152,7 @@ class EngineThread:
             self._cancelled.set()
             self._changed.notify()
 
-    # --- On the engine thread from here on ---------------------------------------------------------------------------
+    # --- On the engine thread ----------------------------------------------------------------------------------------
     def _run(self) -> None:
         try:
             self._open_executor()

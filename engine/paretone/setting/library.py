@@ -176,7 +176,7 @@ class Library(Database):
 
     def load_audio(self, take: str) -> np.ndarray:
         """Samples of a take, float32, (n,)."""
-        import soundfile  # Imported here: it takes longer than a window may.
+        import soundfile  # Imported here: too slow for a window.
 
         path = self.audio_path(take)
         try:

@@ -116,7 +116,7 @@ def _words(error: BaseException) -> str:
     former = (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if former in FORMER_PACKAGES:
         return f"{error}: since Paretone 0.2 the package {former!r} is named {FORMER_PACKAGES[former]!r}"
-    words, failed = attempted(str, error)  # Its class is a plug-in's as well.
+    words, failed = attempted(str, error)  # The class may be a plug-in's.
     return "" if failed is not None else words
 
 

@@ -155,9 +155,9 @@ class Cluster:
         self._log: list[str] = []
         self._has_graphics = False
         self._filled = 0.0
-        """When workers were last asked for, by the monotonic clock."""
+        """Monotonic time of the last request for workers."""
         self._made: Counter[str] = Counter()
-        """Tasks done by node."""
+        """Number of finished tasks, by node."""
 
     # --- Beginning and ending -----------------------------------------------------------------------------------------
     def begin(self, equipment: Equipment, observer: Observer) -> str:
@@ -198,7 +198,7 @@ class Cluster:
             else:
                 try:
                     ray.init(address=self._address, **_QUIET)
-                except (Exception, SystemExit) as error:  # Ray ends the process for a cluster that does not answer.
+                except (Exception, SystemExit) as error:  # Ray exits the process if a cluster does not answer.
                     raise StudyError(
                         f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray "
                         f"start --head', or give the address {LOCAL!r} for one of this machine alone."

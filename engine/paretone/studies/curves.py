@@ -35,7 +35,7 @@ class KnobCurve:
     """Settings that differ in one knob only."""
 
     title: str
-    """Their other settings, as far as curves of the same knob differ in them."""
+    """Their other settings, if other curves of the knob differ in them."""
     points: tuple[tuple[_Value, SettingResult], ...]
     """Values of the knob, in order, with their settings."""
     without: SettingResult | None = None

@@ -141,7 +141,7 @@ class _Reader:
                 )
         return tuple(judge_named(name).name for name in self._fields.texts("judges"))
 
-    # --- What is spoken -----------------------------------------------------------------------------------------------
+    # --- Sentences and voices -----------------------------------------------------------------------------------------
     def _seeds(self) -> tuple[int, ...]:
         if self._fields.get("seeds") == "paper":
             return PAPER_SEEDS
@@ -403,7 +403,7 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-# --- Lists of sentences that papers evaluate on, as they are published ------------------------------------------------
+# --- Published evaluation lists ---------------------------------------------------------------------------------------
 # LibriSpeech-PC test-clean, cross-sentence: librispeech_pc_test_clean_cross_sentence.lst of the F5-TTS repository, 1127
 # lines of six tab-separated fields: id, seconds and text of the prompt; id, seconds and text to be spoken. The
 # recordings are LibriSpeech's, speaker/chapter/id.flac in a separate folder.

@@ -410,7 +410,7 @@ def _tex(text: str) -> str:
     return "".join(found)
 
 
-# --- Shared -----------------------------------------------------------------------------------------------------------
+# --- Removing local folders -------------------------------------------------------------------------------------------
 # Results as a report shows them: file names without this machine's folders.
 _FILES = ("folder", "manifest", "manifest_audio", "sentences", "audio")
 """Fields of a study's file that may name files or folders."""
@@ -468,7 +468,7 @@ def _cut(sentence: str, folders: list[str]) -> str:
     return sentence
 
 
-# --- Everything -------------------------------------------------------------------------------------------------------
+# --- Writing the report -----------------------------------------------------------------------------------------------
 def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; returns
     their paths. ``curves.svg`` is added if settings differ in one knob only. Techniques may add files, such as the

@@ -98,10 +98,10 @@ class Queue:
         self._finished = len(known) if study.judges else 0
         self._pace = _Pace()
         self.coming = 0
-        """Settings that a search will still ask for: part of the progress and of the estimate."""
+        """Settings yet to be proposed by a search, counted in progress and estimate."""
         self.add(candidates)
 
-    # --- What is to be done -------------------------------------------------------------------------------------------
+    # --- Adding and handing out tasks ---------------------------------------------------------------------------------
     def add(self, candidates: Iterable[Candidate]) -> None:
         """Add all cells of further settings."""
         self._changes += 1
@@ -199,7 +199,7 @@ class Queue:
         setting = seeded(candidate, cell.seed, artefact.fingerprint if artefact else "")
         return Speak(cell, setting, self._spoken[cell.utterance], (artefact,) if artefact else ())
 
-    # --- What has been done -------------------------------------------------------------------------------------------
+    # --- Recording results --------------------------------------------------------------------------------------------
     def done(self, worker: object, seconds: float, artefact: Artefact | None = None) -> None:
         """Record that ``worker`` has done its task in ``seconds``; ``artefact``: result of a preparation."""
         task = self._out.pop(worker)

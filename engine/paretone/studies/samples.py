@@ -1,8 +1,8 @@
 """Listening samples: a few settings on one sentence, each with its figures. Torch-free.
 
-A file lists the settings; each model's run as a study of one sentence, so that artefacts and speeds are as in any
-study. Judges hear the same recordings, and the original: the model's training speech synthesiser with the same
-sentence.
+A file lists the settings; those of each model run as a study of one sentence, so that artefacts and speeds are as in
+any study. Judges hear the same recordings, and the original: the same sentence by the synthesiser of the model's
+training speech.
 
     text = "…"                  # sentence of all samples
     voice = "…"                 # by default each model's first

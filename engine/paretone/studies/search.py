@@ -85,7 +85,7 @@ class Searcher:
         self._study, self._store, self._search = study, store, study.search
         self._options = checked_options(study)
         self._running: dict[str, tuple[StoredTrial, optuna.trial.Trial]] = {}
-        """By the setting's key: trials that wait for their takes."""
+        """Trials waiting for their takes, by setting key."""
         self._memory = self._begun()
         earlier = store.trials()
         self._number = max((one.number for one in earlier), default=-1) + 1

@@ -191,7 +191,7 @@ class Store(Database):
     def _kept(self) -> set[str]:
         return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT DISTINCT take FROM takes")}
 
-    # --- What it is of ------------------------------------------------------------------------------------------------
+    # --- Definition and settings --------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
         """Record the definition. A later one may add and omit anything except the model. Raises :class:`StudyError` for
         another model."""
@@ -263,7 +263,7 @@ class Store(Database):
         with self._problems("written"), self._writing():
             self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
 
-    # --- What is finished ---------------------------------------------------------------------------------------------
+    # --- Takes --------------------------------------------------------------------------------------------------------
     def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
         """Store a take atomically. ``None`` if it exists already."""
         cell, take = made.task.cell, made.take
@@ -375,7 +375,7 @@ class Store(Database):
         """Samples of a take, float32, (n,)."""
         return read_audio(self.audio_path(take))[0]
 
-    # --- What else comes of it ----------------------------------------------------------------------------------------
+    # --- Artefacts, references, failures, trials ----------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
         """Store a setting's artefact."""
         content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
@@ -438,7 +438,7 @@ class Store(Database):
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:
     """Samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
-    import soundfile  # Imported here: it takes longer than a window may.
+    import soundfile  # Imported here: too slow for a window.
 
     try:
         require_regular(path)

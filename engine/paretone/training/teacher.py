@@ -129,7 +129,7 @@ class OfficialTeacher(Teacher):
             decodings = [
                 decoding for _, decoding in model.decodings(scripted(model, sentence, voice, setting), follower.check)
             ]
-            if len(decodings) != 1:  # The tokens of each passage cannot be separated any more.
+            if len(decodings) != 1:  # Tokens of several passages cannot be assigned.
                 continue
             cycles = list(decodings[0])
             codes = [token for cycle in cycles for token in cycle.tokens]

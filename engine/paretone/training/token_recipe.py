@@ -175,7 +175,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
         self.base, self.data, self.collate = base, data, collate
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
 
-    # --- What a recipe adds -------------------------------------------------------------------------------------------
+    # --- For subclasses -----------------------------------------------------------------------------------------------
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
         """Loss of ``batch``, and its terms to log."""
         raise NotImplementedError

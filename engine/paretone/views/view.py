@@ -78,7 +78,7 @@ def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number
     )
 
 
-# --- One progress for work of many parts ------------------------------------------------------------------------------
+# --- Progress of work in several parts --------------------------------------------------------------------------------
 class Stages:
     """Counts ``total`` units of work by parts; a unit is ideally a layer evaluation, or as long as one."""
 

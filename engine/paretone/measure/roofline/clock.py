@@ -338,7 +338,7 @@ def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.devi
 def _operations(func: torch._ops.OpOverload, name: str, args: tuple, kwargs: dict, result: object) -> float:
     if func._overloadpacket in flop_registry:
         return flop_registry[func._overloadpacket](*args, **kwargs, out_val=result)
-    if name.startswith("_scaled_dot_product"):  # The processors' own is not among those that torch counts.
+    if name.startswith("_scaled_dot_product"):  # torch does not count the CPU's variant.
         query, key = args[:2]
         return 4.0 * query.numel() * key.shape[-2]
     return 0.0

@@ -73,7 +73,7 @@ class Pieces:
         return (EMBEDDING, self._enter), *layers, (HEAD, self._head), (SAMPLING, self._sampling)
 
     def layer(self, index: int) -> Tensor:
-        """One layer as a whole."""
+        """Run one whole layer."""
         return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
 
     def _enter(self) -> Tensor:
