@@ -26,7 +26,6 @@ from paretone.errors import PlainError, SettingError
 from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
 
 AUDIO = "audio"
-"""Folder of a database's recordings."""
 _PATIENCE_SECONDS = 5.0
 AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 

@@ -255,7 +255,6 @@ def _is_wav(path: Path, size: int, changed: int, frames: int, sample_rate: int) 
 
 
 def _wav_head(frames: int, sample_rate: int) -> bytes:
-    """Header before the samples."""
     ieee_float, channels, size = 3, 1, frames * _WIDTH
     form = struct.pack("<HHIIHHH", ieee_float, channels, sample_rate, sample_rate * _WIDTH, _WIDTH, 8 * _WIDTH, 0)
     chunks = b"".join(

@@ -69,7 +69,6 @@ class Passing(Observer):
     """Passes some methods on to another observer; all others only check for cancellation."""
 
     def __init__(self, observer: Observer, *passed: str) -> None:
-        """``passed``: names of these methods."""
         for name in ("check", *passed):
             setattr(self, name, getattr(observer, name))
 

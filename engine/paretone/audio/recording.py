@@ -141,7 +141,6 @@ COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def readable_kinds() -> tuple[str, ...]:
-    """Suffixes of readable sound files."""
     import soundfile
 
     known = soundfile.available_formats()
@@ -149,7 +148,6 @@ def readable_kinds() -> tuple[str, ...]:
 
 
 def writable_kinds() -> tuple[str, ...]:
-    """Suffixes of writable sound files."""
     return tuple(filter(_is_writable, KINDS))
 
 

@@ -96,8 +96,6 @@ class Decoded:
 
 @dataclass(frozen=True)
 class DecodingTimes:
-    """Times of the decoding variants."""
-
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
     """Speed-up of every variant but the first: the first's seconds per token over its own; :data:`AGAIN` is the first

@@ -159,7 +159,6 @@ FULL_SIZE = MaskedConfig(
     codebooks=8,
     entries=1025,
 )
-"""OmniVoice's sizes."""
 
 
 def require_transformers(extra: str) -> None:

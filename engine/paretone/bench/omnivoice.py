@@ -77,7 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Way:
     setting: Setting
     judged: bool = True
-    """Whether it is judged."""
     headline: bool = False
     """Whether it may be the headline."""
 

@@ -144,7 +144,6 @@ class Panel:
         self._reader = VoiceReader()
 
     def voice(self, at: int) -> Voice:
-        """Voice of a sentence."""
         return self.speakers[at % len(self.speakers)]
 
     def hear(self, at: int, way: str, samples: np.ndarray, rate: int = SAMPLE_RATE, seed: int = 0) -> Heard:

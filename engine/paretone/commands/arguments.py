@@ -172,7 +172,6 @@ def finite(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """Type: a seed."""
     return _whole(text, lambda value: 0 <= value <= LARGEST_SEED, "between 0 and 2**63 - 1")
 
 

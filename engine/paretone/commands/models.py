@@ -163,7 +163,6 @@ def _declared(knob: Knob, default: object) -> dict[str, object]:
 
 
 def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
-    """A knob as a table row."""
     if "values" in knob:
         takes = ", ".join(_word(one) for one in knob["values"])
     elif "whole" in knob:

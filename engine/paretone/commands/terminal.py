@@ -85,7 +85,6 @@ class Terminal:
             self.progress(event.done, event.total, event.seconds_left)
 
     def begin(self) -> None:
-        """Start a new bar."""
         self._remaining = RemainingTime()
         self._share = 0.0
         self._estimated = False

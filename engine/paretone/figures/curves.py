@@ -19,8 +19,6 @@ LOGARITHMIC_FROM = 8.0
 
 @dataclass(frozen=True)
 class Curve:
-    """One line through points."""
-
     glyph: Glyph
     places: np.ndarray = field(repr=False)
     """(n,): values of the knob, ascending; indices for named values."""

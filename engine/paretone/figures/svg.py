@@ -16,7 +16,6 @@ _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010
 """Source: W3C, Extensible Markup Language 1.0, production Char."""
 RADIUS = 5.0
 LINE = 18
-"""Line spacing of text."""
 
 
 def escape(words: str) -> str:

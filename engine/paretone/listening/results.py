@@ -54,7 +54,6 @@ class ListeningScore:
     low: float
     high: float
     n: int
-    """Number of answers."""
     candidate: str = ""
     """:attr:`paretone.studies.study.Candidate.key` of the setting; ``""`` if unknown."""
 
@@ -106,7 +105,6 @@ class MushraResult:
     """Ratings of all conditions compared with one reference."""
 
     reference: str
-    """Title of the reference."""
     summaries: tuple[ConditionSummary, ...]
     """By title, hidden reference first and anchors last; from listeners who passed post-screening."""
     differences: tuple[PairedDifference, ...]
@@ -122,7 +120,6 @@ class StaircaseResult:
     """Threshold along a row of settings at which a difference from the reference was heard."""
 
     reference: str
-    """Title of the reference."""
     titles: tuple[str, ...]
     """Titles of the row, closest to the reference first."""
     scale: tuple[float, ...]

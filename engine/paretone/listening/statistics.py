@@ -48,7 +48,6 @@ class Ranked:
     best: float
     """Probability of being the best of all."""
     compared: int
-    """Number of its comparisons."""
 
 
 def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
@@ -341,7 +340,6 @@ class MeanInterval:
     low: float
     high: float
     n: int
-    """Number of answers."""
 
 
 def clustered(

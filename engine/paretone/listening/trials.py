@@ -105,8 +105,6 @@ class ConditionRecord:
 
 @dataclass(frozen=True)
 class ItemRecord:
-    """Text, voice and seed."""
-
     text: str
     voice: str
     seed: int

@@ -17,8 +17,6 @@ WINDOW = 12
 
 @dataclass(frozen=True)
 class SpokenToken:
-    """One committed token."""
-
     seconds: float
     """Seconds from the beginning of the audio."""
     id: int
@@ -112,7 +110,6 @@ class Drafting:
 
 
 def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
-    """All committed tokens in temporal order."""
     cycles, cycle_of = trace.cycles, trace.cycle_of
     found = []
     for index, (seconds, token, outcome, cycle) in enumerate(
@@ -125,7 +122,6 @@ def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
 
 
 def acceptance_by_position(trace: DecodingTrace) -> tuple[PositionAcceptance, ...]:
-    """Acceptance at each drafted position."""
     cycles = trace.cycles
     longest = max((len(one.drafted) for one in cycles), default=0)
     return tuple(
@@ -168,6 +164,5 @@ def drafting(trace: DecodingTrace) -> Drafting:
 
 
 def _ended(trace: DecodingTrace) -> tuple[bool, ...]:
-    """Whether each passage ended by itself."""
     told = trace.run_away or (False,) * len(trace.passages)
     return tuple(bool(cycles) and not run_away for cycles, run_away in zip(trace.passages, told, strict=True))

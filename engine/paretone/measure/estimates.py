@@ -206,7 +206,6 @@ class Margin:
 
 
 UNKNOWN = Margin(math.nan, -math.inf, math.inf, 0)
-"""Margin of an unmeasured figure."""
 
 
 def margin(
@@ -251,7 +250,6 @@ class Judgement:
     """All limits of one speech variant."""
 
     margins: Mapping[str, Margin]
-    """Margins by figure."""
 
     @property
     def verdict(self) -> str:

@@ -50,7 +50,6 @@ WORD = "[a-z']+"
 
 
 def words_of(sentence: str) -> list[str]:
-    """Lower-case words: letters and apostrophes only."""
     return re.findall(WORD, sentence.lower())
 
 

@@ -40,8 +40,6 @@ PEAK_TAPS = 32
 
 @dataclass(frozen=True)
 class Loudness:
-    """Integrated loudness of a recording."""
-
     lufs: float
     """Minus infinity for silence."""
     gated: bool

@@ -331,7 +331,6 @@ METRICS: tuple[Metric, ...] = (
 )
 
 JUDGED = tuple(one for one in METRICS if one.judge)
-"""Metrics from judges."""
 
 
 def metric(name: str) -> Metric:

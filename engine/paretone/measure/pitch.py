@@ -29,8 +29,6 @@ LENGTH_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class PitchError:
-    """Difference of two pitch curves."""
-
     semitones: float | None
     """Root mean square difference over the frames voiced in both; ``None`` without such frames."""
     voicing: float

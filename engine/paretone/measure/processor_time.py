@@ -63,7 +63,6 @@ class ProcessorTime:
 
 
 def processor_time() -> ProcessorTime:
-    """CPU time used up to now."""
     own = time.process_time()
     if sys.platform == "linux":
         cores = os.sched_getaffinity(0)

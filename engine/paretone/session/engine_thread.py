@@ -234,7 +234,6 @@ class EngineThread:
             return left
 
     def _outcome(self, command: Command) -> Event:
-        """Carry out ``command``; returns its outcome."""
         try:
             if self._executor is None:
                 raise self._closed

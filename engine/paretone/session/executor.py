@@ -109,7 +109,6 @@ class SynthesisObserver(JobObserver):
         self._tell(report)
 
     def delivered(self, seconds: float) -> None:
-        """Count ``seconds`` of newly playable audio."""
         self._pace.delivered(seconds)
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0
@@ -158,7 +157,6 @@ class PreparationObserver(JobObserver):
         self._title = title
 
     def step(self, report: StepReport) -> None:
-        """Check for cancellation."""
         self.check()
 
     def progress(self, done: int, total: int, text: str = "") -> None:
@@ -173,7 +171,6 @@ class MeasuringObserver(JobObserver):
     """Observes a measurement of many utterances: progress is counted in utterances, not in steps."""
 
     def step(self, report: StepReport) -> None:
-        """Check for cancellation."""
         self.check()
 
 
@@ -184,7 +181,6 @@ class RepeatingObserver(JobObserver):
         super().__init__(job)
         self._times = times
         self.done = 0
-        """Number of finished runs."""
 
     def step(self, report: StepReport) -> None:
         """Report the progress over all runs."""
@@ -292,7 +288,6 @@ class Executor:
 
     @staticmethod
     def tidy() -> None:
-        """Release unused memory."""
         gc.collect()
         device.release_memory()
 

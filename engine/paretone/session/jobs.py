@@ -60,7 +60,6 @@ from paretone.techniques.registry import plug_in, technique
 
 
 def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
-    """Load the model into the executor."""
     started = time.perf_counter()
     info = executor.load_model(command, JobObserver(job))
     return ModelLoaded(command.job, info, time.perf_counter() - started)
@@ -156,12 +155,10 @@ class StudyObserver(JobObserver, StudyFollower):
         self._percent = 0
 
     def begin(self, folder: str, title: str) -> None:
-        """Announce the study."""
         self._folder = folder
         self.post(StudyBegun(self.job, folder, title))
 
     def step(self, report: StepReport) -> None:
-        """Check for cancellation."""
         self.check()
 
     def begun(self, title: str, done: int, total: int) -> None:

@@ -17,13 +17,10 @@ from paretone.setting.knobs import Knob, Values
 
 @dataclass(frozen=True)
 class ReplacedModel:
-    """A replaced bundled model."""
-
     model: str
     """Id, shared with its successor."""
     title: str
     voices: tuple[str, ...]
-    """Ids of its voices."""
 
 
 _VOICES = ("slt", "rms")
@@ -74,7 +71,6 @@ def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
 
 
 _FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
-"""Fields in a file."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,6 @@ class Compatibility:
 
     @property
     def steps(self) -> int:
-        """Number of steps of the grid."""
         return self.sampling["steps"]
 
     def mismatch(self, other: Compatibility) -> str | None:

@@ -264,7 +264,6 @@ class Library(Database):
         return self.summary(take)
 
     def delete(self, take: str) -> None:
-        """Delete a take and its audio."""
         with self._problems("written"):
             with self._writing():
                 if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:

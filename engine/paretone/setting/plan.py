@@ -50,7 +50,6 @@ class Part:
 
     @classmethod
     def of(cls, target: str, **arguments: Any) -> Part:
-        """Part ``target`` with these arguments."""
         return cls(target, tuple(sorted(arguments.items())))
 
     def make(self, *given: Any) -> Any:
@@ -212,7 +211,6 @@ class Idle:
 
     part: str
     technique: str
-    """Title of the technique."""
     reason: str
     """Reason and remedy, the end of a sentence."""
 
@@ -347,7 +345,6 @@ class FlowPlan(Plan):
 
     @property
     def evaluations(self) -> int:
-        """Number of evaluations per passage."""
         from paretone.sampling.schedules import evaluations
 
         return evaluations(self.options) + self.halves_first

@@ -183,8 +183,6 @@ _LARGEST_BYTES = 16 * 2**20
 
 
 class _Warning(Observer):
-    """Cautions as Python warnings."""
-
     def caution(self, sentence: str) -> None:
         warnings.warn(sentence, stacklevel=2)
 

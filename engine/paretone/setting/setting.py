@@ -80,7 +80,6 @@ class Setting:
         return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
 
     def without(self, technique: str) -> Setting:
-        """Copy without ``technique``."""
         return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
 
     @property

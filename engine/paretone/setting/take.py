@@ -107,7 +107,6 @@ class Metrics:
     clipping: float | None = None
     """Share of samples at or beyond full scale."""
     silence: float | None = None
-    """Share of silent frames."""
     mel_cepstral_distortion: float | None = None
     """dB, relative to the baseline."""
     pitch_error: float | None = None
@@ -189,7 +188,6 @@ class DecodingTrace:
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        """Outcome of each committed token."""
         return tuple(
             ACCEPTED if place < cycle.accepted else cycle.outcome
             for cycle in self.cycles
@@ -280,7 +278,6 @@ class DemaskingTrace:
 
     frame_seconds: float
     mask: int
-    """The mask code."""
     passages: tuple[DemaskedPassage, ...] = ()
     """One entry per chunk of the text."""
 

@@ -98,8 +98,6 @@ PATIENCE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class _Ready:
-    """Description of a ready worker."""
-
     fingerprint: str
     node: str
 
@@ -239,7 +237,6 @@ class Cluster:
         return max(1, len(self._alive))
 
     def idle(self) -> list[object]:
-        """Workers without a task."""
         busy = set(self._tasks.values())
         return [actor for actor in self._alive if actor not in busy]
 

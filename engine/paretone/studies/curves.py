@@ -39,7 +39,6 @@ class KnobCurve:
     points: tuple[tuple[_Value, SettingResult], ...]
     """Values of the knob, in order, with their settings."""
     without: SettingResult | None = None
-    """The same setting without the technique."""
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,6 @@ def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], othe
 
 
 def improved(technique: str) -> str:
-    """Target metric of a technique."""
     declared = find(technique)
     return declared.improves if declared else "real_time_factor"
 

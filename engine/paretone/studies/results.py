@@ -114,7 +114,6 @@ class PlayableTake:
     voice: str
     seed: int
     folder: Path
-    """Folder of the study."""
     understood: str = ""
     """Words recognised by the first judge of words."""
 
@@ -125,8 +124,6 @@ class PlayableTake:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed take."""
-
     cell: Cell
     sentence: str
     """Reason."""
@@ -154,10 +151,8 @@ class Results:
     """Playable takes by setting key."""
     machines: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
-    """Clocks of the speed-ups."""
     trials: tuple[StoredTrial, ...] = ()
     failed: tuple[Failure, ...] = ()
-    """Failed takes."""
     busy_seconds: float = 0.0
     """Wall seconds of the workers' takes and calibrations, warm-up and judging included."""
     damage: str = ""
@@ -194,7 +189,6 @@ def read(folder: str | Path) -> Results:
 
 
 def results(store: Store) -> Results:
-    """Results of an opened study."""
     about, settings, takes = store.about(), store.settings(), store.takes()
     by_setting: dict[str, list[StoredTake]] = defaultdict(list)
     for take in takes:
@@ -350,7 +344,6 @@ class _Clusters:
 
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
-        """Combine the takes of each cluster."""
         if one.statistic == "rate":
             sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
             return sums[0] + 1j * sums[1]

@@ -92,7 +92,6 @@ class Queue:
         known = set(referred)
         self._refer = deque(one for one in study.utterances if study.judges and one.key not in known)
         self._out: dict[object, Task] = {}
-        """Task of each worker."""
         self._attempts: dict[object, int] = defaultdict(int)
         self._total = len(known) + len(self._refer) if study.judges else 0
         self._finished = len(known) if study.judges else 0
@@ -255,7 +254,6 @@ class Queue:
 
     @property
     def busy(self) -> bool:
-        """Whether any worker is busy."""
         return bool(self._out)
 
     @property
@@ -301,7 +299,6 @@ class _Pace:
         self._others: dict[type, list[float]] = defaultdict(list)
 
     def know(self, settings: Sequence[str]) -> None:
-        """Add further settings."""
         self._places |= {one: len(self._places) + number for number, one in enumerate(settings)}
         more = 0, len(settings)
         self._to_come, self._made, self._seconds = (

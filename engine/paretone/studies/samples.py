@@ -57,7 +57,6 @@ class SampleChoice:
 
     @property
     def listed(self) -> dict[str, Any]:
-        """Entry in a study."""
         return {"name": self.title, "options": dict(self.options), "techniques": dict(self.techniques)}
 
 
@@ -103,8 +102,6 @@ class SampleChoices:
 
 @dataclass(frozen=True)
 class Sample:
-    """A finished sample."""
-
     choice: SampleChoice
     judgement: Judgement
     setting: SettingResult | None = None

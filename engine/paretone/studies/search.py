@@ -146,7 +146,6 @@ class Searcher:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no trials are left."""
         enough = self._spent + len(self._running) >= self._search.trials
         return not self._waiting and (enough or self._ruled_out >= RULED_OUT_AT_MOST * self._search.trials)
 

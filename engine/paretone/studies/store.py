@@ -377,7 +377,6 @@ class Store(Database):
 
     # --- Artefacts, references, failures, trials ----------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
-        """Store a setting's artefact."""
         content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
         with self._problems("written"), self._writing():
             self._open_connection().execute(
@@ -421,7 +420,6 @@ class Store(Database):
         return {Cell(*row[:4]): row[4] for row in rows}
 
     def put_trial(self, trial: StoredTrial) -> None:
-        """Store or replace a search's trial."""
         values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
         with self._problems("written"), self._writing():
             self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)

@@ -47,7 +47,6 @@ class StudySentence:
 
     @property
     def utterance(self) -> Utterance:
-        """The engine's utterance."""
         return Utterance(self.text, self.voice)
 
 
@@ -104,7 +103,6 @@ class Study:
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Definition as read."""
 
     @property
     def takes(self) -> int:
@@ -173,8 +171,6 @@ def _digest(data: object) -> str:
 # Picklable, for workers on other machines.
 @dataclass(frozen=True)
 class Equipment:
-    """A worker's model, device and judges."""
-
     model: str
     folder: str = ""
     variant: str = ""

@@ -26,8 +26,6 @@ def restore_draw(draw: random.Random, state: Sequence[Any]) -> None:
 
 
 class QueuedClip(Protocol):
-    """Interface of clips for :class:`BatchQueue`."""
-
     @property
     def voice(self) -> str: ...
 

@@ -78,7 +78,6 @@ class TrainingForm:
     """Description of a training for the panel and for requests to the engine."""
 
     name: str
-    """Technique to train for."""
     title: str
     families: tuple[str, ...]
     intro: str

@@ -74,7 +74,6 @@ class LearningOptions(Rated):
     other_rate: float = 1.5e-3
     """Learning rate of AdamW for all other parameters."""
     warm_up: int = 100
-    """Steps of learning rate warm-up."""
     hold: float = 0.3
     """Share of the budget after which the learning rates fall."""
     joined_share: float = 0.5

@@ -61,7 +61,6 @@ _PLAN, _LOCK = "plan.json", "making.sqlite"
 class CorpusOptions:
     voices: int = 320
     sentences: int = 20
-    """Sentences per voice."""
     held_out_voices: int = 12
     """Voices held out from training, with held-out sentences."""
     held_out_sentences: int = 8
@@ -74,8 +73,6 @@ class CorpusOptions:
 
 @dataclass(frozen=True)
 class Manner:
-    """Delivery of an utterance."""
-
     pitch: float = 1.0
     formant: float = 1.0
     pitch_range: float = 1.0
@@ -113,7 +110,6 @@ class NaturalClip:
     voice: str
     text: str
     formant: float
-    """Formant scale of the voice."""
     phones: tuple[TimedPhone, ...]
     mel: np.ndarray = field(repr=False)
     """(mel frames, 100) float16: F5-TTS's front end at its prompt level."""

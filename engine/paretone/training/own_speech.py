@@ -132,7 +132,6 @@ class Speaker:
     manner: Mapping[str, Any]
     """Dependencies of its speech besides checkpoint, sentences and voices; JSON-compatible."""
     ready: Callable[[], Say]
-    """Loads the model."""
 
 
 @dataclass(frozen=True)

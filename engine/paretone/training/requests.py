@@ -24,7 +24,6 @@ class TrainingRequest:
     model: str
     work: str
     manifest: str = ""
-    """Manifest of recordings and their texts."""
     folder: str = ""
     """Folder of the model's checkpoint; ``""``: the default."""
     vocoder: str = ""
@@ -131,8 +130,6 @@ class TrainingProgress:
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training and its checkpoint."""
-
     checkpoint: str
     summary: str
     """Result as a sentence."""

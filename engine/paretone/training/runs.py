@@ -102,8 +102,6 @@ def use_threads(request: TrainingRequest) -> None:
 
 
 class Reporting(Passing, Follower):
-    """Reports a training's milestones."""
-
     def __init__(self, observer: Observer) -> None:
         super().__init__(observer, "status", "progress")
         self._observer = observer

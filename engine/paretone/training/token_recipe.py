@@ -150,7 +150,6 @@ class TokenData:
     training: tuple[SpokenTokens, ...]
     held_out: tuple[SpokenTokens, ...]
     origin: str = ""
-    """Origin of the examples, in words."""
 
 
 class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):

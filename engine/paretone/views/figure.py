@@ -77,7 +77,6 @@ class Curve:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
-    """Note per point."""
     reference: bool = False
     """Whether it is a reference for the others."""
 
@@ -142,12 +141,10 @@ Panel = HeatMap | Lines | Bars
 @dataclass(frozen=True)
 class Provenance:
     model: str
-    """Model title."""
     fingerprint: str
     setting: Setting
     utterances: tuple[Utterance, ...]
     knobs: Values = NO_VALUES
-    """The view's knobs."""
     device: str = ""
     machine: str = ""
     created: str = ""

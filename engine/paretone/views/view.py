@@ -23,7 +23,6 @@ class Task:
     """Setting whose options the sampler uses. Of its techniques a view uses those that it shows; a technique calibrated
     by the view takes its knobs from here."""
     knobs: Values
-    """All of the view's own knobs."""
     observer: Observer
     records: tuple[object, ...] = ()
     """Available results of preparations, such as a calibration's record, which may make a new one unnecessary."""
@@ -36,8 +35,6 @@ class Task:
 
 @dataclass(frozen=True)
 class Findings:
-    """Result of computing a view."""
-
     panels: tuple[Panel, ...]
     caption: str
     across: int = 2
@@ -56,7 +53,6 @@ class View:
     name: str
     title: str
     question: str
-    """Question that it answers."""
     source: str
     """First publication of such a figure."""
     families: tuple[str, ...]

@@ -29,8 +29,6 @@ from paretone.paths import data_folder
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's scores of one recording."""
-
     judge: str
     figures: Mapping[str, float] = field(default_factory=dict)
     """Figures by name, such as ``edits`` and ``words``."""
@@ -62,8 +60,6 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class JudgeKind:
-    """Declaration of a judge."""
-
     name: str
     title: str
     load: str
@@ -77,7 +73,6 @@ class JudgeKind:
     files: tuple[str, ...] = ()
     """Required files in its folder; empty for a judge without files."""
     source: str = ""
-    """Source and licence of its files."""
 
     @property
     def metrics(self) -> tuple[str, ...]:

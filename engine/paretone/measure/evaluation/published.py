@@ -62,8 +62,6 @@ def load_similarity(texts: Sequence[str], folder: Path, device: str) -> Similari
 
 
 class _Convolution(nn.Module):
-    """Convolution, ReLU, normalisation."""
-
     def __init__(self, inputs: int, outputs: int, size: int = 1, padding: int = 0) -> None:
         super().__init__()
         self.conv = nn.Conv1d(inputs, outputs, size, padding=padding)

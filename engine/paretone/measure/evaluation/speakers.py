@@ -138,7 +138,6 @@ class VoiceJudge:
         return self.embed(without_pauses(speech_in(samples, rate)))
 
     def similarity(self, first: np.ndarray, second: np.ndarray) -> float:
-        """Cosine between two embeddings."""
         return float(np.dot(first, second))
 
     def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:

@@ -65,7 +65,6 @@ class Pieces:
 
     @property
     def heads(self) -> int:
-        """Heads of each layer's attention."""
         return self._query.shape[1]
 
     def in_order(self) -> tuple[Piece, ...]:
@@ -73,7 +72,6 @@ class Pieces:
         return (EMBEDDING, self._enter), *layers, (HEAD, self._head), (SAMPLING, self._sampling)
 
     def layer(self, index: int) -> Tensor:
-        """Run one whole layer."""
         return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
 
     def _enter(self) -> Tensor:

@@ -81,7 +81,6 @@ class Component:
     """Calls in the whole utterance; a fraction if parts of calls are skipped."""
     work: Work
     precision: str = "float32"
-    """Precision of its products."""
     launches: float = 0.0
     seconds: float | None = None
     """Measured seconds; ``None`` if only counted."""

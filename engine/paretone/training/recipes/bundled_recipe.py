@@ -32,8 +32,6 @@ from paretone.training.optimisers import LayerMatrices
 
 
 class WithMel(Protocol):
-    """Interface of clips with a mel."""
-
     @property
     def mel(self) -> np.ndarray:
         """(frames, bands) log mel."""

@@ -262,8 +262,6 @@ class NaturalF5Options(F5Options):
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Consecutive frames of a clip."""
-
     voice: str
     mel: np.ndarray
     """(frames, bands)."""

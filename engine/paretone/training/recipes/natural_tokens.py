@@ -50,8 +50,6 @@ RESEEDED = 0.1
 
 @dataclass(frozen=True)
 class CodebookOptions:
-    """Options of the codebooks' updates."""
-
     shortened_share: float = 0.25
     """Share of steps that use only the first few codebooks, one to all."""
     decay: float = 0.99
