@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from paretone.errors import PlainError
-
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """Variables by which the maths libraries are told a number of threads, when they are loaded."""
 
@@ -79,6 +77,8 @@ def set_allocator(options: Mapping[int, int]) -> None:
 def require_working_folder() -> None:
     """Raise :class:`PlainError` if the folder in which the program was started has been deleted: the maths library
     would end the process without a word of ours."""
+    from paretone.errors import PlainError  # Here: signals are our own only after this module is imported.
+
     try:
         os.getcwd()
     except OSError:
@@ -89,6 +89,8 @@ def require_working_folder() -> None:
 
 def leave_deleted_folder() -> None:
     """Work in the user's home folder where the folder in which the program was started has been deleted."""
+    from paretone.errors import PlainError
+
     try:
         require_working_folder()
     except PlainError:

@@ -160,7 +160,7 @@ def write_megatts3(root: Path) -> None:
 
 
 def read_list(root: Path, path: Path) -> object:
-    return definition.read(path, root)
+    return definition.read_evaluation(path, root)
 
 
 KINDS = (

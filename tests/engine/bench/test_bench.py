@@ -23,7 +23,9 @@ from paretone.setting.setting import Setting
 from paretone.training.natural_teacher import original_speech
 from tests.engine import speaking
 from tests.engine.small_language import write_model
+from tests.judges import only_words  # noqa: F401
 from tests.peers.__main__ import PEERS
+from tests.prompts import short_prompts  # noqa: F401
 
 REPORT = Report(
     "addition",

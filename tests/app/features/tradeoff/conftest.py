@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pytestqt.qtbot import QtBot
 
+from paretone.setting.library import Library
+from paretone.setting.take import Take
 from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
-from paretone_app.results.points import published_points
-from tests.app.features.tradeoff.using import POINTS, choose_look, panel_of
+from paretone_app.results.points import Scores, published_points
+from paretone_app.results.study import read_study
+from tests.app.features.tradeoff.using import POINTS, SENTENCES, choose_look, panel_of
+from tests.engine.studies.small import finished, study
 
 
 @pytest.fixture
@@ -25,3 +31,30 @@ def panel(qtbot: QtBot) -> TradeoffPanel:
     made.plot.setFocus()
     qtbot.waitUntil(made.plot.hasFocus)
     return made
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of a baseline, fewer steps, DiTReducio, and both."""
+    folder = tmp_path_factory.mktemp("study") / "small.study"
+    grid = {"steps": {"steps": ["off", 2]}, "ditreducio": {"threshold": ["off", 0.3]}}
+    finished(folder, study(sentences=SENTENCES, grid=grid, title="Four settings"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept(results: Path) -> tuple[Take, ...]:
+    """Two takes of the study: of the baseline and of DiTReducio."""
+    read = read_study(results, results.with_suffix(".toml"), scores=Scores())
+    return tuple(
+        read.load(point.sounds[1].take) for point in read.parts.points if point.techniques in ((), ("ditreducio",))
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path, kept: tuple[Take, ...]) -> Path:
+    """A folder whose library has the two takes."""
+    with Library(tmp_path / "data" / "takes") as library:
+        for take in kept:
+            library.add(take)
+    return tmp_path / "data"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from paretone_app.features.tradeoff.controls import TradeoffActions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import Point, Sound
 from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action
 from tests.app.acting import acts, acts_of
+from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
 KEY, NO, CONTROL, SHIFT = (
@@ -25,6 +30,10 @@ KEY, NO, CONTROL, SHIFT = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,
 )
+SENTENCES = ["One sentence.", "Another one."]
+SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
+STAYS = 3_600_000
+"""Milliseconds for which the front, whose sounds are a tenth of a second long here, does not go on by itself."""
 SOUNDS = (Sound("1" * 32, "One sentence.", "anna", 0), Sound("2" * 32, "Another one.", "bella", 0))
 POINTS = (
     point("a", 1.0, 4.0, sounds=SOUNDS, techniques=("ditreducio",), setting=FAST.bare),
@@ -92,3 +101,46 @@ def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
         False,
     )
     QApplication.sendEvent(panel.plot, event)
+
+
+def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
+    window = make_window(data=data)
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    return showing(window, results, qtbot)
+
+
+def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
+    """The window with the view in front, in which are the study and the library."""
+    window.activateWindow()
+    window.workspaces.go_to("tradeoff")
+    window.features["tradeoff"].open_study(results)
+    # Four settings and two takes; of takes that are baselines, too, the distance is known.
+    qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
+    # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
+    qtbot.waitUntil(
+        lambda: window.features["studies"].summary is not None and not window.results.busy,
+        timeout=PATIENCE_MILLISECONDS,
+    )
+    choose_look(window.panels["tradeoff"], SHOWN)
+    return window
+
+
+def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = True) -> str:
+    return next(
+        one.key for one in panel.scene.points if one.techniques == techniques and (one.folder is not None) == of_study
+    )
+
+
+def go(window: MainWindow, key: str) -> None:
+    """Choose a point as the user does."""
+    panel = window.panels["tradeoff"]
+    panel.plot._go_to(panel.scene.index[key])
+
+
+def longest_silence(samples: np.ndarray) -> int:
+    """Samples of the longest run below -60 dB of full scale."""
+    loud = np.flatnonzero(np.abs(samples) > 1e-3)
+    return int(np.diff(loud).max(initial=0))

@@ -165,9 +165,10 @@ def test_a_student_takes_euler_steps_and_hears_how_far_an_evaluation_goes(speech
         of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few_steps_setting(evaluations))
         plain = small_speech.setting(steps=evaluations, sway=-1.0, guidance=0.0)
         np.testing.assert_allclose(_spoken(speech, of), _spoken(speech, plain), atol=1e-4)  # fused, or not
-    (tmp_path / "own").mkdir()
-    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
-    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
+    (tmp_path / "trained").mkdir()
+    save_intervals(tmp_path / "trained" / "learnt.safetensors", learnt=True)
+    save_intervals(tmp_path / "trained" / "other.safetensors", base="1" * 64)
+    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "trained"], FINGERPRINT))
     assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
     plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
