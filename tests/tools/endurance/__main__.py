@@ -102,8 +102,6 @@ async def _rounds(
     window: MainWindow, doing: Doing, lines: list[RoundLine], folder: Path, options: argparse.Namespace
 ) -> None:
     """Round after round, each read and written down."""
-    from PySide6.QtWidgets import QApplication
-
     from tests.tools.endurance import verdict
 
     began = time.monotonic()
@@ -112,9 +110,6 @@ async def _rounds(
         number = 0
         while True:
             types: Counter[str] = Counter()
-            if number <= verdict.WARM_UP:
-                # Makes Python know all: else it comes to know some of Qt's own later, which would look like more.
-                QApplication.allWidgets()
             line = verdict.RoundLine(
                 number,
                 round(time.monotonic() - began, 1),

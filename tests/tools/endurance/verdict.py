@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
 from paretone.errors import DeviceError, PlainError
@@ -47,7 +47,8 @@ class Reading:
     qt_objects: int
     """Objects of Qt that Python knows: timers, actions, models, layouts and widgets."""
     widgets: int
-    """Widgets among them."""
+    """Widgets, those that Qt makes by itself included, such as the list of a combo box: Python knows these only once it
+    has met them, which can be late."""
     windows: int
     """Top-level widgets, hidden ones included."""
     objects: int
@@ -78,18 +79,15 @@ def read(types: Counter[str] | None = None) -> Reading:
     found = gc.get_objects()
     if types is not None:
         types.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in found)
-    # Those that Python knows: asked for all, PySide makes a shell around each that Qt made by itself, such as the line
-    # of a spin box, and keeps it when Qt has ended that.
     known = [one for one in found if issubclass(type(one), QObject) and isValid(one)]
-    widgets = [one for one in known if isinstance(one, QWidget)]
     return Reading(
         memory=sizes["Rss"] / MEGABYTE,
         anonymous=sizes["Anonymous"] / MEGABYTE,
         threads=len(os.listdir(_PROCESS / "task")),
         files=len(os.listdir(_PROCESS / "fd")) - 1,  # Listing opens one.
         qt_objects=len(known),
-        widgets=len(widgets),
-        windows=sum(one.isWindow() for one in widgets),
+        widgets=len(QApplication.allWidgets()),
+        windows=len(QApplication.topLevelWidgets()),
         objects=len(found),
         temporary_files=sum(len(files) for _, _, files in os.walk(tempfile.gettempdir())),
     )
