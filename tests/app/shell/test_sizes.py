@@ -20,6 +20,7 @@ from paretone_app.shell.theme import GRID, HEADING, TYPE_SCALE, WEIGHTS, style_s
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import layouts
 from tests.app.shell.fitting import faults, fill, unreadable
+from tests.workload import workload
 
 _OURS = (layouts.VBoxLayout, layouts.HBoxLayout, layouts.GridLayout, layouts.FormLayout)
 
@@ -122,7 +123,7 @@ def test_the_style_sheet_is_on_the_scale_and_the_grid(colours: Colours, qapp: QA
     assert paddings <= set(GRID)
 
 
-@pytest.mark.parametrize("letters", ["1.15", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("letters", workload(["1.15", "1"], ["1.15"]))
 def test_every_panel_fits_a_scaled_screen(tmp_path: Path, letters: str) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": "1.5"}
     command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path), "1920", "1080", letters]
@@ -131,9 +132,7 @@ def test_every_panel_fits_a_scaled_screen(tmp_path: Path, letters: str) -> None:
     assert ended.stdout == ""
 
 
-@pytest.mark.parametrize(
-    "scale", ["1.5", pytest.param("1.25", marks=pytest.mark.slow), pytest.param("2", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("scale", workload(["1.5", "1.25", "2"], ["1.5"]))
 def test_every_workspace_fits_a_small_screen(tmp_path: Path, scale: str) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}
     command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path)]
