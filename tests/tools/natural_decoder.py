@@ -7,10 +7,8 @@ licence and notice.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +21,7 @@ from paretone.files import write_atomically
 from paretone.models.minis.natural_decoder import BLOCKS, COMPONENTS, SCALE, WEIGHT_FILE, LatentSpace, NaturalDecoder
 from paretone.training.natural_teacher import MISSING, NaturalTeacher
 from paretone.training.sentences import corpus_sentences
+from tests.tools.exporting import run, write_licence
 
 SENTENCES, SEED = 600, 11
 """How many are spoken for the components, and their seed."""
@@ -80,20 +79,11 @@ def export(folder: Path, sentences: int = SENTENCES) -> None:
     teacher = NaturalTeacher(NaturalDecoder())
     weights = decoder_weights() | latent_space(teacher, sentences)
     write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "source": "hibari-tts 0.2.1"}))
-    for file in metadata.files("hibari-tts") or ():
-        if file.name in ("LICENSE", "NOTICE"):
-            write_atomically(folder / file.name, file.read_binary())
+    write_licence(folder)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_decoder", description=__doc__)
-    parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
-    try:
-        export(parser.parse_args(arguments).export)
-    except PlainError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return run("tests.tools.natural_decoder", __doc__, export, arguments)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,10 @@ words that are not listed, and the network for the lengths of symbols. Copies th
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from paretone.front_end import lengths, lexicon, tagger, unknown_words
 from paretone.front_end.lengths import BLOCKS
 from paretone.models.minis.natural_decoder import SCALE
 from paretone.training.natural_teacher import MISSING
+from tests.tools.exporting import run, write_licence
 
 SOURCE = "hibari-tts 0.2.1"
 SPOKEN_AS = str.maketrans({"ɾ": "T", "ʔ": "t"})
@@ -177,20 +176,11 @@ def export(folder: Path) -> None:
     write_atomically(folder / tagger.FILE, tagger_weights())
     write_atomically(folder / unknown_words.FILE, unknown_words_weights())
     write_atomically(folder / lengths.FILE, lengths_weights())
-    for file in metadata.files("hibari-tts") or ():
-        if file.name in ("LICENSE", "NOTICE"):
-            write_atomically(folder / file.name, file.read_binary())
+    write_licence(folder)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_front_end", description=__doc__)
-    parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
-    try:
-        export(parser.parse_args(arguments).export)
-    except PlainError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return run("tests.tools.natural_front_end", __doc__, export, arguments)
 
 
 if __name__ == "__main__":

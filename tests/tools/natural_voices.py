@@ -8,7 +8,6 @@ of one teacher cannot be moved farther without harm.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import soundfile
 
-from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.front_end.phones import timed_phones
 from paretone.models.minis.natural_decoder import HOP, SAMPLE_RATE
@@ -25,6 +23,7 @@ from paretone.models.voices import INDEX
 from paretone.training.natural_corpus import Manner, Speaker
 from paretone.training.natural_teacher import NaturalTeacher, at_prompt_level
 from paretone.training.sentences import PROMPT
+from tests.tools.exporting import run
 
 SEED = 5
 SPEAKER = "hibari-tts"
@@ -65,14 +64,7 @@ def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.natural_voices", description=__doc__)
-    parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
-    try:
-        export(parser.parse_args(arguments).export, NaturalTeacher())
-    except PlainError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return run("tests.tools.natural_voices", __doc__, lambda folder: export(folder, NaturalTeacher()), arguments)
 
 
 if __name__ == "__main__":

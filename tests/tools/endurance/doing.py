@@ -327,12 +327,13 @@ class Doing:
                 break
             self._use_alone(technique.name)
             before = self._window.state.selection.knobs(technique.name)
-            if everything:
-                for knob in technique.knobs:
-                    for value in knob.values if isinstance(knob, Choice) else ():
-                        if self._give(technique.name, knob, value):
-                            made += await self._made_accelerated(technique.name, before)
-            elif technique.knobs:
+            choices = [(knob, one) for knob in technique.knobs if isinstance(knob, Choice) for one in knob.values]
+            if everything and choices:
+                for knob, value in choices:
+                    if self._give(technique.name, knob, value):
+                        await self._made_accelerated(technique.name, before)
+                continue
+            if technique.knobs and not everything:
                 self._turn(technique.name, self._draw.choice(technique.knobs))
             made += await self._made_accelerated(technique.name, before)
 
