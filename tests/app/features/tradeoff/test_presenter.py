@@ -37,9 +37,9 @@ from tests.app.features.tradeoff.using import (
     choose_look,
     go,
     key_of,
+    lent,
     longest_silence,
     opened,
-    showing,
 )
 from tests.engine.listening.listeners import BASELINE, FAST
 from tests.engine.listening.test_results import abx_session, staircase_session
@@ -50,13 +50,8 @@ from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 @pytest.fixture
 def window(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window that shows the study and the library; it may have no sound."""
-    for take in kept:
-        borrowed_window.results.takes.add(take)
-    yield showing(borrowed_window, results, qtbot)
-    panel = borrowed_window.panels["tradeoff"]
-    panel.plot.show_everything()
-    panel.set_filter(Filter())
-    choose_look(panel, PlotOptions())
+    with lent(borrowed_window, kept, results, qtbot) as made:
+        yield made
 
 
 @pytest.fixture

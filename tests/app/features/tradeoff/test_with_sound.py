@@ -22,7 +22,7 @@ from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, 
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.lab.testing import begin
-from tests.app.features.tradeoff.using import SHOWN, STAYS, choose_look, go, key_of, longest_silence, showing
+from tests.app.features.tradeoff.using import SHOWN, STAYS, choose_look, go, key_of, lent, longest_silence
 from tests.sound import RATE, NullSink, lasting_sink  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -37,21 +37,16 @@ def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
 @pytest.fixture
 def sounding(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window with sound that shows the study and the library."""
-    for take in kept:
-        borrowed_window.results.takes.add(take)
     qtbot.waitUntil(lambda: borrowed_window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     pace = borrowed_window.features["tradeoff"].along.pace
     usual = pace.interval()
-    yield showing(borrowed_window, results, qtbot)
-    panel, action = borrowed_window.panels["tradeoff"], borrowed_window.action["front_play"]
-    if action.isChecked():
-        action.trigger()
-    borrowed_window.features["player"].deck.stop()
-    borrowed_window.features["player"].deck.set_loop(None)
+    with lent(borrowed_window, kept, results, qtbot) as made:
+        yield made
+        if made.action["front_play"].isChecked():
+            made.action["front_play"].trigger()
+        made.features["player"].deck.stop()
+        made.features["player"].deck.set_loop(None)
     pace.setInterval(usual)
-    panel.plot.show_everything()
-    panel.set_filter(Filter())
-    choose_look(panel, PlotOptions())
 
 
 def test_a_click_lets_a_point_be_heard(sounding: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from paretone.setting.take import Take
 from paretone_app.features.tradeoff.controls import TradeoffActions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
-from paretone_app.features.tradeoff.scene import PlotOptions
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.results.points import Point, Sound
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
@@ -126,6 +128,18 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     )
     choose_look(window.panels["tradeoff"], SHOWN)
     return window
+
+
+@contextmanager
+def lent(window: MainWindow, kept: Iterable[Take], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
+    """``window`` showing the study and a library with the takes ``kept``; afterwards the view is as it was."""
+    for take in kept:
+        window.results.takes.add(take)
+    yield showing(window, results, qtbot)
+    panel = window.panels["tradeoff"]
+    panel.plot.show_everything()
+    panel.set_filter(Filter())
+    choose_look(panel, PlotOptions())
 
 
 def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = True) -> str:
