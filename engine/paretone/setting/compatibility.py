@@ -6,6 +6,8 @@ replaced weights still open and name the earlier model.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -95,6 +97,15 @@ class Compatibility:
     @property
     def steps(self) -> int:
         return self.sampling["steps"]
+
+    def fingerprint_of(self, artefact: Mapping[str, object]) -> str:
+        """Sixteen hexadecimal digits of an artefact's JSON values without their ``origin``: equal for artefacts that
+        act equally on the same model."""
+        # JSON writers differ in whole numbers; equal values must be equal here.
+        sampling = {name: one if isinstance(one, str | bool) else float(one) for name, one in self.sampling.items()}
+        acting = {name: value for name, value in artefact.items() if name != "origin"}
+        acting["belonging"] = {**self.to_json(), "sampling": sampling}
+        return hashlib.sha256(json.dumps(acting, sort_keys=True).encode()).hexdigest()[:16]
 
     def mismatch(self, other: Compatibility) -> str | None:
         """The first difference of ``other``, as a sentence, or ``None``."""

@@ -5,8 +5,6 @@ Torch-free: a front end draws, edits and prices tables without loading the engin
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -159,14 +157,7 @@ class StrategyTable:
     @property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
-        data = self.to_json()
-        del data["origin"]
-        # JSON writers differ in whole numbers; equal values must be equal here.
-        data["belonging"]["sampling"] = {
-            name: value if isinstance(value, str | bool) else float(value)
-            for name, value in self.compatibility.sampling.items()
-        }
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+        return self.compatibility.fingerprint_of(self.to_json())
 
     def to_json(self) -> dict:
         """Plain JSON values for :meth:`from_json`. Additions to the paper are written only if used, so that other

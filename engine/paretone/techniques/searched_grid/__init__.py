@@ -6,8 +6,6 @@ After O3S, the Optimal Step Sampling Search of IntMeanFlow (arXiv 2510.07979). A
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -63,13 +61,7 @@ class PlacedGrid:
     @property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that are equal for grids that act equally on the same model."""
-        data = self.to_json()
-        del data["origin"]
-        data["belonging"]["sampling"] = {
-            name: value if isinstance(value, str | bool) else float(value)
-            for name, value in self.compatibility.sampling.items()
-        }
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+        return self.compatibility.fingerprint_of(self.to_json())
 
     def to_json(self) -> dict:
         return {
