@@ -410,16 +410,14 @@ def _candidate(condition: ConditionRecord) -> str:
         return ""
 
 
-def listened(folder: Path | None = None) -> tuple[Listened, ...]:
+def listened(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     """Scores of all settings that studies may have, from the trials in ``folder`` (default: the user's); empty if they
     cannot be read, which the lab reports."""
     try:
         found = scores(folder)
     except PlainError:
         return ()
-    return tuple(
-        Listened(one.candidate, one.method, one.mean, one.low, one.high, one.n) for one in found if one.candidate
-    )
+    return tuple(one for one in found if one.candidate)
 
 
 # --- Agreement of judges with listeners -------------------------------------------------------------------------------
@@ -436,20 +434,6 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class Listened:
-    """Listeners' score of one setting, with a 95 % interval."""
-
-    setting: str
-    """Its key in the study."""
-    method: str
-    """One of :data:`METHODS`."""
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True)
 class Agreement:
     """Agreement of a metric's order of settings with the listeners'."""
 
@@ -460,12 +444,12 @@ class Agreement:
     settings: int
 
 
-def agreements(results: Results, listened: Sequence[Listened]) -> tuple[Agreement, ...]:
+def agreements(results: Results, listened: Sequence[ListeningScore]) -> tuple[Agreement, ...]:
     """Rank correlation of every judged metric with every method, over four or more settings known to both, with
     differing values."""
     found = []
     for method, (_, better) in METHODS.items():
-        heard = {one.setting: one.mean for one in listened if one.method == method}
+        heard = {one.candidate: one.mean for one in listened if one.method == method}
         for one in _predicted(results):
             pairs = [
                 (setting.figures[one.name].value, heard[setting.key])
@@ -500,10 +484,10 @@ def _predicted(results: Results) -> list[Metric]:
     return [one for one in JUDGED if one.name in known and one.better != NEITHER]
 
 
-def agreement_page(results: Results, listened: Sequence[Listened]) -> list[str]:
+def agreement_page(results: Results, listened: Sequence[ListeningScore]) -> list[str]:
     """Section of a report as HTML; empty if no setting of the study has listening results."""
     settings = {one.key: one for one in results.settings}
-    shown = [one for one in listened if one.setting in settings and one.method in METHODS]
+    shown = [one for one in listened if one.candidate in settings and one.method in METHODS]
     if not shown:
         return []
     predicted = _predicted(results)
@@ -512,7 +496,7 @@ def agreement_page(results: Results, listened: Sequence[Listened]) -> list[str]:
         mine = [one for one in shown if one.method == method]
         if mine:
             heads = "".join(f"<th>{escape(one.label)}</th>" for one in predicted)
-            rows = "".join(_row(settings[one.setting], one, predicted) for one in mine)
+            rows = "".join(_row(settings[one.candidate], one, predicted) for one in mine)
             head = f"<tr><th></th><th>Setting</th><th>{escape(title)}</th><th>Answers</th>{heads}</tr>"
             parts.append(f'<div class="wide"><table>{head}{rows}</table></div>')
     found = agreements(results, shown)
@@ -527,7 +511,7 @@ def agreement_page(results: Results, listened: Sequence[Listened]) -> list[str]:
     return [*parts, *(f"<p>{escape(line)}</p>" for line in lines)]
 
 
-def _row(setting: SettingResult, one: Listened, predicted: Sequence[Metric]) -> str:
+def _row(setting: SettingResult, one: ListeningScore, predicted: Sequence[Metric]) -> str:
     cells = "".join(f"<td>{escape(figure_text(setting.figures.get(each.name)))}</td>" for each in predicted)
     heard = f"{one.mean:.3g} ({one.low:.3g}–{one.high:.3g})"
     return f"<tr><td></td><td>{escape(setting_title(setting))}</td><td>{heard}</td><td>{one.n}</td>{cells}</tr>"

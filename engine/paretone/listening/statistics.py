@@ -478,7 +478,7 @@ def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tupl
 
 
 def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:
-    """Sentences whose mid anchor was rated above 90 by so many listeners that the anchor is to blame."""
+    """Sentences that exclude nobody: more than 25 % of the listeners rated their mid anchor above 90."""
     by_sentence: dict[Hashable, dict[str, bool]] = {}
     for one in ratings:
         if one.condition == mid_anchor:

@@ -23,7 +23,7 @@ from paretone.figures import svg
 from paretone.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from paretone.figures.scatter import Dimension, Scatter
 from paretone.figures.svg import escape
-from paretone.listening.results import Listened, agreement_page
+from paretone.listening.results import ListeningScore, agreement_page
 from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
 from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
@@ -68,7 +68,7 @@ auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 """
 
 
-def to_html(results: Results, listened: Sequence[Listened] = ()) -> str:
+def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
     """The whole page; ``listened``: results of listening tests by setting."""
     search = search_in(results)
     parts = [
@@ -469,7 +469,7 @@ def _cut(sentence: str, folders: list[str]) -> str:
 
 
 # --- Writing the report -----------------------------------------------------------------------------------------------
-def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
+def write_report(results: Results, place: Path, listened: Sequence[ListeningScore] = ()) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; returns
     their paths. ``curves.svg`` is added if settings differ in one knob only. Techniques may add files, such as the
     importance of layers from a study that skips them. ``listened``: results of listening tests by setting.

@@ -246,7 +246,7 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     assert found[BASELINE.key, "mushra"].mean == 100
     assert len(found) == 4, "anchors have no score, and neither have two accelerated ones against each other"
     # A study's report has those of its settings.
-    shown = {(one.setting, one.method): one.mean for one in listened(tmp_path)}
+    shown = {(one.candidate, one.method): one.mean for one in listened(tmp_path)}
     assert shown[candidate, "abx"] == 0.75
     assert shown[candidate, "mushra"] == 60
     assert shown[Candidate(PLAIN, GRID).key, "mushra"] == 100

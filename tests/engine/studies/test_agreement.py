@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone.listening.results import Listened, agreement_page, agreements, rank_correlation
+from paretone.listening.results import ListeningScore, agreement_page, agreements, rank_correlation
 from paretone.measure.estimates import Estimate
 from paretone.setting.setting import Setting
 from paretone.studies.report import to_html
@@ -37,8 +37,11 @@ def results(values: tuple[float, ...] = NATURALNESS) -> Results:
     return Results(Path("nowhere"), "Four", "f5-mini", "0" * 12, "2001-01-01", "", {}, settings)
 
 
-def heard(values: tuple[float, ...], method: str = "mushra") -> list[Listened]:
-    return [Listened(f"key{place}", method, value, value - 5, value + 5, 20) for place, value in enumerate(values)]
+def heard(values: tuple[float, ...], method: str = "mushra") -> list[ListeningScore]:
+    return [
+        ListeningScore("", method, value, value - 5, value + 5, 20, candidate=f"key{place}")
+        for place, value in enumerate(values)
+    ]
 
 
 def test_ranks_agree_whatever_the_scale() -> None:
@@ -70,7 +73,7 @@ def test_few_settings_have_no_correlation_but_a_table() -> None:
 
 def test_the_report_has_them_where_there_are_any() -> None:
     assert "Predictions and listeners" not in to_html(results())
-    assert agreement_page(results(), [replace(one, setting="other") for one in heard((90, 80, 50, 20))]) == []
+    assert agreement_page(results(), [replace(one, candidate="other") for one in heard((90, 80, 50, 20))]) == []
     page = to_html(results(), heard((90, 80, 50, 20)))
     assert "Predictions and listeners" in page
     assert "Naturalness and MUSHRA order 4 settings with a rank correlation of 1.00" in page
