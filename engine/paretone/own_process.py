@@ -87,11 +87,9 @@ def require_working_folder() -> None:
 
 def leave_deleted_folder() -> None:
     """Change to the user's home folder if the program's working folder has been deleted."""
-    from paretone.errors import PlainError
-
     try:
-        require_working_folder()
-    except PlainError:
+        os.getcwd()
+    except OSError:
         os.chdir(Path.home())
 
 

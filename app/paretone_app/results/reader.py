@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MARKED = 8
 """Most marked points with the setting in Setup: those of studies first, then the newest takes."""
 _TAKES, _LISTENED = "takes", "listened"
-"""Sources besides the folders of studies."""
+"""Sources other than the folders of studies."""
 _Found = TypeVar("_Found")
 _Load = Callable[[str], tuple[np.ndarray, int]]
 """Returns samples and rate of a take by id, in any thread. Raises :class:`PlainError` if it cannot be read."""

@@ -75,7 +75,7 @@ def _omitted(study: Study) -> str:
 
 
 def _further(study: Study) -> str:
-    """Work besides takes, as a sentence, or ``""``; progress includes it."""
+    """Work other than takes, as a sentence, or ``""``; progress includes it."""
     prepared = sum(bool(one.unprepared) for one in study.candidates)
     parts = [
         counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",

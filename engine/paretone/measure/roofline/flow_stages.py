@@ -197,7 +197,7 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     # Only products with weights compute in integers.
     attended = "float32" if precision == "int8" else precision
     part = partial(TimedComponent, calls=layers, share=share, note=note)
-    # Two gated additions besides the two norms: each reads the stream and the summand, and writes the stream.
+    # In addition to the two norms, two gated additions: each reads the stream and the summand, and writes the stream.
     added = counts.Work(4 * tokens * width, 2 * 3 * 4 * tokens * width)
     joins = [TimedComponent(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
     parts = (

@@ -280,7 +280,7 @@ def _gelu(x: Tensor) -> Tensor:
     """Tanh-approximated GELU, (…, width) to the same shape. ``x`` is overwritten if no gradient is needed.
 
     x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, in pieces that stay in the processor's cache, take
-    less than half the time of its own GELU.
+    less than half the time of PyTorch's GELU.
     """
     plain = x.device.type == "cpu" and x.dtype == torch.float32 and not _has_gradient(x)
     if not plain or torch.compiler.is_compiling():

@@ -289,8 +289,8 @@ _PICKLES = 5
 
 
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:
-    """Copy ``weights`` into ``module``: keys and shapes must match exactly. With ``assign`` the module takes the
-    tensors themselves in place of its own, which may be on the meta device.
+    """Copy ``weights`` into ``module``: keys and shapes must match exactly. With ``assign`` the tensors
+    themselves replace the module's, which may be on the meta device.
 
     Raises :class:`CheckpointError` that names the faulty keys and ``where`` they come from.
     """

@@ -262,7 +262,7 @@ class FusedMasked:
         return MaskedRun(self, request, guidance)
 
     def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
-        """The same network with ``begin`` in place of its own: it returns another :class:`MaskedRun`, or an object with
+        """The same network with ``begin`` replaced: it returns another :class:`MaskedRun`, or an object with
         the methods that callers need."""
         made = copy.copy(self)
         vars(made)["begin"] = begin

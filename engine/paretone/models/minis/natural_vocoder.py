@@ -100,7 +100,7 @@ class MelReader(MelStatistics):
 
 # The decoder of natural speech in pieces, equal to decoding at once.
 #
-# Audio is fourteen frames (0.18 s) behind its latents: the blocks look ahead by twelve, the transforms by two.
+# Audio has a delay of fourteen frames (0.18 s): the blocks look ahead by twelve, the transforms by two.
 
 
 class StreamedNatural:

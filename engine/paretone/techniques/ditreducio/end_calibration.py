@@ -1,8 +1,8 @@
 """DiTReducio calibrated for the end of the trajectory: ours, with the paper's actions, table and evaluation.
 
-The paper accepts a skip by its change of the output of its own step. The audible result is the last state. A change of
-an output reaches it scaled by the step length and by the later steps, and adds to the changes of other skips, in their
-direction or against it. Here skips are chosen by their effect on the last state, under a budget of operations:
+The paper accepts a skip by how much it changes the output of that step. The audible result is the last state. A change
+of an output reaches it scaled by the step length and by the later steps, and adds to the changes of other skips, in
+their direction or against it. Here skips are chosen by their effect on the last state, under a budget of operations:
 
 1. One perturbed run measures the gain of a change from each step to the end.
 2. Every change of a cell that saves operations is measured on the trajectory under the current table: the change of the
