@@ -32,7 +32,17 @@ def crossed(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))]
 
 
-ONLY_IN_FULL = ("cluster", "compiled code", "endurance", "packaged program", "peers", "recipes", "site", "speech")
+ONLY_IN_FULL = (
+    "cluster",
+    "compiled code",
+    "endurance",
+    "packaged program",
+    "peers",
+    "recipes",
+    "repetitions",
+    "site",
+    "speech",
+)
 """What marks of tests name. ``resources/docs/tests.md`` says what runs in the gate instead."""
 
 

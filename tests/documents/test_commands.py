@@ -33,14 +33,12 @@ def run_here(command: Command) -> bool:
 
 
 def kind(command: Command) -> frozenset[str]:
-    """The command, its options, models and techniques without their values."""
+    """The command, its subcommand, and what it is for."""
     words = command.words[1:]
-    options = {word for word in words if word.startswith("-")} | {
-        word for word in words[:2] if re.fullmatch(r"[\w-]+", word)
-    }
-    named = {after for before, after in itertools.pairwise(words) if before in ("--model", "--judge", "--target")}
-    used = {after.partition(":")[0] for before, after in itertools.pairwise(words) if before == "--technique"}
-    return frozenset(options | named | used)
+    called = {word for word in words[:2] if re.fullmatch(r"[\w-]+", word)}
+    return frozenset(
+        called | {after for before, after in itertools.pairwise(words) if before in ("--judge", "--target")}
+    )
 
 
 def files(command: Command) -> set[str]:

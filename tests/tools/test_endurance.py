@@ -33,6 +33,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "DISPLAY"} | {"QT_QPA_PLATFORM": "offscreen"}
 
 
+@only_in_full("endurance")
 def test_rounds_are_done_read_judged_and_drawn(tmp_path: Path) -> None:
     """Thorough: as many as are judged, everything on all models."""
     done = subprocess.run(

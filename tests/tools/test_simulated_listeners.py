@@ -10,8 +10,10 @@ import pytest
 from paretone.listening import statistics
 from paretone.paths import resource
 from tests.tools import simulated_listeners
+from tests.workload import only_in_full
 
 
+@only_in_full("repetitions")
 def test_who_guesses_passes_rarely_and_who_hears_as_often_as_computed() -> None:
     found = simulated_listeners.simulate(16)
     guessing, often, nearly_always = found.passed

@@ -79,7 +79,7 @@ def test_a_closed_window_leaves_no_widget_to_the_collector(
 def test_the_theme_can_change_after_many_closed_windows(
     make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
 ) -> None:
-    for _ in range(workload(30, 2)):
+    for _ in range(workload(30, 1)):
         _open_and_close(make_window(), qtbot)
     for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 1):
         theme.apply(scheme)

@@ -20,7 +20,7 @@ from paretone_app.shell.theme import GRID, HEADING, TYPE_SCALE, WEIGHTS, style_s
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import layouts
 from tests.app.shell.fitting import faults, fill, unreadable
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 _OURS = (layouts.VBoxLayout, layouts.HBoxLayout, layouts.GridLayout, layouts.FormLayout)
 
@@ -123,7 +123,8 @@ def test_the_style_sheet_is_on_the_scale_and_the_grid(colours: Colours, qapp: QA
     assert paddings <= set(GRID)
 
 
-@pytest.mark.parametrize("letters", workload(["1.15", "1"], ["1.15"]))
+@only_in_full("repetitions")
+@pytest.mark.parametrize("letters", ["1.15", "1"])
 def test_every_panel_fits_a_scaled_screen(tmp_path: Path, letters: str) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": "1.5"}
     command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path), "1920", "1080", letters]

@@ -26,7 +26,7 @@ from paretone.techniques.blockwise import bench as first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("only_words")]
 ROOT = Path(__file__).resolve().parents[3]
@@ -114,6 +114,7 @@ def test_exact_savings_leave_every_code(root: Path) -> None:
     assert report["headline"] == rows[masked.EXACT][0]["speed-up"]
 
 
+@only_in_full("speech")
 @pytest.mark.skipif(not SPEAKS, reason="hibari-tts, pocketsphinx or jiwer is not installed")
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-first-audio"])
 def test_quality_is_reported_with_speed(rows_by_name: Callable[[str], dict[str, list]], name: str) -> None:
@@ -147,6 +148,7 @@ def test_techniques_are_added_one_by_one(rows_by_name: Callable[[str], dict[str,
     assert together["launches per forward"] <= exact["launches per forward"] + 40
 
 
+@only_in_full("endurance")
 def test_memory_that_grows_is_seen(root: Path) -> None:
     """In a process of its own: in this one, memory of earlier tests may be released in between."""
     command = [sys.executable, "-c", GROWING, str(root), *map(str, KEPT)]

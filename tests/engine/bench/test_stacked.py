@@ -22,8 +22,10 @@ from paretone.techniques import compatibility_of
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import only_in_full
 
 
+@only_in_full("speech")
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_prompts")
 def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from paretone.measure.timing import Interval
 from paretone.models import catalogue
 from paretone.training.natural_teacher import decoder_copy
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import only_in_full
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
@@ -33,6 +34,7 @@ def take(naturalness: float, edits: float = 0) -> Heard:
     return Heard(edits, 5, naturalness, 0.8, {"bella": 0.6, "clara": 0.8}, 0.2, curve, 1.0, 0.5)
 
 
+@only_in_full("speech")
 @pytest.mark.slow
 def test_a_model_is_heard_beside_the_decoders_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

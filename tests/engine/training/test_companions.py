@@ -43,6 +43,7 @@ from tests.engine.small_language import (
     write_student,
 )
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
+from tests.workload import only_in_full
 
 SENTENCES = 5
 CPU = torch.device("cpu")
@@ -242,6 +243,7 @@ def test_a_draft_starts_from_an_earlier_one(
         assert torch.allclose(recipe.model.state_dict()[name], value, atol=2e-3), name
 
 
+@only_in_full("recipes")
 def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_path: Path) -> None:
     student = Student(StudentOptions(positions=300), depth=2)
     trained = job(root, tmp_path / "work", student, export=str(root)).run()

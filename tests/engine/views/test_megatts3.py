@@ -49,7 +49,7 @@ def task(model: SpeechModel, **knobs: object) -> Task:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*PANELS, "ablation"])
+@pytest.mark.parametrize("name", workload([*PANELS, "ablation"], [*PANELS][:4]))
 def test_it_is_computed(model: SpeechModel, name: str) -> None:
     figure = compute_view(name, task(model, **QUICK.get(name, {})))
     assert len(figure.panels) == PANELS[name] if name in PANELS else len(figure.panels) >= 2

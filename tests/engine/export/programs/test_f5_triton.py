@@ -23,6 +23,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 from tests.peers.f5_exports import small_release
+from tests.workload import only_in_full
 
 MODEL = entry("F5TTS_v1_Base")
 
@@ -37,6 +38,7 @@ def official_run() -> dict:
     return official.run("tests.peers.f5_triton")
 
 
+@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_recipe_gives_the_engines_mel(official_run: dict) -> None:
@@ -45,6 +47,7 @@ def test_the_recipe_gives_the_engines_mel(official_run: dict) -> None:
     assert len(set(official_run["sums"].values())) == 7, "every profile sounds different"
 
 
+@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_one_branch_runs_alone_where_the_engine_takes_it(official_run: dict) -> None:
@@ -55,6 +58,7 @@ def test_one_branch_runs_alone_where_the_engine_takes_it(official_run: dict) -> 
     assert rows["v1, first steps guided, from 1"] == [1, 2, 4], "the later steps of one request run one branch"
 
 
+@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_recipe_is_changed_and_given_back(official_run: dict) -> None:

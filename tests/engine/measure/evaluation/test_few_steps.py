@@ -13,6 +13,7 @@ from paretone.models.base import SpeechModel
 from paretone.models.catalogue import entry, voices
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
+from tests.workload import only_in_full
 
 TEXTS = ("The birch canoe slid on the smooth planks.", "Glue the sheet to the dark blue background.")
 SEEDS = range(3)
@@ -32,6 +33,7 @@ def spread(model: SpeechModel, steps: int) -> float:
     return float(np.mean(found))
 
 
+@only_in_full("speech")
 @pytest.mark.slow
 def test_one_step_varies_less_from_seed_to_seed() -> None:
     model = load_model("f5-mini", device="cpu")

@@ -161,7 +161,7 @@ def test_every_model_of_the_catalogue_is_here() -> None:
     assert {SAME.get(one.id, one.id) for one in MODELS} == set(LAYOUTS)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", workload(list(LAYOUTS), ["f5-mini", "E2TTS_Base", "Llasa-1B", "omni-mini"]))
 def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path) -> None:
     model, who, plain = LAYOUTS[layout](tmp_path)
     require_whole(measured(model, who, plain), layout)

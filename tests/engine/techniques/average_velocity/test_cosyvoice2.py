@@ -40,6 +40,7 @@ from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
 from tests.packages import needs
+from tests.workload import only_in_full
 
 MODEL = "CosyVoice2-0.5B"
 CPU = torch.device("cpu")
@@ -161,6 +162,7 @@ def test_guidance_is_the_officials() -> None:
     assert subject.guided(subject.model, problem, Values(guidance=0.0))(state, times).equal(present)
 
 
+@only_in_full("recipes")
 @needs("accelerate")
 @pytest.mark.parametrize("method", METHODS)
 def test_training_brings_the_ends_nearer(method: str) -> None:
@@ -212,6 +214,7 @@ def _mel(release: Path, setting: Setting) -> np.ndarray:
     return synthesise(model, "Hello there.", voice(), setting).trace.drawn_mel
 
 
+@only_in_full("recipes")
 @needs("accelerate")
 def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(release: Path, tmp_path: Path) -> None:
     request = _request(release, tmp_path, sentences=1, texts=("Hello there.", "They went home."))

@@ -33,7 +33,7 @@ from tests.engine.small_speech import setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 METADATA = {
     "cfg_free": "true",
@@ -130,6 +130,7 @@ def test_weights_that_are_not_there_are_said():
         bench.main(["guidance-free", "--weights", "0.11"])
 
 
+@only_in_full("speech")
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_prompts", "only_words")
 def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -37,7 +37,7 @@ from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 from tests.packages import needs
-from tests.workload import crossed, workload
+from tests.workload import crossed, only_in_full, workload
 
 pytestmark = needs("accelerate")
 
@@ -166,6 +166,7 @@ def test_distillation_and_validation_follow_the_guided_model_that_was_started_fr
     assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
+@only_in_full("recipes")
 def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
     """The sign: with a minus, the branches would come closer than in plain training."""
 
