@@ -188,10 +188,18 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from paretone.studies.wording import busy_lines, idle_lines, lost_lines, reference_lines
+    from paretone.studies.wording import (
+        busy_lines,
+        idle_lines,
+        lost_lines,
+        paired_lines,
+        reference_lines,
+        worst_lines,
+    )
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
     lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [*paired_lines(results), *worst_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
