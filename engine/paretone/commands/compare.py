@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
@@ -19,11 +20,11 @@ from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
 from paretone.files import write_wav
-from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.estimates import tail_interval
+from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
-from paretone.measure.metrics import metric
+from paretone.measure.metrics import FAILED, metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
@@ -34,6 +35,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
+from paretone.studies.paired import SIGN_NOTE, WORST, paired
 from paretone.techniques import compatibility_of, foreseen
 from paretone.wording import percent
 
@@ -48,6 +50,8 @@ EPILOGUE = (
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
+Heard = dict[str, dict[str, Any]]
+"""By metric: estimates of ``a``, ``b`` and ``reference`` or ``None``, the paired test, and the worst texts."""
 SPREAD = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side with an interval."""
 RUNS_PER_REPEAT = 3
@@ -123,7 +127,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
     measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
-    heard: dict[str, dict[str, dict[str, object] | None]] = {}
+    heard: Heard = {}
     if stopped is None:
         heard, stopped = _judge_all(options.judge, measured, voice, options.device)
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
@@ -239,9 +243,9 @@ def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> t
 
 def _judge_all(
     names: Sequence[str], measured: list[_Measured], voice: Voice, device: str
-) -> tuple[dict[str, dict[str, dict[str, object] | None]], Exception | None]:
+) -> tuple[Heard, Exception | None]:
     """:func:`_heard` by all judges, or by the finished ones, with the error that ended the rest."""
-    found: dict[str, dict[str, dict[str, object] | None]] = {}
+    found: Heard = {}
 
     def ask_each() -> None:
         for name in names:
@@ -352,9 +356,7 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
-def _heard(
-    name: str, measured: list[_Measured], voice: Voice, device: str
-) -> dict[str, dict[str, dict[str, object] | None]]:
+def _heard(name: str, measured: list[_Measured], voice: Voice, device: str) -> Heard:
     """Metrics of the judge ``name`` with intervals, for both sides and the reference speech: by metric, then ``a``,
     ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
@@ -362,7 +364,7 @@ def _heard(
     from paretone.measure.evaluation.judging import reference_speech
     from paretone.measure.metrics import JUDGED, estimate
 
-    found: dict[str, dict[str, dict[str, object] | None]] = {}
+    found: Heard = {}
     texts = [one.text for one in measured]
     judge = judge_named(name).ready(texts, str(choose(device)))
     sounds = {
@@ -372,21 +374,35 @@ def _heard(
     with contextlib.suppress(PlainError):
         sounds["reference"] = [reference_speech(text, voice) for text in texts]
     said = {
-        side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
+        side: [judge.hear(text, voice, *sound) for text, sound in zip(texts, recordings, strict=True)]
         for side, recordings in sounds.items()
     }
     for one in JUDGED:
         if one.judge != name or one.verdict is None:
             continue
         found[one.name] = {"a": None, "b": None, "reference": None}
+        values: dict[str, dict[str, complex]] = {}
         for side, every in said.items():
-            values = [value for each in every if (value := one.verdict(each)) is not None]
-            if values:
-                found[one.name][side] = asdict(estimate(one.name, values))
+            judged = {str(number): one.verdict(each.figures) for number, each in enumerate(every, start=1)}
+            values[side] = {number: value for number, value in judged.items() if value is not None}
+            if values[side]:
+                found[one.name][side] = asdict(estimate(one.name, [*values[side].values()]))
+        test = paired(one.name, values["b"], values["a"])
+        if test is not None:
+            found[one.name]["paired"] = {**asdict(test), "words": test.words}
+        if one.name.endswith(FAILED):
+            found[one.name]["worst"] = {side: _worst(said[side]) for side in ("a", "b")}
     return found
 
 
-def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[str]:
+def _worst(said: Sequence[Verdict]) -> list[dict[str, object]]:
+    """Texts with the most errors, by number, the worst first."""
+    rates = [(each.figures["edits"] / each.figures["words"], number) for number, each in enumerate(said, start=1)]
+    worst = sorted((-rate, number) for rate, number in rates if rate)[:WORST]
+    return [{"text": number, "error_rate": -rate, "heard": said[number - 1].heard} for rate, number in worst]
+
+
+def _heard_lines(heard: Heard) -> list[str]:
     lines = []
     for name, sides in heard.items():
         said = [
@@ -397,7 +413,12 @@ def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[
         missing = "" if sides["reference"] else "; no reference speech to show the judge's floor"
         count = "" if sides["a"] is None else f"; n = {sides['a']['n']}"
         lines.append(f"{metric(name).title}: {', '.join(said)}{count}{missing}.")
-    return lines
+        if sides.get("paired", {}).get("sentences", 0) > 1:
+            lines.append(f"B against A on the same texts: {sides['paired']['words']}.")
+        for side, worst in sides.get("worst", {}).items():
+            errors = (f"text {one['text']} {percent(one['error_rate'])}, heard as “{one['heard']}”" for one in worst)
+            lines += [f"Most errors of {side.upper()}: {'; '.join(errors)}."] if worst else []
+    return [*lines, f"{SIGN_NOTE}."] if any("on the same texts" in one for one in lines) else lines
 
 
 def _bounds(one: Mapping[str, object]) -> str:

@@ -66,6 +66,24 @@ def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
     return lambda figures: figures.get(name)
 
 
+FAILED = "failed_takes"
+"""Ending of the names of metrics of the tail."""
+TAIL_ERROR = 0.5
+"""Word error rate above which an utterance counts as failed."""
+_TAIL = (
+    "Share of takes with a word error rate above 50 %: utterances lost, repeated or never ended, which a mean hides."
+)
+
+
+def _error(figures: Mapping[str, float]) -> float:
+    """Word error rate of one take."""
+    return figures["edits"] / figures["words"]
+
+
+def _tail(figures: Mapping[str, float]) -> float:
+    return float(_error(figures) > TAIL_ERROR)
+
+
 def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
     return lambda measured, heard, distance: getattr(heard, name)
 
@@ -271,6 +289,7 @@ METRICS: tuple[Metric, ...] = (
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
     ),
+    Metric("failed_takes", "Failed takes", _TAIL, LOWER, judge="words", verdict=_tail, percent=True),
     Metric(
         "naturalness",
         "Naturalness",
@@ -318,8 +337,11 @@ METRICS: tuple[Metric, ...] = (
         "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
         LOWER,
         judge="whisper",
-        verdict=lambda figures: figures["edits"] / figures["words"],
+        verdict=_error,
         percent=True,
+    ),
+    Metric(
+        "whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=_tail, percent=True
     ),
     Metric(
         "speaker_similarity",

@@ -290,6 +290,17 @@ class RunStudy(Command):
 
 
 @dataclass(frozen=True)
+class VerifyStudy(Command):
+    """Check the study in ``folder`` and make ``takes`` of its takes again; see :mod:`paretone.studies.verifying`."""
+
+    activity = "verifying the study"
+    carried_out_by = "paretone.session.jobs:verify_study"
+
+    folder: str
+    takes: int = 5
+
+
+@dataclass(frozen=True)
 class PauseStudy(Command):
     """End the study of the job ``target`` after the takes in progress. A waiting one is cancelled."""
 

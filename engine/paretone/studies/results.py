@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,6 +23,7 @@ from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
+from paretone.studies.paired import WORST, PairedTest, paired
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
 from paretone.studies.study import BASELINE, Cell, Study
@@ -101,6 +102,8 @@ class SettingResult:
     """Takes with doubtful times because of other processes' load."""
     idle: tuple[str, ...] = ()
     """Notes of its takes on techniques that skipped nothing, without duplicates."""
+    sentences: Mapping[str, Mapping[str, complex]] = field(default_factory=dict, repr=False)
+    """Judged figures by metric and sentence, for paired tests."""
 
     def value(self, name: str) -> float | None:
         found = self.figures.get(name)
@@ -116,6 +119,8 @@ class PlayableTake:
     folder: Path
     understood: str = ""
     """Words recognised by the first judge of words."""
+    error_rate: float | None = None
+    """That judge's errors over the words spoken."""
 
     @property
     def path(self) -> Path:
@@ -168,6 +173,22 @@ class Results:
     def setting(self, key: str) -> SettingResult | None:
         return next((one for one in self.settings if one.key == key), None)
 
+    def paired(self, key: str, other: str = "") -> tuple[PairedTest, ...]:
+        """Tests of all judged figures of the setting ``key`` minus those of ``other``, its baseline by default."""
+        one = self.setting(key)
+        two = self.setting(other or one.baseline) if one is not None else None
+        if one is None or two is None or one.key == two.key:
+            return ()
+        tests = (
+            paired(name, values, two.sentences[name]) for name, values in one.sentences.items() if name in two.sentences
+        )
+        return tuple(test for test in tests if test is not None)
+
+    def worst(self, key: str, count: int = WORST) -> tuple[PlayableTake, ...]:
+        """Playable takes of a setting with the most errors, the worst first; none without errors."""
+        wrong = [one for one in self.heard.get(key, ()) if one.error_rate]
+        return tuple(sorted(wrong, key=lambda one: -(one.error_rate or 0.0))[:count])
+
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Metrics that any setting has."""
@@ -198,7 +219,7 @@ def results(store: Store) -> Results:
         key: [take for take in mine if take.cell.round == 0 and take.take not in lost]
         for key, mine in by_setting.items()
     }
-    figures = _figures(settings, by_setting)
+    figures, sentences = _figures(settings, by_setting), _sentences(settings, by_setting)
     references, no_reference = _references(store)
     found = tuple(
         SettingResult(
@@ -213,6 +234,7 @@ def results(store: Store) -> Results:
             one.problem,
             sum(take.measurements.busy for take in by_setting[one.key]),
             tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
+            sentences.get(one.key, {}),
         )
         for one in settings
     )
@@ -285,8 +307,10 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
 
 
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
-    understood = next((one.heard for one in take.verdicts if one.heard), "")
-    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
+    words = [one for one in take.verdicts if one.figures.get("words")]
+    understood = next((one.heard for one in (*words, *take.verdicts) if one.heard), "")
+    rate = words[0].figures.get("edits", 0.0) / words[0].figures["words"] if words else None
+    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood, rate)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
@@ -396,6 +420,18 @@ def _figures(
     return found
 
 
+def _sentences(
+    settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]
+) -> dict[str, dict[str, dict[str, complex]]]:
+    """Judged figures by setting, metric and sentence."""
+    found: dict[str, dict[str, dict[str, complex]]] = defaultdict(dict)
+    clusters = _Clusters([one.key for one in settings], by_setting)
+    for one in JUDGED:
+        for key, values in clusters.of(_values(one, clusters.takes, {}), one).items():
+            found[key][one.name] = values
+    return found
+
+
 def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, float]) -> np.ndarray:
     """The takes' values, (takes,); NaN for missing ones. ``ratios``: speed-ups."""
     values: list[complex | None]
@@ -498,6 +534,16 @@ def to_json(found: Results) -> dict:
                 "nothing_skipped": list(one.idle),
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
+                "paired": [asdict(test) for test in found.paired(one.key)],
+                "worst": [
+                    {
+                        "audio": str(take.path),
+                        "text": take.text,
+                        "heard": take.understood,
+                        "error_rate": take.error_rate,
+                    }
+                    for take in found.worst(one.key)
+                ],
             }
             for one in found.settings
         ],

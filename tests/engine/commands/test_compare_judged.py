@@ -40,11 +40,18 @@ def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys:
     assert judged["b"]["value"] >= 0.5
     assert judged["reference"]["value"] <= 0.2
     assert judged["reference"]["clusters"] == 2
+    test = data["judged"]["word_error_rate"]["paired"]
+    assert test["difference"] == pytest.approx(judged["b"]["value"] - judged["a"]["value"])
+    assert test["sentences"] == 2 and 0 <= test["p"] <= 1
+    tail = data["judged"]["failed_takes"]
+    assert tail["worst"]["a"][0]["error_rate"] == max(one["error_rate"] for one in tail["worst"]["a"])
     assert data["mel_cepstral_distortion"] > 0
     assert data["a"]["silence"] is not None
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
     assert "Word error rate: A " in out and "reference speech 0" in out and "; n = 2." in out
+    assert "B against A on the same texts: Word error rate" in out and "Most errors of A: text " in out
+    assert "exact two-sided sign test" in out
     assert "mel-cepstral distortion" in out
     assert "95 % intervals over the 2 texts: Log-mel distance " in out
     for side in ("a", "b"):

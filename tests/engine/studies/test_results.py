@@ -204,7 +204,7 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     assert "Word error rate" in to_latex(alike) and "Ops ratio" not in to_latex(alike), "nothing wrong is a finding"
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
-    (words,) = reference_lines(found)
+    words, _tail = reference_lines(found)
     assert words.startswith(
         "Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 record"
     )

@@ -12,7 +12,8 @@ from paretone.errors import SettingError
 from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.sampling.guidance import TwoWeightGuidance
+from paretone.setting.knobs import Choice, Effect, Knob, Number
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
@@ -23,22 +24,25 @@ from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sen
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
+PUBLISHED_LARGEST, PUBLISHED_LARGEST_MEGATTS3 = 0.3, 1.2
 
 
 def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]:
-    """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in
-    the unit of its relative error."""
+    """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, and
+    up to 1.2 for MegaTTS 3, in the unit of its relative error."""
     return (
         Number(
             "largest",
             "Largest threshold",
-            "Thresholds are spaced evenly up to this one.",
-            default=0.30,
+            f"Thresholds are spaced evenly up to this one; 0: as published, {PUBLISHED_LARGEST:g}, and for MegaTTS 3 "
+            f"{PUBLISHED_LARGEST_MEGATTS3:g}. Published thresholds belong to the relative error.",
+            default=0.0,
             symbol="δ",
-            minimum=0.01,
+            minimum=0.0,
             maximum=2.0,
             effect=Effect.NEXT_VIEW,
             step=0.05,
+            lowest="as published",
         ),
         Number(
             "count",
@@ -62,9 +66,12 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
     )
 
 
-def thresholds(knobs: Values) -> tuple[float, ...]:
-    count = int(knobs["count"])
-    return tuple(round(float(knobs["largest"]) * (index + 1) / count, 6) for index in range(count))
+def thresholds(task: Task) -> tuple[float, ...]:
+    count, largest = int(task.knobs["count"]), float(task.knobs["largest"])
+    if not largest:
+        two_weights = isinstance(task.model.info.guidance, TwoWeightGuidance)
+        largest = PUBLISHED_LARGEST_MEGATTS3 if two_weights else PUBLISHED_LARGEST
+    return tuple(round(largest * (index + 1) / count, 6) for index in range(count))
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ def calibrate_all(
 ) -> Calibrations:
     """Tables at all thresholds of the task's knobs. ``calibrate`` runs one calibration, of ``units``; ``record``
     replaces it if tables are predicted."""
-    wanted = thresholds(task.knobs)
+    wanted = thresholds(task)
 
     def made(threshold: float) -> CalibrationRecord:
         return calibrate(threshold, work.part(units, f"{title}Calibrating at threshold {threshold:g}"))
@@ -162,6 +169,8 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 def compute_tables(task: Task) -> Findings:
     """Calibrate, and show the tables."""
+    from paretone.techniques.ditreducio.preparation import knobs_of
+
     steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
@@ -174,7 +183,10 @@ def compute_tables(task: Task) -> Findings:
         _table_panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
         for threshold, table in found.tables.items()
     )
-    return Findings(panels, _tables_caption(found, ratios), across=3)
+    caption = _tables_caption(found, ratios)
+    if knobs_of(task.setting)["metric"] != "relative":
+        caption += f" δ is in {ditreducio.UNITS['mae']}; the published δ belong to the official code's relative error."
+    return Findings(panels, caption, across=3)
 
 
 def _table_panel(title: str, table: StrategyTable) -> HeatMap:
