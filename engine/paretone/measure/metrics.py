@@ -159,7 +159,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "first_audio_p90",
         "TTFA (P90)",
-        "90th percentile of TTFA over all runs, warm-up excluded; of a take, over its repeats. Needs at least two runs.",
+        "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs two runs or more.",
         LOWER,
         "s",
         "p90",
