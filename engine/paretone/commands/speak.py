@@ -113,8 +113,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
-        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {_backbone(take)}ops ratio {measured.ops_ratio:.3f}, on "
-        f"{model.info.device}.",
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {_backbone(take)}ops ratio "
+        f"{measured.ops_ratio:.3f}, on {model.info.device}.",
         *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
         load_line(measured),
         heard_line(found),

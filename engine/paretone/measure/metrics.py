@@ -110,8 +110,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "backbone_time_factor",
         "Backbone RTF",
-        "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the papers' DiT time "
-        "or, for language models, LM-RTF; the median in studies.",
+        "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the DiT time of "
+        "papers or, for language models, LM-RTF; the median in studies.",
         LOWER,
         statistic="median",
         of=_measured("backbone_time_factor"),
