@@ -357,7 +357,7 @@ class _Clusters:
         """Percentiles over all runs of settings with several."""
         runs: dict[str, list[int]] = defaultdict(list)
         for at in np.flatnonzero(~np.isnan(values)):
-            runs[self._owner[self._place[at]]].append(at)
+            runs[self._owner[self._place[at]]].append(int(at))
         return {
             key: Estimate(
                 *tail_interval(values[at].tolist(), places),
