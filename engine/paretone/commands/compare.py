@@ -20,6 +20,7 @@ from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
 from paretone.files import write_wav
+from paretone.measure.estimates import tail_interval
 from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
@@ -53,7 +54,7 @@ DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voi
 """Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
 Heard = dict[str, dict[str, Any]]
 """By metric: estimates of ``a``, ``b`` and ``reference`` or ``None``, the paired test, and the worst texts."""
-SPREAD = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
+SPREAD = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side with an interval."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: the difference of A from itself is what this machine reports for no difference."""
@@ -145,6 +146,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
+    for index, row in enumerate(medians):
+        runs = [run["first_audio_seconds"] or 0.0 for one in measured for run in one.runs[index]]
+        row["first_audio_p90"] = None if alone else tail_interval(runs)[0]
     spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
@@ -504,7 +508,9 @@ def _sides_table(
                 "setting": side.title,
                 "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
                 "RTF in CPU time (s/s)": _with_spread(row["cpu_time_factor"], spread["cpu_time_factor"]),
+                "backbone RTF (s/s)": _with_spread(row["backbone_time_factor"], spread["backbone_time_factor"]),
                 "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
+                "TTFA P90 (s)": row["first_audio_p90"],
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],

@@ -75,6 +75,8 @@ def test_a_single_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> Non
     data = json.loads(capsys.readouterr().out)
     assert data["intervals"]["a"]["real_time_factor"]["low"] <= data["a"]["real_time_factor"], "over the repeats"
     assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
+    assert data["a"]["backbone_time_factor"] == pytest.approx(data["texts"][0]["a"]["backbone_time_factor"])
+    assert data["a"]["first_audio_seconds"] <= data["a"]["first_audio_p90"], "of three runs, after a warm-up"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
