@@ -3,6 +3,8 @@ import."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from paretone.models.base import AttentionCapture
@@ -19,17 +21,16 @@ _DECADES = 6
 
 def knobs(layers: int) -> tuple[Knob, ...]:
     """Layer and step, by default those of the paper's diagonal pattern, and the drawing."""
-    number = {"minimum": 1, "whole": True, "effect": Effect.NEXT_VIEW}
+    number = partial(Number, minimum=1, whole=True, effect=Effect.NEXT_VIEW)
     return (
-        Number("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), maximum=layers, **number),
-        Number("step", "Step", "Number of the sampling step, from 1.", 1, maximum=1000, **number),
-        Number(
+        number("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), maximum=layers),
+        number("step", "Step", "Number of the sampling step, from 1.", 1, maximum=1000),
+        number(
             "cells",
             "Cells",
             "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum.",
             64,
             maximum=256,
-            **number,
         ),
         Choice(
             "scale",
