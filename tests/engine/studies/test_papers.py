@@ -19,8 +19,6 @@ from tests.workload import workload
 
 FILES = sorted(resource("studies", "papers").glob("*.toml"))
 OFFICIAL = [one for one in FILES if "published" in definition.values(one)]
-NOT_REPEATED = {"ssd-tables-1-to-3": {"draft alone"}}
-"""Rows that no setting repeats."""
 LACKING = {
     "cfg-free-table-1": "paretone train cfg-free",
     "spade-table-1-cosyvoice2": "paretone train spade",
@@ -41,7 +39,7 @@ def test_every_published_row_has_its_setting(file: Path) -> None:
     given = values(file)
     names = {one["name"] for one in given["setting"]}
     rows = {one.label for one in published_rows(given["published"])}
-    assert names <= rows and rows - names == NOT_REPEATED.get(file.stem, set())
+    assert names == rows
 
 
 @pytest.mark.parametrize("file", [one for one in FILES if one not in OFFICIAL], ids=lambda one: one.stem)
@@ -55,7 +53,7 @@ def test_a_bundled_model_has_the_same_table(file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", OFFICIAL, ids=lambda one: one.stem)
-def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path) -> None:
     given = values(file)
     name = {"F5TTS_v1_Base": "f5-mini"}.get(given["model"], given["model"])
     model, voice, _ = LAYOUTS[name](tmp_path / "models")
