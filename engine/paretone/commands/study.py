@@ -125,6 +125,7 @@ def _set_aside(folder: Path) -> Result:
 
 # --- Running ----------------------------------------------------------------------------------------------------------
 def _run(options: argparse.Namespace, session: Session) -> Result:
+    from paretone.studies import definition
     from paretone.studies import results as found
     from paretone.studies.running import FINISHED, PAUSED
 
@@ -149,10 +150,13 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ) from None
     results = found.read(_folder(options))
     answered = _status(results)
+    evaluation = definition.read(file).evaluation
+    listed = [evaluation.words] if evaluation is not None else []
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
-    return Result({**answered.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", answered.text]))
+    summary |= {"evaluation_set": listed[0]} if listed else {}
+    return Result({**answered.data, **summary}, "\n".join([made, *listed, *ended.log, *ended.found, "", answered.text]))
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from paretone.by_name import by_name
-from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval
+from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval, tail_interval
 from paretone.measure.pitch import diversity
 from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
 from paretone.wording import percent
@@ -47,6 +47,11 @@ class Metric:
     """Whether it is relative to the baseline, which has no value itself."""
     wall_time: bool = False
     """Whether it is a wall time, which other processes lengthen."""
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether it needs several runs of a take or setting."""
+        return self.statistic == "p90"
 
     @property
     def label(self) -> str:
@@ -103,6 +108,16 @@ METRICS: tuple[Metric, ...] = (
         wall_time=True,
     ),
     Metric(
+        "backbone_time_factor",
+        "Backbone RTF",
+        "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the DiT time of "
+        "papers or, for language models, LM-RTF; the median in studies.",
+        LOWER,
+        statistic="median",
+        of=_measured("backbone_time_factor"),
+        wall_time=True,
+    ),
+    Metric(
         "cpu_time_factor",
         "RTF in CPU time",
         "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
@@ -138,6 +153,16 @@ METRICS: tuple[Metric, ...] = (
         LOWER,
         "s",
         "median",
+        _measured("first_audio_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "first_audio_p90",
+        "TTFA (P90)",
+        "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs two runs or more.",
+        LOWER,
+        "s",
+        "p90",
         _measured("first_audio_seconds"),
         wall_time=True,
     ),
@@ -370,10 +395,13 @@ def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
     """A take's figure, with an interval over the repeats for times measured repeatedly. ``None``: not measured."""
     if one.of is None:
         return None
-    if take.repeats and one.statistic == "median":
+    if take.repeats and one.statistic in ("median", "p90"):
         values = [one.of(run, take.metrics, take.log_mel_distance) for run in take.repeats]
         found = [value for value in values if value is not None]
-        if found:
-            return Estimate(*median_interval(found), len(found), len(found))
+        if found and (len(found) > 1 or not one.of_runs):
+            interval = tail_interval(found) if one.of_runs else median_interval(found)
+            return Estimate(*interval, len(found), len(found))
+    if one.of_runs:
+        return None
     value = one.of(take.measurements, take.metrics, take.log_mel_distance)
     return None if value is None else Estimate(value, value, value, 1, 1)

@@ -194,7 +194,8 @@ class ComputeView(Command):
 @dataclass(frozen=True)
 class MeasureRoofline(Command):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, measured first if
-    unknown or ``again``. ``trace``: optional file for a Chrome trace."""
+    unknown or ``again``. ``trace``: optional file for a Chrome trace. ``card``: count for that one on paper, see
+    :mod:`paretone.measure.roofline.cards`."""
 
     activity = "measuring the roofline"
     carried_out_by = "paretone.session.synthesis:measure_roofline"
@@ -206,6 +207,7 @@ class MeasureRoofline(Command):
     again: bool = False
     rounds: int = 5
     trace: str = ""
+    card: str = ""
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class TaskRunner:
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
         try:
-            plan = resolve(model.info, task.setting, task.artefacts)
+            plan = resolve(model.info, spoken.instructed(task.setting), task.artefacts)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = Passing(observer, "caution")

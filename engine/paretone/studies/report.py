@@ -352,7 +352,7 @@ def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, objec
 
 
 def rows_of_takes(results: Results) -> list[dict[str, object]]:
-    own = {one.name: one for one in METRICS if one.of is not None}
+    own = {one.name: one for one in METRICS if one.of is not None and not one.of_runs}
     with Store(results.folder, read_only=True) as store:
         return [
             {

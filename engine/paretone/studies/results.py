@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from paretone.measure.estimates import Estimate, Margin, estimates
+from paretone.measure.estimates import TAIL, Estimate, Margin, estimates, tail_interval
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from paretone.setting.plan import says_idle
@@ -337,6 +337,8 @@ class _Clusters:
 
     def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
         """Estimates by setting from the values of all takes (n,), NaN for missing ones."""
+        if one.of_runs:
+            return self._tails(values)
         takes, together = self._combined(values, one)
         found: dict[str, Estimate] = {}
         present = np.flatnonzero(takes)
@@ -350,6 +352,22 @@ class _Clusters:
             keys, counts = self._owner[cells[:, 0]], takes[cells].sum(1)
             found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
         return found
+
+    def _tails(self, values: np.ndarray) -> dict[str, Estimate]:
+        """Percentiles over all runs of settings with several."""
+        runs: dict[str, list[int]] = defaultdict(list)
+        for at in np.flatnonzero(~np.isnan(values)):
+            runs[self._owner[self._place[at]]].append(int(at))
+        return {
+            key: Estimate(
+                *tail_interval(values[at].tolist(), places),
+                len(at),
+                len(set(places)) if len(set(places)) > 1 else len(at),
+            )
+            for key, at in runs.items()
+            if len(at) > 1
+            for places in [self._place[at].tolist()]
+        }
 
     def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
         """Values by setting and cluster from those of all takes (n,), NaN for missing ones."""
@@ -375,6 +393,10 @@ class _Clusters:
             return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
         ordered = values[np.lexsort((values, place))]
         first = np.cumsum(takes) - takes
+        if one.of_runs:
+            return np.array(
+                [np.percentile(ordered[at : at + n], TAIL) if n else 0.0 for at, n in zip(first, takes, strict=True)]
+            )
         low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
         return (ordered[low] + ordered[high]) / 2
 
