@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from paretone import cli
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models.base import Utterance
@@ -254,6 +255,29 @@ def test_the_chosen_importance_is_measured_before_it_prunes_and_goes_on(
     if judge_named("whisper").problem():
         with pytest.raises(PlainError, match="Whisper"):
             asked("whisper").run()
+
+
+def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_order(root)
+    work = job(root, tmp_path / "work", Student(StudentOptions())).request.work
+    place = ["--folder", str(root), "--work", work, "--export", str(root), "--device", "cpu", "--threads", "1"]
+    chosen = "--depth 2 --importance word_error --alpha 0.5 --skew 0 --attention-interval 1 --attention-scale 8"
+    more = f"--original-layers --published-latents --positions 300 --sentences {SENTENCES} --steps 1 --json"
+    assert cli.main(["train", "spade", *place, *chosen.split(), *more.split()]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["retained"], data["targets"]) == ("0,2", "original"), "layers with the largest word errors"
+    with safe_open(data["checkpoint"], "pt") as file:
+        said = file.metadata()
+    wanted = {
+        "importance": "word_error",
+        "alpha": "0.5",
+        "skew": "0",
+        "attention_interval": "1",
+        "attention_scale": "8",
+        "targets": "original",
+        "latents": "published",
+    }
+    assert {name: said[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize("make", [draft_recipe, student_recipe])
