@@ -190,7 +190,7 @@ def test_a_student_of_the_original_layers_learns_from_them_and_says_so(
         (found.outputs[one] - wanted.outputs[layer])[batch.heard].square().mean() for one, layer in ((0, 0), (1, 2))
     ]
     _, terms = recipe.losses(batch)
-    assert terms["latent"] == pytest.approx(float(torch.stack(errors).mean()), rel=1e-5)
+    assert terms["latent"] == pytest.approx(float(torch.stack(errors).mean().detach()), rel=1e-5)
     recipe.save(root / STUDENTS / recipe.file_name, recipe.metadata_after(60))
     write_student(root, (0, 1))
     info = load(root).info
