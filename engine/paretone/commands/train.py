@@ -102,7 +102,12 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
     )
-    group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
+    group.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="recordings: CSV with audio,text,phones,voice,set, or lines of audio|text",
+    )
     group = add_budget(parser)
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
@@ -147,8 +152,8 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
         "--manifest",
         type=Path,
         metavar="FILE",
-        help="CSV with audio,text and optionally phones,voice,set (default, for bundled models only: synthesised "
-        "speech)",
+        help="CSV with audio,text and optionally phones,voice,set, or lines of audio|text as F5-TTS has them (default, "
+        "for bundled models only: synthesised speech)",
     )
     group.add_argument(
         "--sentences",
