@@ -26,7 +26,7 @@ from paretone.techniques.spade import StudentRequest
 from paretone.techniques.speculative import FORM as DRAFT
 from paretone.techniques.speculative import DraftRequest
 from paretone.training import session
-from paretone.training.forms import Place, TrainingForm, TrainingPlan, training_forms
+from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
 from paretone.training.requests import Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
 from paretone_app.features.training.panel import (
@@ -85,6 +85,10 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
         False,
         defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation"),
     )
+    panel.epochs.setValue(2.5)
+    assert not panel.minutes.isEnabled(), "the budget is one or the other"
+    arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
+    assert arguments["epochs"] == 2.5 and "minutes" not in arguments
 
 
 def test_a_model_may_learn_from_what_it_says_itself(panel: TrainingPanel, tmp_path: Path) -> None:
