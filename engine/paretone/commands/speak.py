@@ -295,6 +295,8 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
         "backbone_seconds": measured.backbone_seconds,
         "backbone_time_factor": measured.backbone_time_factor,
         "decoder_seconds": measured.decoder_seconds,
+        "flow_seconds": measured.flow_seconds,
+        "vocoder_seconds": measured.vocoder_seconds,
         "cpu_seconds": measured.cpu_seconds,
         "cpu_time_factor": measured.cpu_time_factor,
         "other_share": measured.other_share,
