@@ -19,7 +19,7 @@ from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
 from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import compatibility_of
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from paretone.techniques.ditreducio.record import CalibrationRecord
@@ -172,6 +172,24 @@ def _deciding(knobs: Values) -> dict[str, object]:
     return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
 
 
+def _published(model: str, models: tuple[str, ...], step: float, options: Values) -> tuple[Published, ...]:
+    """Columns T0 to T6 of table 1 for a model: T0 is the baseline, each further one raises δ by ``step``."""
+    knobs = Values(metric="relative", compare="branches", marked=10.0, branch_skip="both", temporal="reuse")
+    return tuple(
+        Published(
+            f"T{place}",
+            f"table 1, {model}",
+            models,
+            knobs.replace(threshold=round(place * step, 2), objective=PUBLISHED),
+            options.replace(steps=32, sway=-1.0),
+            main=place == RECOMMENDED,
+        )
+        for place in range(7)
+    )
+
+
+RECOMMENDED = 4
+"""Column of table 1 that the paper recommends."""
 TECHNIQUE = Technique(
     name=NAME,
     title="DiTReducio",
@@ -227,6 +245,10 @@ TECHNIQUE = Technique(
             "paretone.techniques.ditreducio.record:TransferRequest",
             "paretone.techniques.ditreducio.preparation:carry_out_transfer",
         ),
+    ),
+    published=(
+        *_published("F5-TTS", ("F5TTS_v1_Base", "F5TTS_Base"), 0.05, Values(guidance=2.0, solver="euler")),
+        *_published("MegaTTS 3", ("MegaTTS3",), 0.2, Values(intelligibility=1.6, similarity=2.5, overshoot=3.0)),
     ),
     resolve=resolve,
     idle=idle,

@@ -18,8 +18,10 @@ from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.published import rule_of
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
-from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
+from paretone.views.view import PUBLISHED as BY_PAPER
+from paretone.views.view import RULE, Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
@@ -59,7 +61,22 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
             values=(CALIBRATED, PREDICTED),
             titles=("Calibrated", "Predicted"),
         ),
+        RULE,
     )
+
+
+def ruled(compute: Callable[[Task], Findings]) -> Callable[[Task], Findings]:
+    """``compute`` with DiTReducio's knobs by the view's rule, which the caption then names."""
+
+    def computed(task: Task) -> Findings:
+        knobs = rule_of(ditreducio.TECHNIQUE, task.setting, task.model.info.knobs, task.knobs["rule"] == BY_PAPER)
+        used = UsedTechnique(ditreducio.NAME, knobs)
+        found = compute(replace(task, setting=task.setting.with_technique(used)))
+        rule = "as published for these thresholds" if task.knobs["rule"] == BY_PAPER else "as chosen"
+        unit = ditreducio.UNITS[str(knobs["metric"])]
+        return replace(found, caption=f"{found.caption} Calibrated {rule}; the unit of δ: {unit}.")
+
+    return computed
 
 
 def thresholds(knobs: Values) -> tuple[float, ...]:
@@ -224,7 +241,7 @@ TABLES = View(
     source="DiTReducio (arXiv 2509.09748), figure 9",
     families=("flow",),
     knobs=lambda layers: threshold_knobs(),
-    compute=compute_tables,
+    compute=ruled(compute_tables),
 )
 
 
@@ -329,7 +346,7 @@ MODULE_LATENCIES = View(
     source="DiTReducio (arXiv 2509.09748), figure 5",
     families=("flow",),
     knobs=latency_knobs,
-    compute=compute_latencies,
+    compute=ruled(compute_latencies),
 )
 
 
@@ -531,7 +548,7 @@ ABLATION = View(
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
     knobs=ablation_knobs,
-    compute=compute_ablation,
+    compute=ruled(compute_ablation),
 )
 
 
@@ -659,5 +676,5 @@ OBJECTIVES = View(
     source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
     knobs=objective_knobs,
-    compute=compute_objectives,
+    compute=ruled(compute_objectives),
 )
