@@ -17,6 +17,7 @@ __version__ = "0.2.0"
 _PUBLIC = {
     "load": "paretone.notebook",
     "run_study": "paretone.notebook",
+    "verify_study": "paretone.notebook",
     "Model": "paretone.notebook",
     "Speech": "paretone.notebook",
     "Rows": "paretone.notebook",

@@ -40,6 +40,7 @@ from paretone.session.commands import (
     RunStudy,
     Synthesise,
     TimeAgain,
+    VerifyStudy,
 )
 from paretone.session.events import Caution, Event
 from paretone.session.executor import JobObserver, RunningJob
@@ -52,6 +53,7 @@ from paretone.studies.hooks import calibrated
 from paretone.studies.report import rows_of_settings, rows_of_takes
 from paretone.studies.results import Results, read
 from paretone.studies.study import Candidate, results_folder, seeded
+from paretone.studies.verifying import Check
 from paretone.techniques import technique
 from paretone.techniques.published import PUBLISHED, chosen, comparisons, options_of
 from paretone.techniques.registry import applying_to
@@ -98,6 +100,15 @@ def run_study(
     same call continues after an interrupt. ``ray``: address of a Ray cluster.
     """
     return _Desk(progress).study(file, folder, ray, workers)
+
+
+def verify_study(folder: str | Path, *, takes: int = VerifyStudy.takes, progress: bool = False) -> tuple[Check, ...]:
+    """Check the results of a study in ``folder`` against its file, the weights and the code, and make and judge
+    ``takes`` of its takes again.
+
+    >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is False]
+    """
+    return _Desk(progress).carry_out(VerifyStudy(JOB, str(folder), takes)).checks
 
 
 class _Desk(Session):

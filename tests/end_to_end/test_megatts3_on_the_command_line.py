@@ -109,3 +109,16 @@ def test_what_cannot_be_said_is_refused_in_a_sentence(failing: Callable[..., str
     unknown = failing("speak", "--model", MODEL, "--text", TEXT, "--voice", "nobody", *out)
     assert f"no voice named 'nobody'; known voices: {', '.join(voice_names(MODEL))}" in unknown
     assert "no voice (there is none yet)" in failing("speak", "--model", "MegaTTS3", "--text", TEXT, *out)
+
+
+def test_calibrating_as_the_official_code_does(paretone: Run, failing: Callable[..., str], tmp_path: Path) -> None:
+    official = ("--metric", "relative", "--compare", "combined", "--check-phase", "first_half")
+    said = ("--model", MODEL, "--text", "Rice.", "--steps", "3", "--threshold", "1.2", "--no-evidence", *official)
+    profile, table = tmp_path / "profile.json", tmp_path / "table.json"
+    found = paretone("calibrate", *said, "--profile", profile)
+    assert (found["metric"], found["compare"]) == ("relative", "combined")
+    knobs = Profile.load(profile).setting.technique("ditreducio").knobs
+    assert (knobs["compare"], knobs["check_phase"]) == ("combined", "first_half")
+    without = failing("calibrate", *said, "--intelligibility", "1", "--similarity", "1", "--table", table)
+    assert "needs its three branches, and 1 run here; compare all branches" in without
+    assert not table.exists()

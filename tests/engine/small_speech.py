@@ -129,10 +129,10 @@ def make_backbone(seed: int, config: BackboneConfig = CONFIG) -> DiT | UNetT:
     return backbone
 
 
-def save_cfg_free(path: Path, weight: float, base: str = FINGERPRINT) -> None:
-    """Write weights as a training would that started from the model, which these only claim."""
+def save_cfg_free(path: Path, weight: float, base: str = FINGERPRINT, **more: str) -> None:
+    """Write weights as a training would that started from the model, which these only claim, with ``more`` metadata."""
     weights = {f"transformer.{name}": value for name, value in make_backbone(2).state_dict().items()}
-    metadata = {"cfg_free": "true", "weight": f"{weight:.6g}", "method": "model-guidance", "base": base}
+    metadata = {"cfg_free": "true", "weight": f"{weight:.6g}", "method": "model-guidance", "base": base, **more}
     save_file(weights, path, metadata)
 
 

@@ -30,9 +30,23 @@ def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFi
         "10.15",
         "0.3224",
         "The floor is 23.9 ms; 55,296 launches take 608 ms",
+        "Ceilings in float32: 67,000 GFLOP/s",
     ):
         assert said in out
     assert len([line for line in table.read_text().splitlines() if line[0] != "#"]) == 1 + 7
+
+
+def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--text", "Rice.", "--steps", "3", "--setting", "steps:steps=2", "--compare", "--quiet"]
+    assert cli.main(["roofline", *options, "--card", "rtx-4090", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["measured_seconds"] == 0 < data["floor_seconds"] < data["baseline"]["floor_seconds"]
+    assert data["ceilings"]["operations"]["float32"] == 82.6e12
+    assert all(one["measured_seconds"] is None and one["launches_per_call"] >= 0 for one in data["components"])
+    assert cli.main(["roofline", "--published", "--card", "l20"]) == 0
+    assert "NVIDIA L20 data sheet" in capsys.readouterr().out
+    assert cli.main(["roofline", "--card", "l20", "--again"]) != 0
+    assert "give one of them" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
-from paretone.studies import definition, results, samples
+from paretone.studies import definition, evaluation_sets, results, samples
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.searched_grid import PlacedGrid
@@ -160,7 +160,7 @@ def write_megatts3(root: Path) -> None:
 
 
 def read_list(root: Path, path: Path) -> object:
-    return definition.read_evaluation(path, root)
+    return evaluation_sets.read_evaluation(path, root)
 
 
 KINDS = (

@@ -245,6 +245,9 @@ def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
     for place, one in enumerate(results):
         figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}
         remarks = [f"Source: {one.source}", f"Hardware: {one.hardware}", f"Data: {one.data}"]
+        if one.judges:
+            remarks.append(f"Judges: {one.judges}")
+        remarks.append(f"As published: {one.as_published}")
         if one.rtf:
             remarks.append(f"Its RTF counts the {one.rtf}")
         techniques = (one.technique,) if one.technique and not one.baseline else ()

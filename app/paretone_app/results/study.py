@@ -33,9 +33,11 @@ from paretone.studies.wording import (
     described,
     idle_lines,
     lost_lines,
+    paired_lines,
     reference_lines,
     search_in,
     setting_title,
+    worst_lines,
 )
 from paretone_app.numbers import localised
 from paretone_app.results.points import Point, Scores, study_points
@@ -366,6 +368,8 @@ def _findings(results: Results) -> tuple[str, ...]:
     lines = (
         *(answer_lines(search, results) if search else ()),
         *reference_lines(results),
+        *paired_lines(results),
+        *worst_lines(results),
         *lost_lines(results),
         *busy_lines(results),
         *idle_lines(results),

@@ -28,6 +28,7 @@ class Kind(Enum):
     LAYERS = "Measuring the layers"
     ROOFLINE = "Measuring the roofline"
     STUDY = "Running the study"
+    VERIFY = "Verifying the study"
     PARTIAL = "Decoding the canvas"
     EXPORT = "Exporting"
     GRID = "Searching a grid"

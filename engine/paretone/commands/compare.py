@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
@@ -19,20 +20,24 @@ from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
 from paretone.files import write_wav
-from paretone.measure.evaluation.judges import JUDGES, judge_named
+from paretone.measure.estimates import tail_interval
+from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
-from paretone.measure.metrics import metric
+from paretone.measure.metrics import FAILED, metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
-from paretone.models.base import SpeechModel, Synthesis, Voice
+from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer
 from paretone.setting.knobs import NO_VALUES, Values, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
+from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
+from paretone.studies.paired import SIGN_NOTE, WORST, paired
+from paretone.studies.study import StudySentence
 from paretone.techniques import compatibility_of, foreseen
 from paretone.techniques.published import comparisons, options_of
 from paretone.wording import percent
@@ -48,7 +53,9 @@ EPILOGUE = (
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
-SPREAD = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
+Heard = dict[str, dict[str, Any]]
+"""By metric: estimates of ``a``, ``b`` and ``reference`` or ``None``, the paired test, and the worst texts."""
+SPREAD = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side with an interval."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: the difference of A from itself is what this machine reports for no difference."""
@@ -61,6 +68,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_model(parser)
     arguments.add_published(parser)
     arguments.add_text(parser, required=False, sentences=True)
+    group = parser.add_argument_group("evaluation set")
+    group.add_argument(
+        "--set",
+        type=Path,
+        metavar="FILE",
+        help="texts, prompts and recordings of a list as published: LibriSpeech-PC, Seed-TTS, audio|text, or a CSV; "
+        "instead of text and voice",
+    )
+    group.add_argument("--set-audio", type=Path, metavar="FOLDER", help="LibriSpeech's recordings, for its list")
+    group.add_argument("--count", type=arguments.positive, metavar="N", help="the first N lines of the set")
     parser.add_argument("--out", metavar="FOLDER", help="folder for the speech: a.wav and b.wav, numbered by text")
     parser.add_argument(
         "--repeats",
@@ -81,7 +98,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 class _Measured:
     """One text under both sides."""
 
-    text: str
+    spoken: StudySentence
     timing: PairedTimes
     figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
@@ -98,7 +115,7 @@ class _Measured:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "text": self.text,
+            "text": self.spoken.text,
             **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
             "speed_up": asdict(self.timing.speed_up["B"]),
             "log_mel_distance": self.distance,
@@ -109,10 +126,9 @@ class _Measured:
 def run(options: argparse.Namespace, session: Session) -> Result:
     terminal = session.terminal
     place = None if options.out is None else folder(options.out)
-    texts = arguments.texts(options)
     sides = sides_of(options)
-    profile = next((side.profile for side in sides if side.profile), None)
-    voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
+    evaluation = _evaluation(options)
+    texts = _spoken(options, sides) if evaluation is None else evaluation.rows[: options.count]
     loaded: dict[tuple[str, str], SpeechModel] = {}
     for side in sides:
         key = side.setting.model, side.variant
@@ -123,15 +139,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
-    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
-    heard: dict[str, dict[str, dict[str, object] | None]] = {}
+    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, options, progress))
+    heard: Heard = {}
     if stopped is None:
-        heard, stopped = _judge_all(options.judge, measured, voice, options.device)
+        heard, stopped = _judge_all(options.judge, measured, options.device)
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
     problem, code = _problem(len(measured), len(texts), stopped, unjudged)
     texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
+    for index, row in enumerate(medians):
+        runs = [run["first_audio_seconds"] or 0.0 for one in measured for run in one.runs[index]]
+        row["first_audio_p90"] = None if alone else tail_interval(runs)[0]
     spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
@@ -153,6 +172,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "same": asdict(same),
         "clock": measured[0].timing.clock,
         "repeats": options.repeats,
+        **({"evaluation_set": evaluation.words, "sha256": evaluation.sha256} if evaluation is not None else {}),
         "log_mel_distance": distance,
         **difference_medians,
         "judged": heard,
@@ -162,7 +182,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "machine": describe().line,
         **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
-    lines = [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
+    lines = [evaluation.words, ""] if evaluation is not None else []
+    lines += [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
     over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
     over += f" of {len(texts)} texts" if len(texts) > 1 else ""
     if alone:
@@ -223,7 +244,26 @@ class _Runs(Observer):
         self._terminal.progress(self._done, self._total)
 
 
-def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
+def _evaluation(options: argparse.Namespace) -> EvaluationSet | None:
+    if options.set is None:
+        if options.set_audio or options.count:
+            raise SettingError("--set-audio and --count belong to an evaluation set; give it with --set.")
+        return None
+    if options.text or options.text_file or options.voice:
+        raise SettingError("--set has its own texts and voices; leave out --text, --text-file and --voice.")
+    return read_evaluation(options.set, options.set_audio)
+
+
+def _spoken(options: argparse.Namespace, sides: tuple[Side, Side]) -> tuple[StudySentence, ...]:
+    """The texts of the arguments in their voice."""
+    profile = next((side.profile for side in sides if side.profile), None)
+    voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
+    return tuple(StudySentence(text, voice) for text in arguments.texts(options))
+
+
+def _measure_all(
+    texts: Sequence[StudySentence], measure: Callable[[StudySentence], _Measured]
+) -> tuple[list[_Measured], Exception | None]:
     """All texts, or the finished ones and the error that ended the rest. Raises that error if no text is finished."""
     found: list[_Measured] = []
 
@@ -237,15 +277,13 @@ def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> t
     return found, stopped
 
 
-def _judge_all(
-    names: Sequence[str], measured: list[_Measured], voice: Voice, device: str
-) -> tuple[dict[str, dict[str, dict[str, object] | None]], Exception | None]:
+def _judge_all(names: Sequence[str], measured: list[_Measured], device: str) -> tuple[Heard, Exception | None]:
     """:func:`_heard` by all judges, or by the finished ones, with the error that ended the rest."""
-    found: dict[str, dict[str, dict[str, object] | None]] = {}
+    found: Heard = {}
 
     def ask_each() -> None:
         for name in names:
-            found.update(_heard(name, measured, voice, device))
+            found.update(_heard(name, measured, device))
 
     return found, _what_ended(ask_each)
 
@@ -275,7 +313,7 @@ def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) 
 
 
 def _measure(
-    text: str, sides: tuple[Side, Side], voice: Voice, options: argparse.Namespace, progress: _Runs
+    spoken: StudySentence, sides: tuple[Side, Side], options: argparse.Namespace, progress: _Runs
 ) -> _Measured:
     from paretone.device import choose
 
@@ -287,7 +325,8 @@ def _measure(
             raise ValueError("The side was not prepared.")
 
         def once() -> None:
-            runs[name].append(synthesise(model, text, voice, side.setting, side.artefacts, progress))
+            setting = spoken.instructed(side.setting)
+            runs[name].append(synthesise(model, spoken.text, spoken.voice, setting, side.artefacts, progress))
             progress.next()
 
         return once
@@ -302,7 +341,7 @@ def _measure(
     medians = _medians(first), _medians(second)
     last_first, last_second = (runs[name][-1] for name in SIDES)
     distance = _distance(last_first, last_second)
-    return _Measured(text, timing, medians, (first, second), (last_first, last_second), *distance)
+    return _Measured(spoken, timing, medians, (first, second), (last_first, last_second), *distance)
 
 
 def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
@@ -352,9 +391,7 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
-def _heard(
-    name: str, measured: list[_Measured], voice: Voice, device: str
-) -> dict[str, dict[str, dict[str, object] | None]]:
+def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
     """Metrics of the judge ``name`` with intervals, for both sides and the reference speech: by metric, then ``a``,
     ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
@@ -362,31 +399,45 @@ def _heard(
     from paretone.measure.evaluation.judging import reference_speech
     from paretone.measure.metrics import JUDGED, estimate
 
-    found: dict[str, dict[str, dict[str, object] | None]] = {}
-    texts = [one.text for one in measured]
-    judge = judge_named(name).ready(texts, str(choose(device)))
+    found: Heard = {}
+    texts = [one.spoken for one in measured]
+    judge = judge_named(name).ready([one.text for one in texts], str(choose(device)))
     sounds = {
         side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
         for index, side in enumerate(SIDES)
     }
     with contextlib.suppress(PlainError):
-        sounds["reference"] = [reference_speech(text, voice) for text in texts]
+        sounds["reference"] = [reference_speech(one.text, one.voice, one.reference) for one in texts]
     said = {
-        side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
+        side: [judge.hear(one.text, one.voice, *sound) for one, sound in zip(texts, recordings, strict=True)]
         for side, recordings in sounds.items()
     }
     for one in JUDGED:
         if one.judge != name or one.verdict is None:
             continue
         found[one.name] = {"a": None, "b": None, "reference": None}
+        values: dict[str, dict[str, complex]] = {}
         for side, every in said.items():
-            values = [value for each in every if (value := one.verdict(each)) is not None]
-            if values:
-                found[one.name][side] = asdict(estimate(one.name, values))
+            judged = {str(number): one.verdict(each.figures) for number, each in enumerate(every, start=1)}
+            values[side] = {number: value for number, value in judged.items() if value is not None}
+            if values[side]:
+                found[one.name][side] = asdict(estimate(one.name, [*values[side].values()]))
+        test = paired(one.name, values["b"], values["a"])
+        if test is not None:
+            found[one.name]["paired"] = {**asdict(test), "words": test.words}
+        if one.name.endswith(FAILED):
+            found[one.name]["worst"] = {side: _worst(said[side]) for side in ("a", "b")}
     return found
 
 
-def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[str]:
+def _worst(said: Sequence[Verdict]) -> list[dict[str, object]]:
+    """Texts with the most errors, by number, the worst first."""
+    rates = [(each.figures["edits"] / each.figures["words"], number) for number, each in enumerate(said, start=1)]
+    worst = sorted((-rate, number) for rate, number in rates if rate)[:WORST]
+    return [{"text": number, "error_rate": -rate, "heard": said[number - 1].heard} for rate, number in worst]
+
+
+def _heard_lines(heard: Heard) -> list[str]:
     lines = []
     for name, sides in heard.items():
         said = [
@@ -397,7 +448,12 @@ def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[
         missing = "" if sides["reference"] else "; no reference speech to show the judge's floor"
         count = "" if sides["a"] is None else f"; n = {sides['a']['n']}"
         lines.append(f"{metric(name).title}: {', '.join(said)}{count}{missing}.")
-    return lines
+        if sides.get("paired", {}).get("sentences", 0) > 1:
+            lines.append(f"B against A on the same texts: {sides['paired']['words']}.")
+        for side, worst in sides.get("worst", {}).items():
+            errors = (f"text {one['text']} {percent(one['error_rate'])}, heard as “{one['heard']}”" for one in worst)
+            lines += [f"Most errors of {side.upper()}: {'; '.join(errors)}."] if worst else []
+    return [*lines, f"{SIGN_NOTE}."] if any("on the same texts" in one for one in lines) else lines
 
 
 def _bounds(one: Mapping[str, object]) -> str:
@@ -456,7 +512,9 @@ def _sides_table(
                 "setting": side.title,
                 "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
                 "RTF in CPU time (s/s)": _with_spread(row["cpu_time_factor"], spread["cpu_time_factor"]),
+                "backbone RTF (s/s)": _with_spread(row["backbone_time_factor"], spread["backbone_time_factor"]),
                 "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
+                "TTFA P90 (s)": row["first_audio_p90"],
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],

@@ -152,8 +152,12 @@ def _listed(technique: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
 
 
 def _published(technique: str, one: Mapping[str, Any]) -> dict[str, object]:
-    fixed = [f"{name}={_word(value)}" for name, value in {**one["knobs"], **one["options"]}.items() if value != ""]
-    return {"as published": f"{technique} --as {one['name']}", "source": one["source"], "sets": " ".join(fixed)}
+    knobs, options = (
+        " ".join(f"{name}={_word(value)}" for name, value in one[what].items() if value != "")
+        for what in ("knobs", "options")
+    )
+    head = {"as published": f"{technique} --as {one['name']}", "source": one["source"]}
+    return {**head, "knobs": knobs, "options": options}
 
 
 def _declared(knob: Knob, default: object) -> dict[str, object]:

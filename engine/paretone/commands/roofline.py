@@ -14,7 +14,7 @@ from paretone.commands.output import apart, writable
 from paretone.commands.technique_args import files_given, from_files, with_file, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
-from paretone.measure.roofline import published
+from paretone.measure.roofline import cards, published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from paretone.models.base import Utterance
 from paretone.session.commands import MeasureRoofline
@@ -44,6 +44,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("roofline")
     group.add_argument("--compare", action="store_true", help="also measure the setting without its techniques")
     group.add_argument("--again", action="store_true", help="measure this machine's ceilings again")
+    group.add_argument(
+        "--card",
+        metavar="NAME",
+        help="on paper: count the components, and give their floors on another card, such as h100, a100 or rtx-4090; "
+        "nothing is measured",
+    )
     group.add_argument("--rounds", type=arguments.positive, default=5, help="measurement rounds (default: %(default)s)")
     group.add_argument("--trace", metavar="FILE", help="write one forward of every phase as a Chrome trace (JSON)")
     group.add_argument("--csv", metavar="FILE", help="write the table as CSV")
@@ -57,8 +63,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
     apart({"--trace": trace, "--csv": csv}, {"--profile": options.profile, "--text-file": options.text_file})
+    card = cards.card(options.card) if options.card else None
+    if card is not None and options.again:
+        raise SettingError("--again measures this machine, and --card is on paper: give one of them.")
     if options.published:
-        report = published.report()
+        report = published.report(card or published.CEILINGS)
         _write_csv(csv, report)
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     _take_settings(options)
@@ -75,11 +84,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for option, path in files_given(options):
             setting, found = with_file(setting, model, option, path)
             artefacts = (*artefacts, *found)
-    measuring = MeasureRoofline(JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""))
+    measuring = MeasureRoofline(
+        JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""), options.card or ""
+    )
     report = session.carry_out(measuring).report
     data, lines = report.to_json(), _shown(report)
     if options.compare and setting.techniques:
-        plain = MeasureRoofline(JOB, utterance, setting.baseline, rounds=options.rounds)
+        plain = MeasureRoofline(JOB, utterance, setting.baseline, rounds=options.rounds, card=options.card or "")
         before = session.carry_out(plain).report
         data["baseline"] = before.to_json()
         lines += ["", "Without techniques, and with them:", *waterfall(before, report)]
@@ -112,8 +123,9 @@ def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
         for name in TITLES
         if name in one or name in two
     ]
-    ratio = before.measured / after.measured if after.measured else math.nan
-    total = f"Together {before.measured * 1e3:.1f} → {after.measured * 1e3:.1f} ms, {ratio:.2f}× as fast."
+    ratio = before.total / after.total if after.total else math.nan
+    floors = "" if after.measured else " by their floors"
+    total = f"Together {before.total * 1e3:.1f} → {after.total * 1e3:.1f} ms, {ratio:.2f}× as fast{floors}."
     return [*table(rows), total]
 
 
@@ -126,6 +138,8 @@ def _shown(report: RooflineReport) -> list[str]:
         f"{grouped(ceilings.bytes_of(precision) / 1e9, 1)} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
         for precision in ceilings.operations
     ]
+    if ceilings.stated:
+        lines.append(f"Ceilings as stated: {ceilings.stated}.")
     graphed = ceilings.graph_launch_seconds
     within = "" if graphed is None else f"; within a CUDA graph {graphed * 1e6:.2f} µs"
     lines.append(f"A launch takes {ceilings.launch_seconds * 1e6:.2f} µs{within}.")

@@ -17,6 +17,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
 from paretone.measure.loudness import signal_metrics
+from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
 from paretone.models.base import SpeechModel, Synthesis
@@ -31,7 +32,7 @@ from paretone.techniques.published import comparisons
 from paretone.wording import percent
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
-TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
+TIMES = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
 """Figures with intervals over the repeats."""
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."
@@ -100,6 +101,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         **found,
         "repeats": [_times(one) for one in take.repeats],
         "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
+        "first_audio_p90": None if (tail := figure_of(metric("first_audio_p90"), take)) is None else tail.value,
         "unfinished": take.unfinished,
         "notes": notes,
         "published": [one.to_json() for one in compared],
@@ -113,8 +115,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
-        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s, ops ratio {measured.ops_ratio:.3f}, on "
-        f"{model.info.device}.",
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {_backbone(take)}ops ratio "
+        f"{measured.ops_ratio:.3f}, on {model.info.device}.",
         *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
         load_line(measured),
         heard_line(found),
@@ -187,6 +189,18 @@ def _cpu_time(take: Take) -> str:
     if take.measurements.cpu_time_factor is None:
         return ""
     return f", {_figure(take, 'cpu_time_factor', '{:.3f}')} in CPU time"
+
+
+def _backbone(take: Take) -> str:
+    if take.measurements.backbone_time_factor is None:
+        return ""
+    return f"backbone RTF {_figure(take, 'backbone_time_factor', '{:.3f}')}, "
+
+
+def _tail(take: Take) -> str:
+    """90th percentile over the repeats, which exclude the first run."""
+    tail = figure_of(metric("first_audio_p90"), take)
+    return "" if tail is None else f", P90 {tail.value:.2f} s of {tail.n} runs"
 
 
 def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
@@ -262,6 +276,7 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
         "pause_seconds": measured.pause_seconds,
         "text_seconds": measured.text_seconds,
         "backbone_seconds": measured.backbone_seconds,
+        "backbone_time_factor": measured.backbone_time_factor,
         "decoder_seconds": measured.decoder_seconds,
         "cpu_seconds": measured.cpu_seconds,
         "cpu_time_factor": measured.cpu_time_factor,

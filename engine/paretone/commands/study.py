@@ -16,7 +16,7 @@ from paretone.commands.output import place_for_folder
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import Cancelled, StudyError
 from paretone.paths import data_folder
-from paretone.session.commands import RunStudy
+from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress
 from paretone.studies.study import results_folder
 from paretone.wording import grouped
@@ -25,18 +25,21 @@ if TYPE_CHECKING:
     from paretone.studies.results import Results, SettingResult
 
 NAME = "study"
-SET_ASIDE = "set-aside"
+SET_ASIDE, VERIFY = "set-aside", "verify"
 EXAMPLE = "example"
-SUMMARY = "Run a study of many settings on many sentences, show its status, export a report."
+SUMMARY = "Run a study of many settings on many sentences, show its status, export a report, check its results."
 EPILOGUE = (
     "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
     "results so far; export writes report.html, curves.svg, results.csv, takes.csv and results.tex; set-aside moves "
-    "damaged results into another folder, so that the study can run again. These three also accept the folder. "
+    "damaged results into another folder, so that the study can run again; verify checks the results against the "
+    "study's file, the weights and the code, and makes and judges some takes again. These four also accept the folder. "
     "example runs the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: "
     "what the window's 'Open example' opens is the packed resources/studies/example.toml."
 )
-ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
+MARKS = {True: "✓", False: "✗", None: "–"}
+"""Of what agrees, of what does not, and of what could not be checked."""
+ACTIONS = ("run", "status", "export", VERIFY, SET_ASIDE, EXAMPLE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
     parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
     parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
+    parser.add_argument(
+        "--takes",
+        type=arguments.positive,
+        metavar="N",
+        help=f"takes that {VERIFY} makes and judges again (default: {VerifyStudy.takes})",
+    )
     parser.add_argument(
         "--listening",
         type=Path,
@@ -75,6 +84,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     try:
         if options.action == "run":
             return _run(options, session)
+        if options.action == VERIFY:
+            return _verify(options, session)
         results = found.read(_folder(options))
         return _status(results) if options.action == "status" else _export(results, options)
     except StudyDamaged as error:
@@ -114,6 +125,7 @@ def _set_aside(folder: Path) -> Result:
 
 # --- Running ----------------------------------------------------------------------------------------------------------
 def _run(options: argparse.Namespace, session: Session) -> Result:
+    from paretone.studies import definition
     from paretone.studies import results as found
     from paretone.studies.running import FINISHED, PAUSED
 
@@ -138,10 +150,13 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ) from None
     results = found.read(_folder(options))
     answered = _status(results)
+    evaluation = definition.read(file).evaluation
+    listed = [evaluation.words] if evaluation is not None else []
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
-    return Result({**answered.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", answered.text]))
+    summary |= {"evaluation_set": listed[0]} if listed else {}
+    return Result({**answered.data, **summary}, "\n".join([made, *listed, *ended.log, *ended.found, "", answered.text]))
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:
@@ -153,6 +168,15 @@ def _example(options: argparse.Namespace, session: Session) -> Result:
     ran = _run(options, session)
     example.pack(Path(options.results), target, file)
     return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
+
+
+def _verify(options: argparse.Namespace, session: Session) -> Result:
+    done = session.carry_out(VerifyStudy(JOB, str(_folder(options)), options.takes or VerifyStudy.takes))
+    wrong = [one.title for one in done.checks if one.agrees is False]
+    data = {"folder": done.folder, "agrees": not wrong, "checks": [asdict(one) for one in done.checks]}
+    lines = [f"{MARKS[one.agrees]} {one.title}: {one.detail}" for one in done.checks]
+    problem = f"These do not agree: {', '.join(wrong)}." if wrong else ""
+    return Result(data, "\n".join(lines), problem, int(bool(wrong)))
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
@@ -188,10 +212,18 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from paretone.studies.wording import busy_lines, idle_lines, lost_lines, reference_lines
+    from paretone.studies.wording import (
+        busy_lines,
+        idle_lines,
+        lost_lines,
+        paired_lines,
+        reference_lines,
+        worst_lines,
+    )
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
     lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [*paired_lines(results), *worst_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")

@@ -55,6 +55,20 @@ def median_interval(values: Sequence[float], seed: int = 0) -> tuple[float, floa
     return bootstrap(lambda drawn: np.median(drawn, axis=1), np.asarray(values, dtype=float), draws=4000, seed=seed)
 
 
+def tail_interval(values: Sequence[float], clusters: Sequence[int] = ()) -> tuple[float, float, float]:
+    """90th percentile of runs with the ends of its 95 % interval, over ``clusters`` (one number per run) if there are
+    several, otherwise over the runs."""
+    found = np.asarray(values, dtype=float)
+    _, place = np.unique(clusters or range(len(found)), return_inverse=True)
+    place = place if place.max() else np.arange(len(found))
+    # Each draw repeats a cluster's runs as often as it drew the cluster.
+    order = np.argsort(found)
+    weights = _counts(int(place.max()) + 1)[:, place[order]].cumsum(1)
+    drawn_tails = found[order][(weights >= weights[:, -1:] * TAIL / 100).argmax(1)]
+    value, (low, high) = float(np.percentile(found, TAIL)), ends(drawn_tails)
+    return value, min(float(low), value), max(float(high), value)
+
+
 def mean_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Mean of one finding over the mean of another in each draw, (draws, n) each: (draws,)."""
     return above.mean(1) / below.mean(1)
@@ -81,7 +95,9 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 DRAWS = 1000
-Statistic = Literal["mean", "median", "rate"]
+Statistic = Literal["mean", "median", "rate", "p90"]
+TAIL = 90
+"""Percentile of the statistic ``p90``, with linear interpolation between runs."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,8 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
 def drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     """The statistic in each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
     clusters = len(columns)
+    if statistic == "p90":
+        return np.percentile(columns[_picks(clusters)], TAIL, axis=1)
     if statistic == "median":
         # The median of a draw is that of its ranks, and the middle ranks are the same for all columns.
         lower, upper = _middles(clusters)
@@ -145,6 +163,8 @@ def statistic_of(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     """The statistic over the clusters, from (…, clusters, columns): (…, columns)."""
     if statistic == "median":
         return np.median(columns, axis=1)
+    if statistic == "p90":
+        return np.percentile(columns, TAIL, axis=1)
     sums = columns.sum(1)
     return sums.real / sums.imag if statistic == "rate" else sums / columns.shape[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import platform
 import subprocess
@@ -61,6 +62,17 @@ def describe() -> Machine:
         paretone=paretone.__version__,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     )
+
+
+@cache
+def code_fingerprint() -> str:
+    """Sixteen hexadecimal digits of Paretone's own source; ``""`` in a packaged program, which has none."""
+    root = Path(paretone.__file__).parent
+    read = hashlib.sha256()
+    found = sorted(root.rglob("*.py"))
+    for path in found:
+        read.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return read.hexdigest()[:16] if found else ""
 
 
 def graphics() -> tuple[str, ...]:

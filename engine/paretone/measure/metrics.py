@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from paretone.by_name import by_name
-from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval
+from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval, tail_interval
 from paretone.measure.pitch import diversity
 from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
 from paretone.wording import percent
@@ -49,6 +49,11 @@ class Metric:
     """Whether it is a wall time, which other processes lengthen."""
 
     @property
+    def of_runs(self) -> bool:
+        """Whether it needs several runs of a take or setting."""
+        return self.statistic == "p90"
+
+    @property
     def label(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
@@ -59,6 +64,24 @@ def _measured(name: str) -> Callable[[Measurements, Metrics, float | None], floa
 
 def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
     return lambda figures: figures.get(name)
+
+
+FAILED = "failed_takes"
+"""Ending of the names of metrics of the tail."""
+TAIL_ERROR = 0.5
+"""Word error rate above which an utterance counts as failed."""
+_TAIL = (
+    "Share of takes with a word error rate above 50 %: utterances lost, repeated or never ended, which a mean hides."
+)
+
+
+def _error(figures: Mapping[str, float]) -> float:
+    """Word error rate of one take."""
+    return figures["edits"] / figures["words"]
+
+
+def _tail(figures: Mapping[str, float]) -> float:
+    return float(_error(figures) > TAIL_ERROR)
 
 
 def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
@@ -82,6 +105,16 @@ METRICS: tuple[Metric, ...] = (
         LOWER,
         statistic="median",
         of=_measured("real_time_factor"),
+        wall_time=True,
+    ),
+    Metric(
+        "backbone_time_factor",
+        "Backbone RTF",
+        "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the DiT time of "
+        "papers or, for language models, LM-RTF; the median in studies.",
+        LOWER,
+        statistic="median",
+        of=_measured("backbone_time_factor"),
         wall_time=True,
     ),
     Metric(
@@ -120,6 +153,16 @@ METRICS: tuple[Metric, ...] = (
         LOWER,
         "s",
         "median",
+        _measured("first_audio_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "first_audio_p90",
+        "TTFA (P90)",
+        "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs two runs or more.",
+        LOWER,
+        "s",
+        "p90",
         _measured("first_audio_seconds"),
         wall_time=True,
     ),
@@ -246,6 +289,7 @@ METRICS: tuple[Metric, ...] = (
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
     ),
+    Metric("failed_takes", "Failed takes", _TAIL, LOWER, judge="words", verdict=_tail, percent=True),
     Metric(
         "naturalness",
         "Naturalness",
@@ -293,8 +337,11 @@ METRICS: tuple[Metric, ...] = (
         "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
         LOWER,
         judge="whisper",
-        verdict=lambda figures: figures["edits"] / figures["words"],
+        verdict=_error,
         percent=True,
+    ),
+    Metric(
+        "whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=_tail, percent=True
     ),
     Metric(
         "speaker_similarity",
@@ -348,10 +395,13 @@ def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
     """A take's figure, with an interval over the repeats for times measured repeatedly. ``None``: not measured."""
     if one.of is None:
         return None
-    if take.repeats and one.statistic == "median":
+    if take.repeats and one.statistic in ("median", "p90"):
         values = [one.of(run, take.metrics, take.log_mel_distance) for run in take.repeats]
         found = [value for value in values if value is not None]
-        if found:
-            return Estimate(*median_interval(found), len(found), len(found))
+        if found and (len(found) > 1 or not one.of_runs):
+            interval = tail_interval(found) if one.of_runs else median_interval(found)
+            return Estimate(*interval, len(found), len(found))
+    if one.of_runs:
+        return None
     value = one.of(take.measurements, take.metrics, take.log_mel_distance)
     return None if value is None else Estimate(value, value, value, 1, 1)

@@ -37,6 +37,10 @@ class WeightSet:
     """Guidance weight w of the training."""
     method: str
     """``model-guidance`` or ``distillation``."""
+    steps: int = 0
+    """Steps of the training; 0 if unknown."""
+    stage: bool = False
+    """Whether the training went on after these weights were kept."""
 
     @property
     def equivalent_guidance(self) -> float:

@@ -31,6 +31,8 @@ class Backbone(Evaluated, Layered, Protocol):
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
 
+    def heads(self, index: int) -> int: ...
+
 
 @dataclass(frozen=True)
 class CalibrationTarget:
@@ -58,13 +60,14 @@ class CalibrationTarget:
         return len(self.times) - 1
 
 
-def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256) -> float:
+def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256, width: int = 0) -> float:
     """Cosine similarity between the attention map softmax(q kᵀ / √width) and the identity, mean over the items.
 
-    ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code. The map is formed
-    ``block`` rows at a time, so memory grows with the frames, not with their square.
+    ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code; ``width`` replaces
+    theirs in the scale if given. The map is formed ``block`` rows at a time, so memory grows with the frames, not with
+    their square.
     """
-    frames, width = query.shape[-2:]
+    frames, width = query.shape[-2], width or query.shape[-1]
     on_diagonal = query.new_zeros(len(query), dtype=torch.float64)
     squares = torch.zeros_like(on_diagonal)
     for start in range(0, frames, block):

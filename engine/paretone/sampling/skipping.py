@@ -92,8 +92,8 @@ class SkipPlan:
         forecast_along: Sequence[float] | None = None,
     ) -> None:
         """``actions[layer][step]``. ``spare_feed_forward`` exempts feed-forward modules from branch skipping (the
-        official F5 code). ``forecast_along`` a grid of times (steps + 1 values), skipped outputs are forecast instead
-        of reused."""
+        official F5 code of 2026). ``forecast_along`` a grid of times (steps + 1 values), skipped outputs are forecast
+        instead of reused."""
 
         def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
             return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)

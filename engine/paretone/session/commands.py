@@ -194,7 +194,8 @@ class ComputeView(Command):
 @dataclass(frozen=True)
 class MeasureRoofline(Command):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, measured first if
-    unknown or ``again``. ``trace``: optional file for a Chrome trace."""
+    unknown or ``again``. ``trace``: optional file for a Chrome trace. ``card``: count for that one on paper, see
+    :mod:`paretone.measure.roofline.cards`."""
 
     activity = "measuring the roofline"
     carried_out_by = "paretone.session.synthesis:measure_roofline"
@@ -206,6 +207,7 @@ class MeasureRoofline(Command):
     again: bool = False
     rounds: int = 5
     trace: str = ""
+    card: str = ""
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,17 @@ class RunStudy(Command):
     """Address of a Ray cluster, ``auto`` or ``local``; see :class:`paretone.studies.cluster.Cluster`."""
     workers: int | None = None
     """Workers on the cluster; ``None``: one per GPU or core."""
+
+
+@dataclass(frozen=True)
+class VerifyStudy(Command):
+    """Check the study in ``folder`` and make ``takes`` of its takes again; see :mod:`paretone.studies.verifying`."""
+
+    activity = "verifying the study"
+    carried_out_by = "paretone.session.jobs:verify_study"
+
+    folder: str
+    takes: int = 5
 
 
 @dataclass(frozen=True)

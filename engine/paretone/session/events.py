@@ -20,6 +20,7 @@ from paretone.views.figure import Figure
 
 if TYPE_CHECKING:
     from paretone.studies.store import StoredTake
+    from paretone.studies.verifying import Check
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,14 @@ class StudyEnded(Event):
     """Findings about the model itself, in sentences."""
     fields: Values = NO_VALUES
     """The findings by name, for programs, such as ``layers``, the updated file of the model's layers."""
+
+
+@dataclass(frozen=True)
+class StudyVerified(Event):
+    """What was checked of the study in ``folder``."""
+
+    folder: str
+    checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True)

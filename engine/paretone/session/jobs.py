@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paretone import device
 from paretone.errors import SettingError, StudyError
@@ -31,6 +31,7 @@ from paretone.session.commands import (
     LoadModel,
     Prepare,
     RunStudy,
+    VerifyStudy,
 )
 from paretone.session.events import (
     ExtraInstalled,
@@ -42,6 +43,7 @@ from paretone.session.events import (
     StudyBegun,
     StudyEnded,
     StudyTakeDone,
+    StudyVerified,
     TakeJudged,
     WeightsExported,
 )
@@ -53,10 +55,14 @@ from paretone.studies.cluster import Cluster
 from paretone.studies.hooks import Finding, hooks
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, StudyFollower, TaskExecutor, run
 from paretone.studies.store import Store, StoredTake
-from paretone.studies.study import Study, results_folder
+from paretone.studies.study import Equipment, Study, results_folder
+from paretone.studies.verifying import verify
 from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import plug_in, technique
+
+if TYPE_CHECKING:
+    from paretone.studies.execution import TaskRunner
 
 
 def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
@@ -221,6 +227,19 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
     )
 
 
+def verify_study(command: VerifyStudy, executor: Executor, job: RunningJob) -> StudyVerified:
+    observer = JobObserver(job)
+
+    def equip(equipment: Equipment) -> TaskRunner:
+        from paretone.studies.execution import TaskRunner
+
+        model = executor.model if _serves(executor, equipment) else None
+        return TaskRunner(equipment, executor.load, model)
+
+    with Store(command.folder, read_only=True) as store:
+        return StudyVerified(command.job, command.folder, verify(store, equip, command.takes, observer))
+
+
 def _require_a_take(store: Store) -> None:
     """Raise :class:`StudyError` for a study without any take."""
     if store.takes():
@@ -255,7 +274,7 @@ def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyO
         observer.post(Prepared(observer.job, technique, finding.result, info))
 
 
-def _serves(executor: Executor, study: Study) -> bool:
+def _serves(executor: Executor, study: Study | Equipment) -> bool:
     """Whether the loaded model and its device suit a study."""
     model, loaded = executor.model, executor.loaded
     if model is None or model.info.id != study.model or str(device.choose(study.device)) != executor.device:

@@ -226,5 +226,5 @@ def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJ
     target = measuring.RooflineTarget(model, command.utterance, command.setting, command.artefacts)
     trace = Path(command.trace) if command.trace else None
     observer = MeasuringObserver(job)
-    report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace)
+    report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace, command.card)
     return RooflineMeasured(command.job, report)

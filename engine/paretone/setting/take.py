@@ -65,6 +65,11 @@ class Measurements:
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
 
     @property
+    def backbone_time_factor(self) -> float | None:
+        """Backbone wall seconds per second of new audio, LM-RTF of a language model; ``None`` if not measured."""
+        return self.backbone_seconds / self.audio_seconds if self.backbone_seconds and self.audio_seconds else None
+
+    @property
     def cpu_time_factor(self) -> float | None:
         """CPU seconds of the process per second of new audio."""
         return None if self.cpu_seconds is None or not self.audio_seconds else self.cpu_seconds / self.audio_seconds

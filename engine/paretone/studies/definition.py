@@ -22,6 +22,7 @@ from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.hooks import hooks
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
@@ -33,6 +34,7 @@ LIMIT = 20_000
 PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 """Five seeds used in published evaluations, ``seeds = "paper"``."""
 _LARGEST_BYTES = 4 * 2**20
+_HASH = "manifest_sha256"
 _ONE_NAME = (
     "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
     '"steps.steps" = [5, 7] and steps = [8, 16].'
@@ -101,7 +103,8 @@ class _Reader:
         self._entry.require_vocoder(vocoder)
         seeds, rounds = self._seeds(), fields.whole("rounds", 1, minimum=1)
         limit = fields.whole("limit", LIMIT, minimum=1)
-        utterances = self._utterances()
+        evaluation = self._evaluation()
+        utterances = self._utterances(evaluation)
         grids = self._grids()
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
         listed = self._listed()
@@ -127,7 +130,8 @@ class _Reader:
             vocoder=vocoder,
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
-            definition=fields.values,
+            evaluation=evaluation,
+            definition=fields.values if evaluation is None else {**fields.values, _HASH: evaluation.sha256},
         )
         fields.require_known()
         return study
@@ -150,15 +154,19 @@ class _Reader:
             raise StudyError("seeds has one twice.")
         return seeds
 
-    def _utterances(self) -> tuple[StudySentence, ...]:
-        """Sentences × voices, or the pairs of a published list."""
+    def _evaluation(self) -> EvaluationSet | None:
         fields = self._fields
-        if "manifest" in fields:
-            if "sentences" in fields or "voices" in fields:
-                raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
-            file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
-            rows = read_evaluation(file, self._path(audio) if audio else None)
-            found = [*rows[: fields.whole("count", len(rows), 1)]]
+        if "manifest" not in fields:
+            return None
+        if "sentences" in fields or "voices" in fields:
+            raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
+        file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
+        return read_evaluation(file, self._path(audio) if audio else None, fields.text(_HASH))
+
+    def _utterances(self, evaluation: EvaluationSet | None) -> tuple[StudySentence, ...]:
+        """Sentences × voices, or the pairs of a published list."""
+        if evaluation is not None:
+            found = [*evaluation.rows[: self._fields.whole("count", len(evaluation.rows), 1)]]
         else:
             found = [StudySentence(text, voice) for voice in self._voices() for text in self._sentences()]
         if len({one.key for one in found}) < len(found):
@@ -401,68 +409,3 @@ def _value(value: object) -> str:
 
 def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-# --- Published evaluation lists ---------------------------------------------------------------------------------------
-# LibriSpeech-PC test-clean, cross-sentence: librispeech_pc_test_clean_cross_sentence.lst of the F5-TTS repository, 1127
-# lines of six tab-separated fields: id, seconds and text of the prompt; id, seconds and text to be spoken. The
-# recordings are LibriSpeech's, speaker/chapter/id.flac in a separate folder.
-#
-# Seed-TTS test-en: meta.lst of four or five fields separated by bars: id, text and recording of the prompt, text to be
-# spoken, and optionally its recording, by default wavs/id.wav next to the list.
-def read_evaluation(path: Path, audio: Path | None = None) -> tuple[StudySentence, ...]:
-    """Rows of the list at ``path``; ``audio``: folder of LibriSpeech's recordings.
-
-    Raises :class:`StudyError` with the line at fault, or the first missing recording.
-    """
-    try:
-        lines = read_text(path).splitlines()
-    except OSError as error:
-        raise StudyError(f"The list {path} could not be read: {error.strerror or error}; check the path.") from error
-    except UnicodeDecodeError as error:
-        raise StudyError(f"The list {path} is not UTF-8 text; choose the list as it was published.") from error
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        parts = line.strip("\n").split("\t")
-        if len(parts) == 6:
-            rows.append(_librispeech(parts, path, number, audio))
-        elif len(parts := line.strip().split("|")) in (4, 5):
-            rows.append(_seed_tts(parts, path))
-        else:
-            raise StudyError(
-                f"Line {number} of {path} has neither six fields between tabs (LibriSpeech-PC) nor four or five "
-                "between bars (Seed-TTS); choose the list as it was published."
-            )
-    if not rows:
-        raise StudyError(f"The list {path} is empty; choose the list as it was published.")
-    for row in rows:
-        if not Path(row.voice.audio).is_file():
-            raise StudyError(
-                f"The recording {row.voice.audio} of the list {path} is missing; check where its audio lies."
-            )
-    return tuple(rows)
-
-
-def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> StudySentence:
-    if audio is None:
-        raise StudyError(f"{path} is a list of LibriSpeech; give the folder of test-clean as 'manifest_audio'.")
-    prompt, _, transcript, spoken, _, text = parts
-
-    def recording(name: str) -> str:
-        pieces = name.split("-")
-        if len(pieces) != 3:
-            raise StudyError(f"Line {number} of {path}: {shown(name)} is not speaker-chapter-number.")
-        return str(audio / pieces[0] / pieces[1] / f"{name}.flac")
-
-    return StudySentence(text.strip(), own_voice(recording(prompt), transcript.strip()), recording(spoken))
-
-
-def _seed_tts(parts: list[str], path: Path) -> StudySentence:
-    name, transcript, prompt, text, *rest = parts
-    folder = path.parent
-    spoken = folder / (rest[0] if rest else f"wavs/{name}.wav")
-    return StudySentence(
-        text.strip(), own_voice(str(folder / prompt), transcript.strip()), str(spoken) if spoken.is_file() else ""
-    )

@@ -113,13 +113,13 @@ class TaskRunner:
             samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
         except PlainError as error:
             return ReferenceMeasured(task, (), time.perf_counter() - started, str(error))
-        verdicts = self._verdicts(task.spoken, samples, rate)
+        verdicts = self.hear(task.spoken, samples, rate)
         return ReferenceMeasured(task, verdicts, time.perf_counter() - started)
 
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
         try:
-            plan = resolve(model.info, task.setting, task.artefacts)
+            plan = resolve(model.info, spoken.instructed(task.setting), task.artefacts)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = Passing(observer, "caution")
@@ -153,7 +153,7 @@ class TaskRunner:
         )
         verdicts: tuple[Verdict, ...] = ()
         if first:
-            verdicts = self._verdicts(spoken, take.samples, take.sample_rate)
+            verdicts = self.hear(spoken, take.samples, take.sample_rate)
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
             trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
             take = replace(_compared(take, mel, task.baseline), trace=trace)
@@ -164,7 +164,8 @@ class TaskRunner:
         task = replace(task, baseline=None)
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
-    def _verdicts(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
+    def hear(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
+        """What the judges say of a recording."""
         judges = self._judges or {}
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
 

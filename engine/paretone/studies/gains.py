@@ -189,14 +189,32 @@ def _ratio(baseline: SettingResult, one: SettingResult, name: str) -> float | No
 # --- Published results, as ratios to their own baselines --------------------------------------------------------------
 _METRICS = {
     "rtf": "real_time_factor",
-    "first_audio_ms": "first_audio_seconds",
+    "backbone_rtf": "backbone_time_factor",
+    "first_audio_p90_ms": "first_audio_p90",
     "ops_ratio": "ops_ratio",
-    "wer": "word_error_rate",
-    "sim": "speaker_similarity",
-    "mos": "mos",
+    "whisper_wer": "whisper_word_error_rate",
+    "sim_o": "speaker_similarity",
     "utmos": "utmos",
+    "nat_mos": "listening:naturalness_mos",
+    "sim_mos": "listening:similarity_mos",
 }
-"""Fields of a point by names of :mod:`paretone.measure.metrics`; studies have no ``mos``."""
+"""Fields of a point by the figure that the same judge or listening test gives here."""
+_TITLES = {
+    "rtf": "RTF",
+    "backbone_rtf": "backbone RTF",
+    "first_audio_p90_ms": "TTFA (P90, ms)",
+    "ops_ratio": "ops ratio",
+    "whisper_wer": "WER by Whisper (%)",
+    "wer": "WER (%)",
+    "sim_o": "SIM-o",
+    "ss": "SS",
+    "utmos": "UTMOS",
+    "nisqa": "MOS predicted by NISQA",
+    "nmos": "predicted NMOS",
+    "nat_mos": "naturalness MOS by listeners",
+    "sim_mos": "similarity MOS by listeners",
+}
+"""All fields, in words; those without a figure here are told, not drawn."""
 
 
 @dataclass(frozen=True)
@@ -211,14 +229,21 @@ class PublishedPoint:
     baseline: bool
     """Whether it is its series' baseline."""
     ratios: Mapping[str, float]
-    """Each metric over the baseline's; ``speed_up`` is the baseline's RTF over its own (without RTFs: first audio)."""
+    """Each figure over the baseline's; ``speed_up``, of the whole synthesis, is the baseline's RTF over its own."""
     values: Mapping[str, float] = field(repr=False)
-    """As published: word error rates in percent, first audio in milliseconds."""
+    """As published, by field of ``published.toml``."""
     source: str = ""
     hardware: str = ""
     data: str = ""
     rtf: str = ""
     """Parts included in the paper's real-time factor."""
+    judges: str = ""
+    """Who or what measured the quality."""
+
+    @property
+    def as_published(self) -> str:
+        """Absolute values, such as ``RTF 0.178, SIM-o 0.64``."""
+        return ", ".join(f"{_TITLES[name]} {value:g}" for name, value in self.values.items())
 
 
 @lru_cache(maxsize=1)
@@ -227,19 +252,22 @@ def published() -> tuple[PublishedPoint, ...]:
     data = tomllib.loads(resource("published.toml").read_text(encoding="utf-8"))
     found = []
     for series in data["series"]:
-        more = {name: series[name] for name in ("paper", "model", "technique", "source", "hardware", "data", "rtf")}
+        more = {name: series[name] for name in ("paper", "model", "source", "hardware", "data", "rtf")}
+        more["judges"] = series.get("judges", "")
         first = _values(series["points"][0])
         for index, point in enumerate(series["points"]):
             values = _values(point)
-            ratios = {_METRICS[name]: value / first[name] for name, value in values.items()}
-            ratios["speed_up"] = (
-                1.0 / ratios["real_time_factor" if "real_time_factor" in ratios else "first_audio_seconds"]
-            )
-            found.append(
-                PublishedPoint(label=point["label"], baseline=index == 0, ratios=ratios, values=values, **more)
-            )
+            ratios = {
+                _METRICS[name]: value / first[name]
+                for name, value in values.items()
+                if name in _METRICS and name in first
+            }
+            if "real_time_factor" in ratios:
+                ratios["speed_up"] = 1.0 / ratios["real_time_factor"]
+            more |= {"label": point["label"], "technique": point.get("technique", series["technique"])}
+            found.append(PublishedPoint(baseline=index == 0, ratios=ratios, values=values, **more))
     return tuple(found)
 
 
 def _values(point: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(point[name]) for name in _METRICS if name in point}
+    return {name: float(point[name]) for name in _TITLES if name in point}

@@ -43,17 +43,21 @@ from paretone.studies.wording import (
     busy_lines,
     idle_lines,
     lost_lines,
+    paired_lines,
     reference_lines,
     search_in,
     setting_title,
     short_title,
     takes_text,
+    worst_words,
 )
 from paretone.techniques.registry import in_order, technique_mark
 from paretone.wording import comma_separated
 
 AUDIO_BYTES = 30 * 2**20
 """Maximum FLAC size in a page."""
+WORST_BYTES = 10 * 2**20
+"""Likewise of the takes with the most errors."""
 SPEEDS = ("speed_up", "real_time_factor")
 """Metrics for the x axis; the first measured one is used."""
 QUALITIES = (*(one.name for one in JUDGED), "log_mel_distance")
@@ -84,8 +88,10 @@ def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
         _table(results),
         _files(results),
         *_floor(results),
+        *_tests(results),
         *agreement_page(results, listened),
         *_players(results),
+        *_worst(results),
         *_definitions(results),
         *_origin(results),
         "</body></html>",
@@ -209,6 +215,13 @@ def _floor(results: Results) -> list[str]:
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 
+def _tests(results: Results) -> list[str]:
+    """Paired tests of each setting against its baseline."""
+    *lines, note = paired_lines(results, len(results.settings)) or [""]
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return [f"<h2>Against the baseline</h2><ul>{items}</ul><p><small>{escape(note)}</small></p>"] if lines else []
+
+
 def _players(results: Results) -> list[str]:
     """Players by sentence, for as many sentences as the page can hold."""
     sentences: dict[tuple[str, str, int], list[tuple[int, str, PlayableTake]]] = {}
@@ -232,6 +245,22 @@ def _players(results: Results) -> list[str]:
         told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."
         parts.append(f"<p>{told}</p>")
     return parts
+
+
+def _worst(results: Results) -> list[str]:
+    """Players of the takes with the most errors in each setting, for as many settings as the page can hold."""
+    parts: list[str] = []
+    spent = 0
+    for number, one in enumerate(results.settings, start=1):
+        encoded = [(heard, _flac(heard.path)) for heard in results.worst(one.key)]
+        spent += sum(len(data) for _, data in encoded)
+        if not encoded or (parts and spent > WORST_BYTES):
+            continue
+        rows = "".join(
+            _player((number, worst_words(heard), replace(heard, understood="")), data) for heard, data in encoded
+        )
+        parts.append(f"<h3>{escape(setting_title(one))}</h3><table>{rows}</table>")
+    return ["<h2>Most errors</h2>", *parts] if parts else []
 
 
 def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
@@ -323,7 +352,7 @@ def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, objec
 
 
 def rows_of_takes(results: Results) -> list[dict[str, object]]:
-    own = {one.name: one for one in METRICS if one.of is not None}
+    own = {one.name: one for one in METRICS if one.of is not None and not one.of_runs}
     with Store(results.folder, read_only=True) as store:
         return [
             {

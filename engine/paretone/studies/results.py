@@ -10,19 +10,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from paretone.measure.estimates import Estimate, Margin, estimates
+from paretone.measure.estimates import TAIL, Estimate, Margin, estimates, tail_interval
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
+from paretone.studies.paired import WORST, PairedTest, paired
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
 from paretone.studies.study import BASELINE, Cell, Study
@@ -101,6 +102,8 @@ class SettingResult:
     """Takes with doubtful times because of other processes' load."""
     idle: tuple[str, ...] = ()
     """Notes of its takes on techniques that skipped nothing, without duplicates."""
+    sentences: Mapping[str, Mapping[str, complex]] = field(default_factory=dict, repr=False)
+    """Judged figures by metric and sentence, for paired tests."""
 
     def value(self, name: str) -> float | None:
         found = self.figures.get(name)
@@ -116,6 +119,8 @@ class PlayableTake:
     folder: Path
     understood: str = ""
     """Words recognised by the first judge of words."""
+    error_rate: float | None = None
+    """That judge's errors over the words spoken."""
 
     @property
     def path(self) -> Path:
@@ -168,6 +173,22 @@ class Results:
     def setting(self, key: str) -> SettingResult | None:
         return next((one for one in self.settings if one.key == key), None)
 
+    def paired(self, key: str, other: str = "") -> tuple[PairedTest, ...]:
+        """Tests of all judged figures of the setting ``key`` minus those of ``other``, its baseline by default."""
+        one = self.setting(key)
+        two = self.setting(other or one.baseline) if one is not None else None
+        if one is None or two is None or one.key == two.key:
+            return ()
+        tests = (
+            paired(name, values, two.sentences[name]) for name, values in one.sentences.items() if name in two.sentences
+        )
+        return tuple(test for test in tests if test is not None)
+
+    def worst(self, key: str, count: int = WORST) -> tuple[PlayableTake, ...]:
+        """Playable takes of a setting with the most errors, the worst first; none without errors."""
+        wrong = [one for one in self.heard.get(key, ()) if one.error_rate]
+        return tuple(sorted(wrong, key=lambda one: -(one.error_rate or 0.0))[:count])
+
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Metrics that any setting has."""
@@ -198,7 +219,7 @@ def results(store: Store) -> Results:
         key: [take for take in mine if take.cell.round == 0 and take.take not in lost]
         for key, mine in by_setting.items()
     }
-    figures = _figures(settings, by_setting)
+    figures, sentences = _figures(settings, by_setting), _sentences(settings, by_setting)
     references, no_reference = _references(store)
     found = tuple(
         SettingResult(
@@ -213,6 +234,7 @@ def results(store: Store) -> Results:
             one.problem,
             sum(take.measurements.busy for take in by_setting[one.key]),
             tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
+            sentences.get(one.key, {}),
         )
         for one in settings
     )
@@ -285,8 +307,10 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
 
 
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
-    understood = next((one.heard for one in take.verdicts if one.heard), "")
-    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
+    words = [one for one in take.verdicts if one.figures.get("words")]
+    understood = next((one.heard for one in (*words, *take.verdicts) if one.heard), "")
+    rate = words[0].figures.get("edits", 0.0) / words[0].figures["words"] if words else None
+    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood, rate)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
@@ -313,6 +337,8 @@ class _Clusters:
 
     def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
         """Estimates by setting from the values of all takes (n,), NaN for missing ones."""
+        if one.of_runs:
+            return self._tails(values)
         takes, together = self._combined(values, one)
         found: dict[str, Estimate] = {}
         present = np.flatnonzero(takes)
@@ -326,6 +352,22 @@ class _Clusters:
             keys, counts = self._owner[cells[:, 0]], takes[cells].sum(1)
             found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
         return found
+
+    def _tails(self, values: np.ndarray) -> dict[str, Estimate]:
+        """Percentiles over all runs of settings with several."""
+        runs: dict[str, list[int]] = defaultdict(list)
+        for at in np.flatnonzero(~np.isnan(values)):
+            runs[self._owner[self._place[at]]].append(int(at))
+        return {
+            key: Estimate(
+                *tail_interval(values[at].tolist(), places),
+                len(at),
+                len(set(places)) if len(set(places)) > 1 else len(at),
+            )
+            for key, at in runs.items()
+            if len(at) > 1
+            for places in [self._place[at].tolist()]
+        }
 
     def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
         """Values by setting and cluster from those of all takes (n,), NaN for missing ones."""
@@ -351,6 +393,10 @@ class _Clusters:
             return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
         ordered = values[np.lexsort((values, place))]
         first = np.cumsum(takes) - takes
+        if one.of_runs:
+            return np.array(
+                [np.percentile(ordered[at : at + n], TAIL) if n else 0.0 for at, n in zip(first, takes, strict=True)]
+            )
         low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
         return (ordered[low] + ordered[high]) / 2
 
@@ -371,6 +417,18 @@ def _figures(
                 if setting.origin == BASELINE and takes:
                     texts = len({take.text for take in takes})
                     found[setting.key][one.name] = Estimate(value, value, value, len(takes), texts)
+    return found
+
+
+def _sentences(
+    settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]
+) -> dict[str, dict[str, dict[str, complex]]]:
+    """Judged figures by setting, metric and sentence."""
+    found: dict[str, dict[str, dict[str, complex]]] = defaultdict(dict)
+    clusters = _Clusters([one.key for one in settings], by_setting)
+    for one in JUDGED:
+        for key, values in clusters.of(_values(one, clusters.takes, {}), one).items():
+            found[key][one.name] = values
     return found
 
 
@@ -476,6 +534,16 @@ def to_json(found: Results) -> dict:
                 "nothing_skipped": list(one.idle),
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
+                "paired": [asdict(test) for test in found.paired(one.key)],
+                "worst": [
+                    {
+                        "audio": str(take.path),
+                        "text": take.text,
+                        "heard": take.understood,
+                        "error_rate": take.error_rate,
+                    }
+                    for take in found.worst(one.key)
+                ],
             }
             for one in found.settings
         ],

@@ -18,6 +18,7 @@ import numpy as np
 
 from paretone import database
 from paretone.errors import StudyError
+from paretone.measure.machine import code_fingerprint
 from paretone.measure.timing import running_order
 from paretone.models.base import SpeechModel
 from paretone.observer import Observer
@@ -457,7 +458,7 @@ class _Run:
             study.model, study.folder, study.variant, study.device, study.judges, texts, study.vocoder
         )
         try:
-            store.settle_checkpoint(self._executor.begin(equipment, self._follower))
+            store.settle_checkpoint(self._executor.begin(equipment, self._follower), code_fingerprint())
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
             self._candidates = {one.key: one for one in study.candidates}
             finished = store.cells()

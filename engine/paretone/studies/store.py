@@ -107,6 +107,7 @@ MIGRATIONS: tuple[str, ...] = (
     "CREATE TABLE decodings (take TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
     # From here on measurements include the load of other processes, which earlier versions cannot read.
     "",
+    "ALTER TABLE study ADD COLUMN code TEXT NOT NULL DEFAULT '[]'",
 )
 
 
@@ -166,8 +167,8 @@ RUNNING, COMPLETE, FAILED, RULED_OUT = "running", "complete", "failed", "ruled o
 
 # --- The store --------------------------------------------------------------------------------------------------------
 DATABASE = "study.sqlite"
-_WITH_DECODINGS = 2
-"""First schema version with decodings."""
+_WITH_DECODINGS, _WITH_CODE = 2, 4
+"""First schema versions with decodings, and with fingerprints of the code."""
 
 
 class StudyDamaged(StudyError):
@@ -204,24 +205,33 @@ class Store(Database):
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._problems("written"), self._writing():
             self._open_connection().execute(
-                "INSERT INTO study VALUES (1, ?, ?, '', ?, ?, ?) ON CONFLICT (one) DO UPDATE SET title = "
-                "excluded.title, definition = excluded.definition, file = excluded.file",
+                "INSERT INTO study (one, title, model, checkpoint, definition, file, created) VALUES (1, ?, ?, '', ?, "
+                "?, ?) ON CONFLICT (one) DO UPDATE SET title = excluded.title, definition = excluded.definition, "
+                "file = excluded.file",
                 (study.title, study.model, json_text(study.to_json()), file, now),
             )
             self._add_settings(study.candidates)
 
-    def settle_checkpoint(self, fingerprint: str) -> None:
-        """Record the weights on first use. Raises :class:`StudyError` for other weights than before: takes would be
-        mixed."""
+    def settle_checkpoint(self, fingerprint: str, code: str = "") -> None:
+        """Record the weights on first use, and the fingerprint of the ``code`` of each run. Raises :class:`StudyError`
+        for other weights than before: takes would be mixed."""
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
             raise StudyError(
                 f"The study in {self.folder} was started with other weights, {checkpoint_text(known)}, than the loaded "
                 f"ones, {checkpoint_text(fingerprint)}; choose another folder for its results."
             )
-        if not known:
+        codes = self.codes()
+        if not known or code not in codes:
             with self._problems("written"), self._writing():
-                self._open_connection().execute("UPDATE study SET checkpoint = ?", (fingerprint,))
+                kept = json_text([*codes, *({code} - {"", *codes})])
+                self._open_connection().execute("UPDATE study SET checkpoint = ?, code = ?", (fingerprint, kept))
+
+    def codes(self) -> tuple[str, ...]:
+        """Fingerprints of the code of all runs; empty for studies of earlier versions."""
+        rows = self._rows("SELECT code FROM study") if self._version >= _WITH_CODE else []
+        with self._problems("read"):
+            return texts_of(rows[0][0]) if rows else ()
 
     def about(self) -> dict[str, Any]:
         """Title, model, checkpoint, definition, its file and the time of creation; empty for a new study."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
@@ -26,6 +26,9 @@ from paretone.studies.space import Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
 
+if TYPE_CHECKING:
+    from paretone.studies.evaluation_sets import EvaluationSet
+
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Origins of a study's settings."""
 
@@ -38,12 +41,20 @@ class StudySentence:
     voice: Voice
     reference: str = ""
     """Path of the recording, or ``""``."""
+    instruction: str = ""
+    """For models with the option ``instruction``, in place of the setting's; ``""``: that of the setting."""
 
     @property
     def key(self) -> str:
         """Sixteen hexadecimal digits, equal for equal texts in equal voices; the user's own recordings are compared by
         path, so that studies of earlier versions continue."""
-        return _digest([self.text, with_folder(self.voice)])
+        return _digest([self.text, with_folder(self.voice), *([self.instruction] if self.instruction else [])])
+
+    def instructed(self, setting: Setting) -> Setting:
+        """``setting`` with the sentence's instruction, if its model follows any."""
+        if not self.instruction or "instruction" not in setting.options:
+            return setting
+        return replace(setting, options=setting.options.replace(instruction=self.instruction))
 
     @property
     def utterance(self) -> Utterance:
@@ -102,6 +113,8 @@ class Study:
     vocoder: str = ""
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
+    evaluation: EvaluationSet | None = field(default=None, repr=False, compare=False)
+    """The list that its sentences are from, if any."""
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -8,9 +8,11 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import JUDGED, Metric, metric
 from paretone.measure.processor_time import busy_line
 from paretone.models import catalogue
+from paretone.models.voices import shown_name
 from paretone.setting.knobs import Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.results import Results, SettingResult
+from paretone.studies.paired import SIGN_NOTE, caution
+from paretone.studies.results import PlayableTake, Results, SettingResult
 from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
@@ -76,6 +78,37 @@ def busy_lines(results: Results) -> list[str]:
 def idle_lines(results: Results) -> list[str]:
     """Sentences on settings in which a technique skipped nothing."""
     return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
+
+
+MOST_TESTED = 12
+"""Settings whose paired tests are written out; all are in the report and in JSON."""
+
+
+def paired_lines(results: Results, most: int = MOST_TESTED) -> list[str]:
+    """Sentences on the judged figures of each setting against its baseline on the same sentences."""
+    tested = [(one, tests) for one in results.settings if (tests := results.paired(one.key))]
+    lines = [
+        f"{setting_title(one)} against its baseline: {'; '.join(test.words for test in tests)}."
+        for one, tests in tested[:most]
+    ]
+    left = len(tested) - most
+    lines += [f"{grouped(left)} more settings are tested in the report and with --json."] if left > 0 else []
+    every = [test for _, tests in tested for test in tests]
+    return [*lines, f"{SIGN_NOTE}. {caution(every)}".strip()] if every else []
+
+
+def worst_lines(results: Results) -> list[str]:
+    """Sentences on the utterances of each setting with the most errors, with their audio."""
+    return [
+        f"Most errors of {setting_title(one)}: {'; '.join(map(worst_words, found))}."
+        for one in results.settings[:MOST_TESTED]
+        if (found := results.worst(one.key))
+    ]
+
+
+def worst_words(take: PlayableTake) -> str:
+    said = f"“{take.text}” ({shown_name(take.voice)}, seed {take.seed})"
+    return f"{percent(take.error_rate or 0.0)}: {said} heard as “{take.understood}”, audio/{take.path.name}"
 
 
 def takes_text(one: SettingResult) -> str:

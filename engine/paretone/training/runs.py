@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -118,6 +118,34 @@ class Reporting(Passing, Follower):
                 dict(milestone.validation),
             ),
         )
+
+
+class KeptStages(Passing, Follower):
+    """Keeps a copy of the weights at each of ``stages``, and passes every milestone on."""
+
+    def __init__(
+        self,
+        stages: Sequence[float],
+        reached: Callable[[Milestone], float],
+        path: Callable[[float], Path],
+        save: Callable[..., None],
+        work: Path,
+        follower: Follower,
+    ) -> None:
+        """``reached``: place of a milestone on the scale of the stages; ``save(path, stage=…)`` writes the file of a
+        stage."""
+        super().__init__(follower, "status", "progress")
+        self._left = sorted(stages)
+        self._reached, self._path, self._save = reached, path, save
+        self._work, self._follower = work, follower
+
+    def milestone(self, milestone: Milestone) -> None:
+        while self._left and self._reached(milestone) >= self._left[0]:
+            stage = self._left.pop(0)
+            path = self._path(stage)
+            if not is_kept(path, self._work):  # A resumed run may have kept it before.
+                save_with_log(partial(self._save, stage=stage), path, self._work)
+        self._follower.milestone(milestone)
 
 
 class FineTuning(Recipe, Protocol):

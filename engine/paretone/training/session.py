@@ -72,6 +72,17 @@ def require_finite(value: float, what: str, number: int) -> float:
     return value
 
 
+def require_same_choices(earlier: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise :class:`TrainingError` if a run is resumed with another choice than it was started with. A name that one of
+    the two lacks is not compared."""
+    for name, value in earlier.items():
+        if now.get(name, value) != value:
+            raise TrainingError(
+                f"The run to resume was started with {name.replace('_', ' ')} = {shown(value)}, not "
+                f"{shown(now[name])}; resume it as it was started, or choose another work folder."
+            )
+
+
 class StopRequest(threading.Event):
     number = 0
 

@@ -29,7 +29,7 @@ MENUS = {
     "&Strategy": """&Import official table…|Ctrl+O, E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
-        &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
+        &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Verify results|Ctrl+Alt+V, &Close study|Ctrl+W""",
     "&Help": """Take a &tour|Ctrl+F1, &First steps|Shift+F1, &Glossary|F1,
         &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, &Messages…|Ctrl+Shift+M, -,
         &About Paretone""",

@@ -15,6 +15,8 @@ import pytest
 from paretone import cli
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError
+from paretone.models import catalogue
+from paretone.studies.evaluation_sets import read_evaluation
 from paretone.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
@@ -40,11 +42,18 @@ def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys:
     assert judged["b"]["value"] >= 0.5
     assert judged["reference"]["value"] <= 0.2
     assert judged["reference"]["clusters"] == 2
+    test = data["judged"]["word_error_rate"]["paired"]
+    assert test["difference"] == pytest.approx(judged["b"]["value"] - judged["a"]["value"])
+    assert test["sentences"] == 2 and 0 <= test["p"] <= 1
+    tail = data["judged"]["failed_takes"]
+    assert tail["worst"]["a"][0]["error_rate"] == max(one["error_rate"] for one in tail["worst"]["a"])
     assert data["mel_cepstral_distortion"] > 0
     assert data["a"]["silence"] is not None
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
     assert "Word error rate: A " in out and "reference speech 0" in out and "; n = 2." in out
+    assert "B against A on the same texts: Word error rate" in out and "Most errors of A: text " in out
+    assert "exact two-sided sign test" in out
     assert "mel-cepstral distortion" in out
     assert "95 % intervals over the 2 texts: Log-mel distance " in out
     for side in ("a", "b"):
@@ -66,6 +75,8 @@ def test_a_single_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> Non
     data = json.loads(capsys.readouterr().out)
     assert data["intervals"]["a"]["real_time_factor"]["low"] <= data["a"]["real_time_factor"], "over the repeats"
     assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
+    assert data["a"]["backbone_time_factor"] == pytest.approx(data["texts"][0]["a"]["backbone_time_factor"])
+    assert data["a"]["first_audio_seconds"] <= data["a"]["first_audio_p90"], "of three runs, after a warm-up"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
@@ -129,3 +140,41 @@ def test_without_reference_speech_it_says_so(
     monkeypatch.setattr("paretone.training.natural_teacher._teacher", NaturalTeacher)
     assert cli.main(["compare", "baseline", SIDE, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
     assert "no reference speech to show the judge's floor" in capsys.readouterr().out
+
+
+def listed_set(folder: Path) -> Path:
+    """A list of two sentences of the first voice, each with its recording: Seed-TTS's format."""
+    voice = catalogue.voices("f5-mini")[0]
+    path = folder / "meta.lst"
+    texts = TEXTS.splitlines()[0], voice.transcript
+    lines = [f"{number}|{voice.transcript}|{voice.audio}|{text}|{voice.audio}\n" for number, text in enumerate(texts)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = listed_set(tmp_path)
+    more = ["--set", str(path), "--repeats", "1", "--judge", "words"]
+    assert cli.main(["compare", "baseline", SIDE, *more, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["text"] for one in data["texts"]] == [one.text for one in read_evaluation(path).rows]
+    assert data["evaluation_set"].startswith("meta.lst: 2 lines, ") and len(data["sha256"]) == 64
+    # The list's recordings say the second text.
+    assert 0 < data["judged"]["word_error_rate"]["reference"]["value"] < 1
+    assert data["judged"]["failed_takes"]["reference"]["value"] == 0.5
+    assert cli.main(["compare", "baseline", SIDE, "--set", str(path), "--count", "1", "--repeats", "1"]) == 0
+    assert capsys.readouterr().out.startswith("meta.lst: 2 lines, ")
+    assert cli.main(["compare", "baseline", SIDE, "--set", str(path), "--text", "No."]) != 0
+    assert "--set has its own texts and voices" in capsys.readouterr().err
+    assert cli.main(["compare", "baseline", SIDE, "--count", "1"]) != 0
+    assert "belong to an evaluation set; give it with --set" in capsys.readouterr().err
+
+
+def test_a_study_of_an_evaluation_set_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = listed_set(tmp_path)
+    file = tmp_path / "set.toml"
+    file.write_text(f'manifest = "{path.name}"\noptions = {{ steps = 4, cross_fade = 0.0 }}\ngrid.steps.steps = [2]\n')
+    assert cli.main(["study", "run", str(file)]) == 0
+    assert "meta.lst: 2 lines, 0.00 h of prompts" in capsys.readouterr().out
+    assert cli.main(["study", "status", str(file), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["definition"]["manifest_sha256"]) == 64

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 import soundfile
 from safetensors import safe_open
@@ -264,13 +265,17 @@ def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert cli.main([*SPEAK, "--json", *out, "--repeat", "3"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert len(data["repeats"]) == 3
-    for name in ("real_time_factor", "cpu_time_factor", "first_audio_seconds"):
+    tail = np.percentile([one["first_audio_seconds"] for one in data["repeats"]], 90)
+    assert data["first_audio_p90"] == pytest.approx(tail), "without the first run, which warms up"
+    assert data["backbone_time_factor"] == pytest.approx(data["backbone_seconds"] / data["audio_seconds"])
+    for name in ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds"):
         runs = [one[name] for one in data["repeats"]]
         assert data[name] == pytest.approx(median(runs)), "as lists show it"
         assert min(runs) <= data["intervals"][name]["low"] <= data[name] <= data["intervals"][name]["high"] <= max(runs)
     assert cli.main([*SPEAK, *out, "--repeat", "3"]) == 0
     said = capsys.readouterr().out
     assert "Medians of 3 repeats, with 95 % intervals." in said
+    assert "backbone RTF" in said and "of 3 runs" in said
     assert cli.main([*SPEAK, *out, "--repeat", "1"]) == 2
     assert "--repeat" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,10 +23,12 @@ from paretone.measure.estimates import (
     mean_ratio,
     picks,
     rate,
+    tail_interval,
     wilson_interval,
 )
-from paretone.measure.metrics import METRICS, metric
-from paretone.setting.take import Measurements, Metrics
+from paretone.measure.metrics import METRICS, figure_of, metric
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Metrics, Take, repeated
 
 
 def test_means_medians_and_rates() -> None:
@@ -79,6 +82,16 @@ def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
     assert 0.88 < covered < 0.97
 
 
+def test_the_tail_of_a_take_needs_repeats() -> None:
+    runs = [Measurements(2.0, 4.0, 0.1 * place, backbone_seconds=1.0) for place in range(1, 11)]
+    once = Take("t", "", "", "", Setting("f5-mini"), 1, np.zeros(1, np.float32), runs[0])
+    assert figure_of(metric("first_audio_p90"), once) is None
+    tail = figure_of(metric("first_audio_p90"), repeated(once, runs))
+    assert tail is not None and tail.value == pytest.approx(0.91) and tail.n == 10
+    assert figure_of(metric("backbone_time_factor"), once).value == 0.25
+    assert figure_of(metric("backbone_time_factor"), replace(once, measurements=Measurements(2.0, 4.0))) is None
+
+
 def test_metrics_of_a_take() -> None:
     measured = Measurements(seconds=2.0, audio_seconds=4.0, ops_ratio=0.25, peak_memory_bytes=2**21)
     heard = Metrics(loudness=-20.0, pitch_error=0.5)
@@ -95,6 +108,20 @@ def test_metrics_of_a_take() -> None:
 
 def _mean(drawn: np.ndarray) -> np.ndarray:
     return drawn.mean(1)
+
+
+def test_the_tail_is_that_of_all_runs_with_an_interval_over_runs_or_sentences() -> None:
+    runs = list(np.random.default_rng(3).gamma(2.0, 0.1, 20))
+    value, low, high = tail_interval(runs)
+    assert value == pytest.approx(np.percentile(runs, 90)) and low < value < high
+    assert low in runs and high in runs, "draws are runs"
+    together = [place // 5 for place in range(20)]
+    value_by_sentence, *ends = tail_interval(runs, together)
+    assert value_by_sentence == value
+    drawn = [np.concatenate([runs[5 * at : 5 * at + 5] for at in some]) for some in picks(4, 1000)]
+    tails = [np.percentile(one, 90, method="inverted_cdf") for one in drawn]
+    assert ends == pytest.approx(np.percentile(tails, (2.5, 97.5)).clip([-np.inf, value], [value, np.inf]))
+    assert tail_interval(runs, [0] * 20) == (value, low, high), "one sentence: over its runs"
 
 
 def test_a_mean_has_the_interval_of_the_normal_distribution() -> None:

@@ -48,6 +48,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place, sentence = keys.index(key), texts.index(text)
             seconds = 4.0 / (place + 1) * (1 + 0.1 * sentence) * (1 + (turn == 2))
             measured = {**json.loads(measurements), "seconds": seconds, "audio_seconds": 2.0}
+            measured |= {"backbone_seconds": seconds / 2, "first_audio_seconds": seconds / 4}
             verdict = [["words", {"edits": float(place * (sentence == 0)), "words": 5.0}, "heard"]] if turn == 0 else []
             direct.execute(
                 "UPDATE takes SET measurements = ?, clock_seconds = ?, verdicts = ? "
@@ -66,6 +67,12 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
         # The third round took twice as long; a median does not mind.
         assert rtf.value == pytest.approx(2.0 / (place + 1) * 1.1)
         assert (rtf.n, rtf.clusters) == (18, 3)
+        assert one.figures["backbone_time_factor"].value == pytest.approx(rtf.value / 2)
+        base = 1.0 / (place + 1)
+        runs = [base * (1 + 0.1 * sentence) * (1 + (turn == 2)) for sentence in range(3) for turn in range(3)] * 2
+        tail = one.figures["first_audio_p90"]
+        assert (tail.n, tail.clusters) == (18, 3) and tail.low <= tail.value <= tail.high
+        assert tail.value == pytest.approx(np.percentile(runs, 90)), "of all runs, slow rounds included"
         assert rtf.low == pytest.approx(2.0 / (place + 1))
         assert rtf.high == pytest.approx(2.0 / (place + 1) * 1.2)
         assert one.figures["speed_up"].value == pytest.approx(place + 1)
@@ -197,7 +204,7 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     assert "Word error rate" in to_latex(alike) and "Ops ratio" not in to_latex(alike), "nothing wrong is a finding"
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
-    (words,) = reference_lines(found)
+    words, _tail = reference_lines(found)
     assert words.startswith(
         "Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 record"
     )

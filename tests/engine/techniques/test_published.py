@@ -38,6 +38,8 @@ def test_thresholds_of_table_1(model: str, deltas: tuple[float, ...], options: d
     assert [one.name for one in found] == [f"T{place}" for place in range(7)]
     assert tuple(one.knobs["threshold"] for one in found) == deltas
     assert all(one.knobs["metric"] == "relative" and one.knobs["marked"] == 10 for one in found)
+    official = ("combined", "first_half") if model == "MegaTTS3" else ("branches", "conditional")
+    assert all((one.knobs["compare"], one.knobs["check_phase"]) == official for one in found)
     assert all(dict(one.options).items() >= options.items() for one in found)
     recommended = main(found)
     assert recommended is not None and recommended.name == "T4"

@@ -23,6 +23,7 @@ from paretone.speaking import make_ready, synthesise
 from paretone.techniques import compatibility_of, options_in_force, problem, resolve, steps, technique, techniques
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.resolving import NO_GUIDANCE
+from paretone.techniques.resolving import remarks as remarks_of
 from paretone.techniques.steps import TECHNIQUE
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_draft, write_model
@@ -182,6 +183,35 @@ def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
     assert found.ops_ratio(OPERATIONS) == 1
     assert ["Guidance is ignored" in note for note in found.notes] == [True]
     assert resolve(info(trained_guidance=0.5, branches=1), setting(guidance=0.0)).notes == ()
+
+
+def test_cfg_free_weights_take_guidance_on_top_in_two_branches_and_that_is_said() -> None:
+    on_top = UsedTechnique("guidance_free", Values(weight=0.67, guidance=2.0))
+    found = resolve(info(), setting(on_top))
+    assert (found.weights, found.options["guidance"], found.branches) == (TWO_THIRDS, 2.0, 2)
+    assert found.ops_ratio(OPERATIONS) == 1
+    (note,) = found.notes
+    assert note.startswith("Guidance 2 on top of the 2 in the CFG-free weights is guidance 8 together, in two branches")
+    assert "9.94 %" in note
+    assert remarks_of(replace(setting(on_top), model="f5-mini"))["guidance_free"][0].startswith(
+        "Guidance 2 on top of the 2.03"
+    )
+    ends = UsedTechnique("guidance_interval", Values(steps=4))
+    assert resolve(info(), setting(on_top, ends)).guidance.steps == 4, "there is guidance to end again"
+    with pytest.raises(SettingError, match="run one branch from the start"):
+        resolve(info(), setting(free(0.67), ends))
+    plain = resolve(info(), setting(UsedTechnique("guidance_free", Values(weight=0.67, guidance=0.0))))
+    assert plain == resolve(info(), setting(free(0.67)))
+    already = info(trained_guidance=2 / 3, branches=1)
+    found = resolve(already, setting(on_top, guidance=0.0))
+    assert (found.options["guidance"], found.reference["guidance"], found.weights) == (2.0, 0.0, None)
+    with pytest.raises(SettingError, match=r"w = 0.67.*this w and guidance on top"):
+        resolve(already, setting(UsedTechnique("guidance_free", Values(weight=0.5, guidance=2.0))))
+
+
+def test_an_earlier_files_setting_keeps_its_fingerprint() -> None:
+    declared = technique("guidance_free")
+    assert dict(checked(declared.knobs, {"weight": 0.5}, "it")) == {"weight": 0.5}
 
 
 def test_every_refusal_is_a_plain_error_with_a_sentence() -> None:

@@ -13,6 +13,7 @@ from paretone.models.catalogue import entry, voices
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.techniques.ditreducio.threshold_views import thresholds
 from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.workload import workload
@@ -68,3 +69,8 @@ def test_branches_are_compared_by_their_names(model: SpeechModel) -> None:
 def test_the_effect_of_w_is_refused_with_the_reason(model: SpeechModel) -> None:
     with pytest.raises(SettingError, match="guided differently from F5-TTS, so there are no CFG-free weights"):
         compute_view("guidance-weight", task(model))
+
+
+def test_thresholds_go_to_the_published_largest(model: SpeechModel) -> None:
+    assert thresholds(task(model, count=6, largest=0.0)) == (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+    assert thresholds(task(model, count=2, largest=0.3)) == (0.15, 0.3)

@@ -29,7 +29,7 @@ def why_no_guidance(selection: Selection) -> str:
         )
     if selection.is_used(NAME):
         return (
-            f"{TITLE} has its guidance in its weights. Only the baseline is guided, by "
+            f"{TITLE} has its guidance in its weights, and its own knob for more. Only the baseline is guided, by "
             f"{general(options['guidance'])}; switch off {TITLE} to change that."
         )
     return ""

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.figures.scatter import Dimension, Scale
-from paretone.measure.metrics import metric
+from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import busy_words, load_words
 from paretone.measure.timing import spread
 from paretone.session.events import Telemetry
@@ -364,7 +364,7 @@ class MetersPanel(QScrollArea):
                 self.summaries[name].setText(
                     f"{name}: {label_of(take) or 'take'}\n"
                     f"RTF {factor_words(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
-                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
+                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{_tail(take)}{_backbone(measured)}{timbre}"
                 )
         self.speed_up.setText(headline)
         self.speed_up.setToolTip(basis)
@@ -376,6 +376,16 @@ def factor_words(take: Take) -> str:
     if interval is not None:
         text += f" ({fixed(interval.low, 2)} to {fixed(interval.high, 2)}, {len(take.repeats)} repeats)"
     return text if measured.cpu_time_factor is None else f"{text}, in CPU time {fixed(measured.cpu_time_factor, 2)}"
+
+
+def _tail(take: Take) -> str:
+    tail = figure_of(metric("first_audio_p90"), take)
+    return "" if tail is None else f" (P90 {fixed(tail.value, 2)} s)"
+
+
+def _backbone(measured: Measurements) -> str:
+    factor = measured.backbone_time_factor
+    return "" if factor is None else f" · backbone RTF {fixed(factor, 2)}"
 
 
 def _load(measured: Measurements) -> str:

@@ -13,7 +13,10 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, shares
+from paretone.errors import PlainError
+from paretone.measure.roofline import cards
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, on_paper, shares
 from paretone.models.voices import shown_name
 from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
 from paretone_app.numbers import fixed, general, grouped, percent
@@ -23,6 +26,7 @@ from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.shell.theme import set_look, text_font
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
@@ -223,7 +227,7 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Col
         report = reports[side]
         if report is None:
             continue
-        words = f"{side}: {report.title}, {milliseconds(report.measured)}; floor {milliseconds(report.floor)}"
+        words = f"{side}: {report.title}, {milliseconds(report.total)}; floor {milliseconds(report.floor)}"
         made.heading(words, colours.baseline if side == "A" else colours.accelerated)
         made.row(tuple(title for title, _ in COLUMNS), _SHARES, colours.muted, bold=True)
         for phase in report.phases:
@@ -285,6 +289,13 @@ class RooflinePanel(SidePanel):
             top.addWidget(button)
         self.again_button = ActionButton(can.again)
         top.addWidget(self.again_button)
+        tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
+        self.ceilings_box = build.named(ComboBox(), "Ceilings", tip)
+        self.ceilings_box.addItem("This machine", None)
+        for one in self._known_cards():
+            self.ceilings_box.addItem(one.device, one)
+        self.ceilings_box.currentIndexChanged.connect(self._show)
+        top.addWidget(self.ceilings_box)
         self.cancel_button = ActionButton(can.cancel, "Cance&l")
         top.addWidget(self.cancel_button)
         self.progress = JobProgress("Progress of the measurement")
@@ -354,7 +365,7 @@ class RooflinePanel(SidePanel):
         self._show_state()
 
     def write(self, path: Path) -> None:
-        write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
+        write(self.reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -364,13 +375,23 @@ class RooflinePanel(SidePanel):
 
     @property
     def reports(self) -> dict[str, RooflineReport | None]:
-        return dict(self._reports)
+        """As shown: measured, or on paper for the chosen card."""
+        card = self.ceilings_box.currentData()
+        measured = self._reports.items()
+        return {side: one if one is None or card is None else on_paper(one, card) for side, one in measured}
 
     @property
     def state(self) -> str:
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def _known_cards(self) -> tuple[Ceilings, ...]:
+        try:
+            return tuple(cards.cards().values())
+        except PlainError as error:
+            self._said, self._look = str(error), "warning"
+            return ()
+
     def has_side(self, side: str) -> bool:
         return self._reports[side] is not None
 
@@ -389,10 +410,11 @@ class RooflinePanel(SidePanel):
         super()._show()
         for action in (self.can.again, self.can.trace):
             action.refresh()
-        report = self._reports[self._side]
+        reports = self.reports
+        report = reports[self._side]
         self.pages.show_content(report is not None)
-        self.plot.show_reports(self._reports)
-        self.bars.show_reports(self._reports)
+        self.plot.show_reports(reports)
+        self.bars.show_reports(reports)
         self.table.show_report(report)
         if report is not None:
             self.headline.setText(summary(report))
@@ -423,6 +445,13 @@ class RooflinePanel(SidePanel):
 
 def summary(report: RooflineReport) -> str:
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
+    if not report.measured:
+        return (
+            f"On paper, {report.ceilings.device}: a floor of {milliseconds(report.floor)} for "
+            f"{fixed(report.audio_seconds, 1)} s of audio; {grouped(report.launches)} launches, "
+            f"{milliseconds(report.ceilings.launching(report.launches))} at "
+            f"{general(report.ceilings.launch_seconds * 1e6, 3)} µs each"
+        )
     bound = ", ".join(f"{name} {percent(share)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
         f"{milliseconds(report.measured)} for {fixed(report.audio_seconds, 1)} s of audio ({report.ceilings.clock}), "

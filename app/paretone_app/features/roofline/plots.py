@@ -76,7 +76,7 @@ class Waterfall(Chart):
         for side, report in self._measured():
             parts = (f"{TITLES[name]} {milliseconds(one)}" for name, one in report.by_component().items())
             noise = f" ({WITHIN_NOISE})" if report.rest_is_noise else ""
-            lines.append(f"{side}: {milliseconds(report.measured)}; {', '.join(parts)}{noise}.")
+            lines.append(f"{side}: {milliseconds(report.total)}; {', '.join(parts)}{noise}.")
         return "\n".join(lines)
 
     def cursor_text(self) -> str:
@@ -104,7 +104,7 @@ class Waterfall(Chart):
         words = "Where the time goes"
         self.frame.set_title(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
         for side, report in measured:
-            legend.append(Entry(f"{side} {milliseconds(report.measured)}", QColor(self._fill(side))))
+            legend.append(Entry(f"{side} {milliseconds(report.total)}", QColor(self._fill(side))))
         if measured:
             legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
             if any(seconds < 0 for _, report in measured for seconds in report.by_component().values()):
@@ -157,7 +157,7 @@ class Waterfall(Chart):
         """Time of each component, after its bar, or before it if there is no room after it."""
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
-            share = seconds / report.measured if report.measured else 0.0
+            share = seconds / report.total if report.total else 0.0
             words = milliseconds(seconds) + (f", {percent(share)}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
@@ -232,16 +232,22 @@ class RooflinePoint:
         return self.component.work.intensity
 
     @property
+    def seconds(self) -> float:
+        """Seconds per call; on paper the floor."""
+        one = self.component
+        return self.report.ceilings.floor(one.work, one.precision) if one.seconds is None else one.seconds
+
+    @property
     def reached(self) -> float:
-        return self.component.work.operations / self.component.seconds if self.component.seconds else 0.0
+        return self.component.work.operations / self.seconds
 
 
 def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoint]:
-    """Components of ``report`` that can be plotted: with operations, traffic and time."""
+    """Components of ``report`` that can be plotted: with operations, traffic and time, which on paper is the floor."""
     if report is None:
         return
     for row, (phase, one) in enumerate(report.components()):
-        if one.work.operations and one.work.bytes and one.seconds:
+        if one.work.operations and one.work.bytes and one.seconds != 0:
             yield RooflinePoint(side, phase, one, row, report)
 
 
@@ -312,7 +318,7 @@ class RooflinePlot(Chart):
         lines = ["side\tcomponent\tFLOP/B\tFLOP/s\tseconds"]
         for one in self._points:
             name = label(one.report, one.phase, one.component)
-            seconds = one.component.total_seconds
+            seconds = one.component.calls * one.seconds
             lines.append(f"{one.side}\t{name}\t{one.intensity:.6g}\t{one.reached:.6g}\t{seconds:.6g}")
         return "\n".join(lines)
 
@@ -381,8 +387,8 @@ class RooflinePlot(Chart):
 
     def _share(self, point: RooflinePoint) -> float:
         """Share of the time of its side, 0 to 1."""
-        seconds, measured = point.component.total_seconds, point.report.measured
-        return seconds / measured if seconds and measured else 0.0
+        total = point.report.total
+        return point.component.calls * point.seconds / total if total else 0.0
 
     def _radius(self, point: RooflinePoint) -> float:
         return self.em * max(_SMALLEST, _LARGEST * math.sqrt(max(0.0, self._share(point))))
@@ -449,9 +455,11 @@ class RooflinePlot(Chart):
         report, one = point.report, point.component
         known = report.ceilings
         below = one.why_below_floor(known)
+        ratio = one.ratio(known)
+        floor = "on paper" if ratio is None else f"{fixed(ratio, 2)}× the floor"
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
-            f"{general(point.intensity, 3)} FLOP/B, {fixed(one.ratio(known) or 0.0, 2)}× the floor, bound by "
+            f"{general(point.intensity, 3)} FLOP/B, {floor}, bound by "
             f"{one.bound(known, point.phase.graphed)}." + (f" Below its floor: {below}." if below else "")
         )
 

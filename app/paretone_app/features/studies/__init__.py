@@ -21,6 +21,12 @@ FEATURE = Feature(
         FeatureAction("pause_study", "&Pause study", "Finish the current takes, then stop", "Shift+F5"),
         FeatureAction("use_study_setting", "&Use setting", "Load the selected setting into Setup", "Ctrl+J"),
         FeatureAction("report_study", "&Write report", "Write a page and tables, and open the page", "Ctrl+F5"),
+        FeatureAction(
+            "verify_study",
+            "&Verify results",
+            "Check the results against the study's file, the weights and the code, and make some takes again",
+            "Ctrl+Alt+V",
+        ),
         FeatureAction("close_study", "&Close study", "Close this study; its files stay", "Ctrl+W"),
     ),
     menus=(
@@ -29,7 +35,7 @@ FEATURE = Feature(
             (
                 *("new_study", "open_study", "open_study_folder", "open_example", None),
                 *("run_study", "pause_study", "cancel", None),
-                *("use_study_setting", "report_study", "close_study"),
+                *("use_study_setting", "report_study", "verify_study", "close_study"),
             ),
         ),
     ),

@@ -109,7 +109,8 @@ class StudyForm:
     title: str
     model: str
     sentences: str
-    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence per line."""
+    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence per line; of an evaluation set its
+    list."""
     count: int
     """Number of sentences from the start; 0 for all."""
     voices: tuple[Voice, ...]
@@ -133,23 +134,30 @@ class StudyForm:
     """``""`` for the best one."""
     vocoder: str = ""
     """Folder of its vocoder; ``""`` for the default one."""
+    evaluates: bool = False
+    """Whether ``sentences`` is the list of an evaluation set, which has its own voices."""
+    recordings: str = ""
+    """Folder of LibriSpeech's recordings, for its list."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
     """The study described by ``form``. Raises :class:`StudyError` that names the wrong field."""
     if not form.title.strip():
         raise StudyError("The study needs a title.")
-    if not form.voices:
+    if not form.voices and not form.evaluates:
         raise StudyError("Tick at least one voice.")
     if not form.sentences:
-        raise StudyError("Choose a text file with one sentence per line.")
+        raise StudyError("Choose the list." if form.evaluates else "Choose a text file with one sentence per line.")
     made: dict[str, object] = {"title": form.title.strip(), "model": form.model}
     place = {"folder": form.folder, "variant": form.variant, "vocoder": form.vocoder, "device": form.device}
     made |= {name: value for name, value in place.items() if value}
-    made["sentences"] = form.sentences
+    made["manifest" if form.evaluates else "sentences"] = form.sentences
+    if form.evaluates and form.recordings:
+        made["manifest_audio"] = form.recordings
     if form.count:
         made["count"] = form.count
-    made["voices"] = [_voice(one) for one in form.voices]
+    if not form.evaluates:
+        made["voices"] = [_voice(one) for one in form.voices]
     made["seeds"] = seeds_of(form.seeds)
     if form.rounds > 1:
         made["rounds"] = form.rounds

@@ -44,8 +44,9 @@ from paretone_app.widgets.panel_parts import InstallOffer, TickList
 EVERY, SEARCH = "every", "search"
 """Choices of settings: every combination, or a search; features of techniques add others."""
 _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
-_OWN = "own"
+_OWN, _SET = "own", "set"
 _TEXT = "Text (*.txt)"
+_LIST = "Evaluation set (*.lst *.csv *.txt)"
 TOML = "Study (*.toml)"
 _PAUSE_MILLISECONDS = 250
 """Pause after the last change before takes are counted."""
@@ -139,10 +140,14 @@ class StudyMaker(QDialog):
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
         self.checkpoint = build.words("muted", name="Checkpoint")
-        self.sentences = build.combo("Sentences", (*_LISTS, ("Text file, one per line", _OWN)))
+        self.sentences = build.combo(
+            "Sentences", (*_LISTS, ("Text file, one per line", _OWN), ("Evaluation set", _SET))
+        )
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
+        self.recordings = build.named(QLineEdit(placeholderText="LibriSpeech/test-clean"), "Folder of recordings")
+        self.recordings.setToolTip("For the list of LibriSpeech-PC only; other lists name their recordings")
         self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="First ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
@@ -168,6 +173,7 @@ class StudyMaker(QDialog):
             ("", self.checkpoint, None),
             ("S&entences", self.sentences, self.sentences),
             ("", own, None),
+            ("", self.recordings, None),
             ("", self.count, None),
             ("&Voices", self.voices, self.voices),
             ("See&ds", self.seeds, self.seeds),
@@ -180,7 +186,7 @@ class StudyMaker(QDialog):
             label = QLabel(title)
             label.setBuddy(buddy)
             form.addRow(label, field)
-        for edit in (self.text_file, self.seeds):
+        for edit in (self.text_file, self.recordings, self.seeds):
             edit.textChanged.connect(self._changed)
         for spin in (self.count, self.rounds):
             spin.valueChanged.connect(self._changed)
@@ -323,7 +329,9 @@ class StudyMaker(QDialog):
             variant=variant,
             device="" if device == "auto" else device,
             vocoder=self._selection.vocoder(model),
-            sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
+            sentences=self.text_file.text().strip() if chosen in (_OWN, _SET) else chosen,
+            evaluates=chosen == _SET,
+            recordings=self.recordings.text().strip(),
             count=self.count.value(),
             voices=self.voices.ticked,
             seeds=self.seeds.text(),
@@ -405,7 +413,11 @@ class StudyMaker(QDialog):
                 self.kind.setCurrentIndex(self.kind.findData(EVERY))
 
     def _show_sentences(self) -> None:
-        self._form.setRowVisible(self._own_row, self.sentences.currentData() == _OWN)
+        chosen = self.sentences.currentData()
+        self._form.setRowVisible(self._own_row, chosen in (_OWN, _SET))
+        self._form.setRowVisible(self.recordings, chosen == _SET)
+        self._form.setRowVisible(self.voices, chosen != _SET)
+        self.text_file.setPlaceholderText("seedtts_testset/en/meta.lst" if chosen == _SET else "sentences.txt")
         self._changed()
 
     def _show_kind(self) -> None:
@@ -419,7 +431,8 @@ class StudyMaker(QDialog):
         self._changed()
 
     def _ask_for_text(self) -> None:
-        file_dialogs.ask_for_file(self, "Sentences", _TEXT, lambda path: self.text_file.setText(str(path)))
+        kind = _LIST if self.sentences.currentData() == _SET else _TEXT
+        file_dialogs.ask_for_file(self, "Sentences", kind, lambda path: self.text_file.setText(str(path)))
 
     def _ask_where(self) -> None:
         typed = self.path.text().strip()

@@ -17,8 +17,8 @@ from paretone import files
 from paretone.errors import PlainError, StudyError
 from paretone.extras import why_no_cluster, why_no_search
 from paretone.reading import read_text
-from paretone.session.commands import RunStudy
-from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
+from paretone.session.commands import RunStudy, VerifyStudy
+from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone, StudyVerified
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
@@ -185,7 +185,7 @@ class StudiesPresenter(Presenter):
 
     # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        for action in self._can.values():
+        for action in (*self._can.values(), self._verify):
             action.refresh()
         if self.studies is not None:
             self.studies.set_cluster(why_no_cluster())
@@ -219,6 +219,8 @@ class StudiesPresenter(Presenter):
         ):
             actions.bind(self._can[name], do, lambda: "" if self.studies is not None else "Studies is not there yet.")
             self._can[name].explain(why_not)
+        self._verify = actions["verify_study"]
+        actions.bind(self._verify, self.verify, lambda: self._why_no_report() or self._state.jobs.why_wait)
         self._can |= {
             "aside": add("Set &aside…", self.set_aside, "Move the damaged results away and start over"),
             "choose_folder": add(
@@ -376,7 +378,9 @@ class StudiesPresenter(Presenter):
             built(self.studies).set_pausing(True)
 
     def follow(self, event: Event) -> None:
-        """Follow the running study; see :mod:`paretone.session.events`."""
+        """Follow the running study, and tell what was verified; see :mod:`paretone.session.events`."""
+        if isinstance(event, StudyVerified):
+            self._tell_verified(event)
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
@@ -541,6 +545,26 @@ class StudiesPresenter(Presenter):
             self._notices.note(f"Wrote {page}")
             self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+
+    def verify(self) -> None:
+        """Check the results of the shown study. Raises :class:`PlainError` if there are none."""
+        if self.summary is None:
+            raise StudyError("Open or create a study first.")
+        folder = str(self.summary.folder)
+        self._state.jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, folder))
+
+    def _tell_verified(self, event: StudyVerified) -> None:
+        """Show what does not agree; the log has every check."""
+        name = Path(event.folder).name
+        for one in event.checks:
+            self._notices.note(f"{name}, {one.title.lower()}: {one.detail}")
+        wrong = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is False]
+        open_ones = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is None]
+        if wrong:
+            self._notices.say(f"The results in {name} do not agree. {' '.join(wrong)}", "error")
+        else:
+            rest = f" Not checked: {' '.join(open_ones)}" if open_ones else ""
+            self._notices.say(f"The results in {name} agree; the log lists what was checked.{rest}", "info")
 
     # --- Damage ------------------------------------------------------------------------------------------------------
     def _tell_damage(self, seen: OpenStudy) -> None:

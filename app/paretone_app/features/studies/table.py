@@ -10,6 +10,7 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
 from paretone.measure.processor_time import BUSY, busy_line
 from paretone.models.voices import shown_name
+from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, shown
 from paretone_app.numbers import counted, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
@@ -34,6 +35,7 @@ class StudyModel(QAbstractTableModel):
         self._colours = colours
         self._rows: tuple[Row, ...] = ()
         self._metrics: tuple[Metric, ...] = ()
+        self._results: Results | None = None
         self._over = ("", "")
         """Unit of the intervals, singular and plural."""
 
@@ -41,6 +43,7 @@ class StudyModel(QAbstractTableModel):
         """Show a study's settings and figures; update only changed rows if the layout is the same."""
         rows = summary.rows if summary is not None else ()
         metrics = ()
+        self._results = summary.results if summary is not None else None
         if summary is not None and summary.results is not None:
             metrics = shown(summary.results)
             heard = {one.text for takes in summary.results.heard.values() for one in takes}
@@ -154,7 +157,7 @@ class StudyModel(QAbstractTableModel):
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
             doubt = f"{self._doubt(row)}\n" if self._doubtful(row, column) else ""
-            return f"{one.title} {value}, {interval}{from_what}.\n{doubt}{one.definition}"
+            return f"{one.title} {value}, {interval}{from_what}.\n{self._paired(row, one)}{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE
         if row.problem:
@@ -162,6 +165,12 @@ class StudyModel(QAbstractTableModel):
         if row.total is None:
             return "This setting is no longer in the study's file; its takes are kept."
         return "The search's answer" if row.answer else row.title
+
+    def _paired(self, row: Row, one: Metric) -> str:
+        """Line with the paired test against the baseline, or ``""``."""
+        tests = self._results.paired(row.key) if self._results is not None and one.judge else ()
+        found = next((test for test in tests if test.metric == one.name), None)
+        return f"Against the baseline: {_with_minus(localised(found.words))}.\n" if found is not None else ""
 
     def _order(self, row: Row, column: int, place: int) -> object:
         if column == _MARK:

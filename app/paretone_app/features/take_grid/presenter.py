@@ -124,7 +124,7 @@ class CellHearing(QObject):
 
 _SHOWN = "take grid/shown"
 """Settings key of the choices."""
-_FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None)
+_FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None and not one.of_runs)
 _UNKNOWN_SECONDS = 10.0
 """Assumed time to make a take if none is known."""
 

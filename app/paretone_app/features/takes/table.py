@@ -109,6 +109,9 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
     def value(take: TakeSummary) -> float | None:
         if isinstance(take, FailedTake):
             return None
+        if one.of_runs:
+            figure = figure_of(one, take)
+            return None if figure is None else figure.value
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def shown(found: float) -> str:
@@ -122,7 +125,8 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         found = figure_of(one, take) if take.repeats else None
         if found is None or not found.spreads:
             return ""
-        return f"Median of {found.n} repeats, 95 % interval {shown(found.low)} to {shown(found.high)}."
+        what = "90th percentile" if one.of_runs else "Median"
+        return f"{what} of {found.n} repeats, 95 % interval {shown(found.low)} to {shown(found.high)}."
 
     def key(take: TakeSummary) -> float:
         found = value(take)
@@ -157,9 +161,11 @@ COLUMNS = (
     _text("Text", "Text", lambda take: take.text, 30),
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
     _figure("real_time_factor", "{:.3f}", width=10),
+    _figure("backbone_time_factor", "{:.3f}", width=13),
     _figure("cpu_time_factor", "{:.3f}", "CPU RTF"),
     _figure("other_share", percent, "Others", 8),
     _figure("first_audio_seconds", "{:.2f} s"),
+    _figure("first_audio_p90", "{:.2f} s", width=11),
     _figure("ops_ratio", percent, "Ops", 8),
     _figure("log_mel_distance", "{:.3f}", "Distance", 10),
     _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),

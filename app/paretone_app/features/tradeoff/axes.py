@@ -20,7 +20,14 @@ from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, techn
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that are already ratios to the baseline."""
-TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
+TIMES = (
+    "real_time_factor",
+    "backbone_time_factor",
+    "first_audio_seconds",
+    "first_audio_p90",
+    "largest_gap_seconds",
+    "peak_memory",
+)
 """Metrics comparable only between takes of one machine."""
 WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
 """Metrics affected by other processes on the machine."""
@@ -42,6 +49,8 @@ class TradeoffAxis:
     """Whether it is measured against the baseline, whose own value is meaningless."""
     studied: bool = False
     judged: bool = False
+    of_runs: bool = False
+    """Whether takes have it only over their repeats."""
     technique: str = ""
     """For a knob axis: the technique's name, ``""`` for options of models."""
     knob: str = ""
@@ -105,6 +114,8 @@ class TradeoffAxis:
         if point.kind == TAKE:
             if self.studied:
                 return f"only studies measure {self.title}"
+            if self.of_runs:
+                return f"the take was run once: repeat it for {self.title}"
             if self.judged:
                 return f"{self.title} of the take was not judged"
             return f"{self.title} was not measured: no baseline take from the same noise"
@@ -129,7 +140,15 @@ _METHODS = {
 AXES: tuple[TradeoffAxis, ...] = (
     *(
         TradeoffAxis(
-            one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None, bool(one.judge)
+            one.name,
+            one.title,
+            one.definition,
+            one.better,
+            one.unit,
+            one.relative,
+            one.of is None,
+            bool(one.judge),
+            one.of_runs,
         )
         for one in METRICS
     ),

@@ -92,16 +92,19 @@ class Clock:
     """Measures phases on ``device``. ``tick`` is called after every block and may raise to stop."""
 
     def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
+        """Without ``rounds`` phases are counted, and not measured."""
         self._device, self._tick, self._rounds = device, tick, rounds
         self.overhead = self._overhead()
         """Seconds of a clock reading between two pieces, subtracted; 0 with device events."""
 
     def blocks(self, stages: Sequence[TimedPhase]) -> int:
         """Number of calls of ``tick``."""
+        if not self._rounds:
+            return len(stages)
         return sum((1 + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
 
-    @torch.inference_mode()
-    def measure(self, stage: TimedPhase) -> Phase:
+    def _time(self, stage: TimedPhase) -> tuple[dict[str, list[float]], list[float]]:
+        """Seconds of each part, and of the whole, by round."""
         pieces = _as_graphs(stage) if stage.graphed else stage.pieces
         repeats = self._repeats(lambda: run_all(pieces))
         whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
@@ -125,9 +128,16 @@ class Clock:
             for run in running_order(blocks, number):
                 run()
                 self._tick()
+        return found, wholes
+
+    @torch.inference_mode()
+    def measure(self, stage: TimedPhase) -> Phase:
+        found, wholes = self._time(stage) if self._rounds else ({}, [])
         typical = median(wholes) if wholes else None
         seconds = {name: _typical(values, wholes) for name, values in found.items()}
-        components = tuple(self._component(stage, part, seconds[part.name]) for part in stage.parts)
+        components = tuple(self._component(stage, part, seconds.get(part.name)) for part in stage.parts)
+        if not self._rounds:
+            self._tick()
         if stage.whole is None or stage.compiled:
             started = sum(one.launches * part.calls for one, part in zip(components, stage.parts, strict=True))
         else:
@@ -146,7 +156,7 @@ class Clock:
             _rest_range(stage, found, wholes),
         )
 
-    def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float) -> Component:
+    def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float | None) -> Component:
         def run() -> None:
             run_all([piece for piece in stage.pieces if piece[0] == part.name])
 
@@ -158,7 +168,7 @@ class Clock:
             counted_work * (1 / part.calls) if part.work is None else part.work,
             part.precision,
             started / part.calls,
-            seconds / part.calls,
+            None if seconds is None else seconds / part.calls,
             part.note,
         )
 

@@ -13,12 +13,13 @@ import torch
 
 from paretone.errors import SettingError
 from paretone.measure.machine import describe
+from paretone.measure.roofline import cards
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, write_chrome_trace
 from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.measure.roofline.language_stages import language_stages
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
-from paretone.measure.roofline.report import RooflineReport
+from paretone.measure.roofline.report import RooflineReport, on_paper
 from paretone.models.base import SpeechModel, Utterance
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageSpeech
@@ -59,13 +60,16 @@ def measure_roofline(
     again: bool = False,
     rounds: int = ROUNDS,
     trace: Path | None = None,
+    card: str = "",
 ) -> RooflineReport:
     """Measure every component of ``target`` against this machine's ceilings, measured first if unknown or ``again``.
-    ``trace``: file for a Chrome trace of one forward per phase.
+    ``trace``: file for a Chrome trace of one forward per phase. With a ``card``, components are counted here, their
+    floors are that card's, and nothing is measured.
 
     Raises :class:`paretone.errors.PlainError`, and what the observer raises to cancel.
     """
     began = time.perf_counter()
+    stated = cards.card(card) if card else None
     model, setting = target.model, target.setting
     observer.status("Preparing …")
     plan = resolve(model.info, setting, target.artefacts)
@@ -73,9 +77,10 @@ def measure_roofline(
     with torch.inference_mode():
         script = model.script(target.utterance.text, target.utterance.voice, plan, Passing(observer, "caution"))
         parts = _taken_apart(model, script, observer.check)
-        observer.status("Measuring this machine's ceilings …")
-        ceilings = ceilings_of(parts.device, again, observer.check)
-        observer.status("Measuring components …")
+        if stated is None:
+            observer.status("Measuring this machine's ceilings …")
+        ceilings = stated or ceilings_of(parts.device, again, observer.check)
+        observer.status("Measuring components …" if stated is None else "Counting components …")
         done = 0
 
         def tick() -> None:
@@ -84,13 +89,13 @@ def measure_roofline(
             observer.progress(done, total)
 
         stages = _launched(parts)
-        clock = Clock(parts.device, tick, rounds)
+        clock = Clock(parts.device, tick, rounds if stated is None else 0)
         total = clock.blocks(stages)
         phases = tuple(clock.measure(stage) for stage in stages)
     if trace is not None:
         write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
     machine = describe()
-    return RooflineReport(
+    report = RooflineReport(
         model.info.id,
         model.info.title,
         setting,
@@ -105,6 +110,7 @@ def measure_roofline(
         datetime.now(UTC).isoformat(timespec="seconds"),
         time.perf_counter() - began,
     )
+    return report if stated is None else on_paper(report, stated)
 
 
 def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> _Parts:

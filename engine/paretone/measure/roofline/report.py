@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paretone.measure.roofline.ceilings import BOUNDS, COMPUTE, MEMORY, Ceilings
 from paretone.measure.roofline.counts import Work
@@ -224,6 +224,11 @@ class RooflineReport:
         return sum(phase.seconds for phase in self.phases)
 
     @property
+    def total(self) -> float:
+        """Seconds measured, or the floor of a report on paper."""
+        return self.measured or self.floor
+
+    @property
     def floor(self) -> float:
         """Lower bound in seconds of the whole utterance."""
         return sum(one.floor(self.ceilings) for _, one in self.components())
@@ -246,10 +251,11 @@ class RooflineReport:
                 yield phase, one
 
     def by_component(self) -> Mapping[str, float]:
-        """Measured seconds by component over all phases, in the order of :data:`TITLES`."""
+        """Measured seconds by component over all phases, on paper their floors, in the order of :data:`TITLES`."""
         found: dict[str, float] = {}
         for _, one in self.components():
-            found[one.name] = found.get(one.name, 0.0) + (one.total_seconds or 0.0)
+            seconds = one.floor(self.ceilings) if one.total_seconds is None else one.total_seconds
+            found[one.name] = found.get(one.name, 0.0) + seconds
         return {name: found[name] for name in TITLES if name in found}
 
     def lines(self) -> Iterator[dict[str, object]]:
@@ -325,6 +331,24 @@ class RooflineReport:
             "created": self.created,
             "seconds": self.seconds,
         }
+
+
+def on_paper(report: RooflineReport, card: Ceilings) -> RooflineReport:
+    """``report`` under the ceilings of a card: the same work and launches, and no measured time."""
+    phases = tuple(
+        replace(
+            phase,
+            components=tuple(replace(one, seconds=None) for one in phase.components),
+            whole_seconds=None,
+            rest_range=None,
+        )
+        for phase in report.phases
+    )
+    note = (
+        f"On paper: the ceilings are those of {card.device} ({card.stated}), and nothing was measured there. Launches "
+        f"were counted on {report.machine}; precisions are the setting's."
+    )
+    return replace(report, ceilings=card, phases=phases, clock_overhead=0.0, notes=(*report.notes, note))
 
 
 def shares(report: RooflineReport) -> Mapping[str, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,7 +57,10 @@ def find_weight_sets(
     for path in sorted(path for folder in weight_set_folders for path in folder.glob("*.safetensors")):
         weight, metadata = trained_guidance(path), metadata_of(path)
         if weight is not None and metadata.get("base") == base:
-            found.append(WeightSet(str(path), fingerprint(path, check), weight, metadata.get("method", "")))
+            steps, stage = metadata.get("steps", ""), metadata.get("stage") == "true"
+            number = int(steps) if re.fullmatch(r"[0-9]{1,12}", steps) else 0
+            method = metadata.get("method", "")
+            found.append(WeightSet(str(path), fingerprint(path, check), weight, method, number, stage))
     return tuple(sorted(found, key=lambda one: one.weight))
 
 

@@ -221,6 +221,10 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)
 
+    def heads(self, index: int) -> int:
+        """Number of attention heads of a layer."""
+        return self.block(index).attention.heads
+
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
         """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), rows summing to
         one.

@@ -37,12 +37,15 @@ METRICS = ("mae", "relative")
 UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
 """Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
 before its last projection, whose units have no name."""
+COMPARED = ("branches", "guided", "combined", "combined_first")
 COMBINATIONS = ("worst", "mean")
 """Combination of the errors of sentences that are calibrated together."""
 THRESHOLD = Number(
     "threshold",
     "Threshold",
-    "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it.",
+    "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it. The published values "
+    "(F5-TTS 0.05 to 0.30, MegaTTS 3 0.2 to 1.2) belong to the official code's relative error, not to the mean "
+    "absolute one.",
     default=0.10,
     symbol="δ",
     effect=Effect.AFTER_CALIBRATION,
@@ -50,12 +53,23 @@ THRESHOLD = Number(
     maximum=2.0,
     step=0.01,
 )
+CHECK_PHASE = Choice(
+    "check_phase",
+    "Check phase",
+    "Attention compared with the diagonal: the conditional branch's, scaled by the root of the whole width, or that of "
+    "the first half of the branches (two of MegaTTS 3's three), scaled by the root of a head's width, in float64.",
+    default="conditional",
+    effect=Effect.AFTER_CALIBRATION,
+    values=("conditional", "first_half"),
+    titles=("Conditional branch (official F5 code)", "First two branches (official MegaTTS 3 code)"),
+    later=True,
+)
 PUBLISHED, END = "published", "end"
 OBJECTIVE = Choice(
     "objective",
     "Skips chosen by",
     "The error of their own step's output, up to the threshold (the paper), or their effect on the last state, under a "
-    "budget of operations; threshold, metric, compared output and cells tried first then do not matter.",
+    "budget of operations; threshold, metric, compared output, check phase and cells tried first then do not matter.",
     default=PUBLISHED,
     effect=Effect.AFTER_CALIBRATION,
     values=(PUBLISHED, END),
@@ -168,19 +182,22 @@ def calibrates_alike(knobs: Values, other: Values) -> bool:
 def _deciding(knobs: Values) -> dict[str, object]:
     """The knobs that a calibration's measurements depend on."""
     given = defaults(TECHNIQUE.knobs).replace(**knobs)
-    passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "marked")
+    passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "check_phase", "marked")
     return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
 
 
-def _published(model: str, models: tuple[str, ...], step: float, options: Values) -> tuple[Published, ...]:
-    """Columns T0 to T6 of table 1 for a model: T0 is the baseline, each further one raises δ by ``step``."""
-    knobs = Values(metric="relative", compare="branches", marked=10.0, branch_skip="both", temporal="reuse")
+def _published(
+    model: str, models: tuple[str, ...], step: float, options: Values, compare: str, check_phase: str
+) -> tuple[Published, ...]:
+    """Columns T0 to T6 of table 1 for a model, by its official code of 2025: T0 is the baseline, each further one
+    raises δ by ``step``."""
+    knobs = Values(metric="relative", compare=compare, check_phase=check_phase, marked=10.0, branch_skip="both")
     return tuple(
         Published(
             f"T{place}",
             f"table 1, {model}",
             models,
-            knobs.replace(threshold=round(place * step, 2), objective=PUBLISHED),
+            knobs.replace(threshold=round(place * step, 2), temporal="reuse", objective=PUBLISHED),
             options.replace(steps=32, sway=-1.0),
             main=place == RECOMMENDED,
         )
@@ -190,6 +207,8 @@ def _published(model: str, models: tuple[str, ...], step: float, options: Values
 
 RECOMMENDED = 4
 """Column of table 1 that the paper recommends."""
+_F5 = Values(guidance=2.0, solver="euler")
+_MEGATTS3 = Values(intelligibility=1.6, similarity=2.5, overshoot=3.0)
 TECHNIQUE = Technique(
     name=NAME,
     title="DiTReducio",
@@ -247,8 +266,8 @@ TECHNIQUE = Technique(
         ),
     ),
     published=(
-        *_published("F5-TTS", ("F5TTS_v1_Base", "F5TTS_Base"), 0.05, Values(guidance=2.0, solver="euler")),
-        *_published("MegaTTS 3", ("MegaTTS3",), 0.2, Values(intelligibility=1.6, similarity=2.5, overshoot=3.0)),
+        *_published("F5-TTS", ("F5TTS_v1_Base", "F5TTS_Base"), 0.05, _F5, "branches", "conditional"),
+        *_published("MegaTTS 3", ("MegaTTS3",), 0.2, _MEGATTS3, "combined", "first_half"),
     ),
     resolve=resolve,
     idle=idle,
@@ -260,7 +279,8 @@ TECHNIQUE = Technique(
         Choice(
             "metric",
             "Error metric",
-            "Mean absolute error (the paper) or the official code's clipped relative error.",
+            "Mean absolute error (the paper) or the official code's clipped relative error, to which the published δ "
+            "belong.",
             default="mae",
             effect=Effect.AFTER_CALIBRATION,
             values=METRICS,
@@ -269,11 +289,18 @@ TECHNIQUE = Technique(
         Choice(
             "compare",
             "Compared output",
-            "Output whose error counts: the raw output of all branches (official) or the guided velocity.",
+            "Output whose error counts: that of all branches (official for F5-TTS), the guided velocity (ours), or, as "
+            "the official code does for MegaTTS 3, u + 2.5 (c − u) + 1.6 (c − c_txt) of its branches before the last "
+            "projection: in both passes (2025), or in pre-calibration only, followed by all branches (2026).",
             default="branches",
             effect=Effect.AFTER_CALIBRATION,
-            values=("branches", "guided"),
-            titles=("All branches (official)", "Guided velocity"),
+            values=COMPARED,
+            titles=(
+                "All branches (official F5 code)",
+                "Guided velocity (ours)",
+                "Combined branches (official MegaTTS 3 code, 2025)",
+                "Combined, then all branches (official MegaTTS 3 code, 2026)",
+            ),
         ),
         Number(
             "marked",
@@ -290,15 +317,17 @@ TECHNIQUE = Technique(
         Choice(
             "branch_skip",
             "Branch skipping saves",
-            "Modules that branch skipping computes only for the conditional branch.",
+            "Modules that branch skipping computes only for the conditional branch. The official code of 2025 spares "
+            "both, for MegaTTS 3 that of 2026 too; for F5-TTS that of 2026 computes every feed-forward.",
             default="both",
             effect=Effect.AFTER_CALIBRATION,
             values=BRANCH_SKIP_VARIANTS,
             titles=(
-                "Attention and feed-forward (paper)",
-                "Attention only (official F5 code)",
+                "Attention and feed-forward (paper, official code of 2025)",
+                "Attention only (official F5 code of 2026)",
             ),
         ),
+        CHECK_PHASE,
         TEMPORAL,
         OBJECTIVE,
         OPERATIONS,

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.actions import SkipAction
-from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
+from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.trajectory import ERRORS
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION
+from paretone.techniques.ditreducio.trajectory import ERRORS, check_similarity, comparing
 
 Rows = tuple[tuple[SkipAction, ...], ...]
 """``rows[layer][step]``."""
@@ -30,8 +31,9 @@ def published_calibration(target: CalibrationTarget, knobs: Values) -> Rows:
     model = _Model(target, knobs)
     marked = check(model, float(knobs["marked"]))
     table = ((NONE,) * model.steps,) * model.layers
-    table = calibrate(model, table, [TS], marked)
-    return calibrate(model, table, [TS, BS] if target.branches > 1 else [TS], np.ones_like(marked))
+    table = calibrate(model, table, [TS], marked, PRE_CALIBRATION)
+    both = [TS, BS] if target.branches > 1 else [TS]
+    return calibrate(model, table, both, np.ones_like(marked), CALIBRATION)
 
 
 def check(model: _Model, q: float) -> np.ndarray:
@@ -45,7 +47,7 @@ def check(model: _Model, q: float) -> np.ndarray:
     return s >= np.percentile(s, 100 - q)
 
 
-def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allowed: np.ndarray) -> Rows:
+def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allowed: np.ndarray, phase: str) -> Rows:
     """Passes 2 and 3, pre-calibration and calibration: at every step t, each ``allowed`` layer l without a strategy
     tries ``strategies`` in turn and keeps the first whose error is below l/L · δ."""
     columns = []
@@ -61,7 +63,7 @@ def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allo
             for strategy in strategies:
                 # O': the same with this strategy at (l, t).
                 tried = [*known[:l], strategy, *known[l + 1 :]]
-                if model.error(O, model.output(x, t, tried)) < (l + 1) / L * model.threshold:
+                if model.error(O, model.output(x, t, tried), phase) < (l + 1) / L * model.threshold:
                     known = tried
                     break
         columns.append(known)
@@ -76,7 +78,8 @@ class _Model:
     def __init__(self, target: CalibrationTarget, knobs: Values) -> None:
         self._target = target
         self._branch_skip, self._metric = str(knobs["branch_skip"]), ERRORS[str(knobs["metric"])]
-        self._guided = knobs["compare"] == "guided"
+        self._check_phase = str(knobs["check_phase"])
+        self._compared = {one: comparing(target, str(knobs["compare"]), one) for one in (PRE_CALIBRATION, CALIBRATION)}
         self.threshold = float(knobs["threshold"])
         """δ."""
         self.layers, self.steps, self.noise = target.backbone.layers, target.steps, target.noise
@@ -96,21 +99,17 @@ class _Model:
 
         def probe(layer: int, name: str, value: Tensor) -> None:
             if name == "attention_input":
-                first = self._target.backbone.attention_map_inputs(layer, value[: len(self.noise)])
-                found[layer] = diagonal_similarity(*first)
+                found[layer] = check_similarity(self._target, self._check_phase, layer, value)
 
         output = self._target.backbone.evaluate(x, t, self._target.run, probe=probe)
         return output, [found[layer] for layer in range(self.layers)]
 
-    def error(self, output: Tensor, changed: Tensor) -> float:
+    def error(self, output: Tensor, changed: Tensor, phase: str) -> float:
         """ε(O, O')."""
-        return self._metric(self._compared(output), self._compared(changed))
+        return self._metric(self._compared[phase](output), self._compared[phase](changed))
 
     def step(self, x: Tensor, t: int, output: Tensor) -> Tensor:
         return self._target.follow(x, self._target.guide(output), t)
-
-    def _compared(self, output: Tensor) -> Tensor:
-        return self._target.guide(output) if self._guided else output
 
 
 def layer_plan(action: SkipAction, branch_skip: str, keep: bool) -> LayerPlan:

@@ -260,6 +260,7 @@ def _figures(one: _Calibration) -> dict[str, object]:
         "operations": one.knobs["operations"] if one.calibrated.is_for_end else None,
         "threshold": None if one.calibrated.is_for_end else one.threshold,
         "metric": one.knobs["metric"],
+        "compare": one.knobs["compare"],
         "sentences": [asdict(sentence) for sentence in one.calibrated.sentences],
         "combine": one.calibrated.combine if len(one.calibrated.sentences) > 1 else None,
         # JSON has no infinity.

@@ -144,7 +144,7 @@ class _Passes:
         last = max((step for step in range(1, self.steps) if asked[step]), default=0)
         if last:
             self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
-            self._restart()
+            self._restart(PRE_CALIBRATION)
         nothing = [SkipAction.NONE] * self.layers
         diverged = False
         for step in range(1, last + 1):
@@ -165,7 +165,7 @@ class _Passes:
         self.observer.status("Calibration: what may the other layers skip?")
         table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
-        self._restart()
+        self._restart(CALIBRATION)
         for step in range(1, self.steps):
             given = [row[step] for row in pre_table]
             candidates = [self.candidates if action is SkipAction.NONE else () for action in given]
@@ -173,9 +173,9 @@ class _Passes:
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
 
-    def _restart(self) -> None:
+    def _restart(self, phase: str) -> None:
         for trajectory in self.trajectories:
-            trajectory.restart()
+            trajectory.restart(phase)
 
     def _try_step(
         self,

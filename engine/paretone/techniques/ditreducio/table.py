@@ -37,7 +37,8 @@ TEMPORAL = Choice(
 
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
-"""Modules saved by branch skipping: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
+"""Modules saved by branch skipping: ``both`` (the paper, the official code of 2025, and that of 2026 for MegaTTS 3) or
+``attention`` only (the official F5 code of 2026)."""
 
 
 _FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}

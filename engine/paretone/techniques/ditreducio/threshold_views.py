@@ -12,7 +12,8 @@ from paretone.errors import SettingError
 from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.sampling.guidance import TwoWeightGuidance
+from paretone.setting.knobs import Choice, Effect, Knob, Number
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
@@ -25,22 +26,25 @@ from paretone.views.view import RULE, Findings, ProgressStage, Stages, Task, Vie
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
+PUBLISHED_LARGEST, PUBLISHED_LARGEST_MEGATTS3 = 0.3, 1.2
 
 
 def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]:
-    """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in
-    the unit of its relative error."""
+    """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, and
+    up to 1.2 for MegaTTS 3, in the unit of its relative error."""
     return (
         Number(
             "largest",
             "Largest threshold",
-            "Thresholds are spaced evenly up to this one.",
-            default=0.30,
+            f"Thresholds are spaced evenly up to this one; 0: as published, {PUBLISHED_LARGEST:g}, and for MegaTTS 3 "
+            f"{PUBLISHED_LARGEST_MEGATTS3:g}. Published thresholds belong to the relative error.",
+            default=0.0,
             symbol="δ",
-            minimum=0.01,
+            minimum=0.0,
             maximum=2.0,
             effect=Effect.NEXT_VIEW,
             step=0.05,
+            lowest="as published",
         ),
         Number(
             "count",
@@ -72,16 +76,21 @@ def ruled(compute: Callable[[Task], Findings]) -> Callable[[Task], Findings]:
         knobs = rule_of(ditreducio.TECHNIQUE, task.setting, task.model.info.knobs, task.knobs["rule"] == BY_PAPER)
         used = UsedTechnique(ditreducio.NAME, knobs)
         found = compute(replace(task, setting=task.setting.with_technique(used)))
-        rule = "as published for these thresholds" if task.knobs["rule"] == BY_PAPER else "as chosen"
-        unit = ditreducio.UNITS[str(knobs["metric"])]
-        return replace(found, caption=f"{found.caption} Calibrated {rule}; the unit of δ: {unit}.")
+        caption = f"{found.caption} Calibrated {'as published' if task.knobs['rule'] == BY_PAPER else 'as chosen'}."
+        if knobs["metric"] != "relative":
+            unit = ditreducio.UNITS["mae"]
+            caption += f" δ is in {unit}; the published δ belong to the official code's relative error."
+        return replace(found, caption=caption)
 
     return computed
 
 
-def thresholds(knobs: Values) -> tuple[float, ...]:
-    count = int(knobs["count"])
-    return tuple(round(float(knobs["largest"]) * (index + 1) / count, 6) for index in range(count))
+def thresholds(task: Task) -> tuple[float, ...]:
+    count, largest = int(task.knobs["count"]), float(task.knobs["largest"])
+    if not largest:
+        two_weights = isinstance(task.model.info.guidance, TwoWeightGuidance)
+        largest = PUBLISHED_LARGEST_MEGATTS3 if two_weights else PUBLISHED_LARGEST
+    return tuple(round(largest * (index + 1) / count, 6) for index in range(count))
 
 
 @dataclass(frozen=True)
@@ -134,7 +143,7 @@ def calibrate_all(
 ) -> Calibrations:
     """Tables at all thresholds of the task's knobs. ``calibrate`` runs one calibration, of ``units``; ``record``
     replaces it if tables are predicted."""
-    wanted = thresholds(task.knobs)
+    wanted = thresholds(task)
 
     def made(threshold: float) -> CalibrationRecord:
         return calibrate(threshold, work.part(units, f"{title}Calibrating at threshold {threshold:g}"))

@@ -17,12 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction, extrapolation_factor
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION
 
 
 def mean_absolute_error(output: Tensor, changed: Tensor) -> float:
@@ -40,6 +41,44 @@ ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "mae": mean_absolute_error,
     "relative": relative_error,
 }
+
+
+def official_combination(output: Tensor) -> Tensor:
+    """u + 2.5 (c − u) + 1.6 (c − c_txt), (items, frames, width), of the outputs of speaker and text c, text c_txt, and
+    neither u: what the official code compares for MegaTTS 3, before the last projection. Other weights, and another
+    order, than those of its guidance."""
+    c, c_txt, u = output.chunk(3)
+    return u + 2.5 * (c - u) + 1.6 * (c - c_txt)
+
+
+def comparing(target: CalibrationTarget, compare: str, phase: str = CALIBRATION) -> Callable[[Tensor], Tensor]:
+    """Maps all branches' outputs to what the knob ``compare`` has compared in ``phase``. Raises :class:`SettingError`
+    for a combination of branches that do not run."""
+    if compare == "guided":
+        return target.guide
+    if compare == "branches":
+        return lambda output: output
+    if target.branches != 3:
+        raise SettingError(
+            "The combination that the official MegaTTS 3 code compares needs its three branches, and "
+            f"{target.branches} run here; compare all branches, or choose MegaTTS 3 with both guidance weights above 1."
+        )
+    # The code of 2025 combines in both passes, that of 2026 in pre-calibration only.
+    if compare == "combined" or phase == PRE_CALIBRATION:
+        return official_combination
+    return lambda output: output
+
+
+def check_similarity(target: CalibrationTarget, check_phase: str, layer: int, attention_input: Tensor) -> float:
+    """Diagonal similarity of a layer in the check phase, from its modulated input (rows, frames, width), all branches.
+
+    ``conditional``: of the first branch, scaled by the whole width. ``first_half``: mean over the first half of the
+    branches, rounded up (two of MegaTTS 3's three), in float64, scaled by a head's width."""
+    items, backbone = len(target.noise), target.backbone
+    if check_phase == "conditional":
+        return diagonal_similarity(*backbone.attention_map_inputs(layer, attention_input[:items]))
+    query, key = backbone.attention_map_inputs(layer, attention_input[: items * -(-target.branches // 2)])
+    return diagonal_similarity(query.double(), key.double(), width=query.shape[-1] // backbone.heads(layer))
 
 
 COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
@@ -103,7 +142,8 @@ class Trajectory:
         self._layers = target.backbone.layers
         self._items = len(target.noise)
         self._error = ERRORS[str(knobs["metric"])]
-        self._guided = knobs["compare"] == "guided"
+        self._compare, self._check_phase = str(knobs["compare"]), str(knobs["check_phase"])
+        self._compared = comparing(target, self._compare)
         self._branch_skip = str(knobs["branch_skip"])
         self._forecasts = knobs["temporal"] == "forecast"
         self._work = work
@@ -128,8 +168,7 @@ class Trajectory:
 
         def probe(layer: int, name: str, value: Tensor) -> None:
             if name == "attention_input":
-                inputs = self._backbone.attention_map_inputs(layer, value[: self._items])
-                similarities[layer] = diagonal_similarity(*inputs)
+                similarities[layer] = check_similarity(self.calibration_target, self._check_phase, layer, value)
 
         entered = hidden = self._backbone.enter(self._states[-1], self.calibration_target.run)
         for layer in range(self._layers):
@@ -143,8 +182,9 @@ class Trajectory:
         self._states.append(self._stepped(self._states[-1], step, output))
         return similarities
 
-    def restart(self) -> None:
-        """Go back to the state after step 0."""
+    def restart(self, phase: str) -> None:
+        """Go back to the state after step 0, for a pass."""
+        self._compared = comparing(self.calibration_target, self._compare, phase)
         self.state, self._memories = self._states[1], list(self._first_memories)
         self._kept_at = [(0, None)] * self._layers
 
@@ -309,9 +349,6 @@ class Trajectory:
 
     def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
         return self.calibration_target.follow(state, self.calibration_target.guide(velocities), step)
-
-    def _compared(self, output: Tensor) -> Tensor:
-        return self.calibration_target.guide(output) if self._guided else output
 
 
 def _following(first: Tensor, distances: Tensor) -> Tensor:

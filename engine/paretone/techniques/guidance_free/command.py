@@ -9,7 +9,7 @@ from paretone.commands import arguments, train
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
-from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
+from paretone.techniques.guidance_free import METHODS, SWAYED, TIMES, WARM_UP, GuidanceFreeRequest
 from paretone.wording import percent
 
 NAME = "train cfg-free"
@@ -52,6 +52,33 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take v_c - v_u from the averaged weights; a third pass per step",
     )
+    group.add_argument(
+        "--times",
+        choices=TIMES,
+        default=SWAYED,
+        help="flow times in training: half of them warped towards the noise (ours), or uniform, t ~ U(0, 1), as "
+        "published (default: %(default)s)",
+    )
+    group.add_argument(
+        "--no-stop-gradient",
+        action="store_true",
+        help="the paper's ablation: differentiate the target, too; the weights then speak noise",
+    )
+    group.add_argument(
+        "--warm-up",
+        type=arguments.count,
+        default=WARM_UP,
+        metavar="STEPS",
+        help="steps during which the learning rate rises (default: %(default)s)",
+    )
+    group.add_argument(
+        "--stages",
+        type=arguments.positive,
+        nargs="*",
+        default=(),
+        metavar="STEPS",
+        help="also keep the weights after these steps; paretone view weights-over-training draws them",
+    )
     train.add_training(
         parser,
         "3e-4 below 20 million parameters, else 1e-5",
@@ -66,6 +93,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         weight_warm_up=options.weight_warm_up,
         latest=options.latest,
         average_difference=options.average_difference,
+        times=options.times,
+        stop_gradient=not options.no_stop_gradient,
+        warm_up=options.warm_up,
+        stages=tuple(options.stages),
         **train.fine_tuning_request(options),
     )
     tuned = train.trained(guidance_free.NAME, request, session)

@@ -7,6 +7,10 @@ none.
 
 *Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen initial model.
 
+Flow times are half uniform and half warped towards the noise (ours), or t ~ U(0, 1) as published; both are stratified
+over the items of a step. Without the stop-gradient sg (the paper's ablation) the loss is differentiated by the
+difference of the branches, too.
+
 Dropped conditions are drawn once per batch, as in the official code, at the paper's rates: text and speech together
 0.2, and independently speech alone 0.3. A batch without both keeps the plain target, which trains v_u. There is no
 dropout, so both forward passes are consistent. Distillation drops nothing: the frozen model knows both branches, and
@@ -34,9 +38,10 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import WEIGHT_SETS
 from paretone.observer import may_stop
 from paretone.paths import own_place
+from paretone.reading import shown
 from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
-from paretone.techniques.guidance_free import GuidanceFreeRequest
+from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.features import Examples, collate, may_join, validation_batches
@@ -56,8 +61,8 @@ from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import Reporting, begin, complete, use_threads
-from paretone.training.session import Intervals, TrainingSession
+from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads
+from paretone.training.session import Intervals, TrainingSession, require_same_choices
 from paretone.wording import percent
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
@@ -78,7 +83,7 @@ class GuidanceFreeOptions(Rated):
     learning_rate: float = 1e-5
     matrix_rate: float | None = None
     """Muon's learning rate for the matrices of the blocks; ``None``: AdamW for all weights, as in the papers."""
-    warm_up: int = 50
+    warm_up: int = WARM_UP
     """Steps over which the learning rate rises."""
     hold: float = 0.5
     """Share of the budget before the learning rate falls."""
@@ -88,6 +93,8 @@ class GuidanceFreeOptions(Rated):
     """Flow time after which targets have no guidance."""
     average_difference: bool = False
     """Whether v_c − v_u is from the averaged model, as in the first authors' code, for a third forward pass."""
+    stop_gradient: bool = True
+    """Whether the target is a constant; false: the paper's ablation."""
     average_decay: float = 0.999
     joined_share: float = 0.5
     """Share of items with two recordings of one voice, if the model can read those."""
@@ -113,6 +120,25 @@ class GuidanceFreeOptions(Rated):
                 raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
         if not 0 < self.latest <= 1:
             raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
+        if not 0 <= self.weight_warm_up <= 1:
+            raise SettingError(f"The warm-up of w must be a share from 0 to 1, not {self.weight_warm_up:g}.")
+        if self.warm_up < 0:
+            raise SettingError(f"The learning rate must rise over 0 steps or more, not over {self.warm_up}.")
+        if not self.stop_gradient and (self.method != MODEL_GUIDANCE or self.average_difference):
+            raise SettingError(
+                "Without the stop gradient, the difference of the branches must be that of the trained model, not of a "
+                f"frozen or averaged one; keep the stop gradient, or use {MODEL_GUIDANCE} without the average."
+            )
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """Choices that the weights' metadata record and a resumed run must share."""
+        return {
+            "times": UNIFORM if self.objective.uniform_times == 1 else SWAYED,
+            "stop_gradient": str(self.stop_gradient).lower(),
+            "weight_warm_up": f"{self.weight_warm_up:g}",
+            "warm_up": str(self.warm_up),
+        }
 
 
 class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
@@ -159,12 +185,16 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
-        loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
+        loss = span_error(velocity, self._target(ids, problem, velocity, progress), problem.span)
         return loss, {"loss": loss.detach()}
 
-    @torch.no_grad()
     def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
-        """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model."""
+        """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model; a constant,
+        unless there is no stop gradient."""
+        with torch.set_grad_enabled(not self.options.stop_gradient):
+            return self._guided(ids, problem, conditional, progress)
+
+    def _guided(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
         options = self.options
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
         if options.method == DISTILLATION:
@@ -243,11 +273,12 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
             **super().state(),
             "draws": self.processes.gather(draws),
             "base": self._base,
+            "choices": self.options.choices,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` if the checkpoint was started from other weights or with another number of
-        processes."""
+        """Raises :class:`TrainingError` if the checkpoint was started from other weights, with other choices or with
+        another number of processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
         if len(state["draws"]) != self.processes.count:
@@ -255,6 +286,9 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
                 f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
                 "start as many."
             )
+        # Earlier runs had no choice of these two.
+        earlier = {"times": SWAYED, "stop_gradient": "true"} | dict(state.get("choices", {}))
+        require_same_choices(earlier, self.options.choices)
         super().restore(state)
         draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
@@ -263,9 +297,11 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
     def export(self, folder: Path) -> None:
         self.save(folder / self.file_name)
 
-    def save(self, path: Path) -> None:
-        """Write the averaged weights in the official layout, with descriptive metadata. Raises :class:`OSError`."""
-        save_official(path, self.average.module, self.steps, self.metadata)
+    def save(self, path: Path, stage: float | None = None) -> None:
+        """Write the averaged weights in the official layout, with descriptive metadata; ``stage``: the training goes
+        on. Raises :class:`OSError`."""
+        said = self.metadata if stage is None else {**self.metadata, "stage": "true"}
+        save_official(path, self.average.module, self.steps, said)
 
     @property
     def file_name(self) -> str:
@@ -282,6 +318,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
             "method": self.options.method,
             "base": self._base,
             "steps": str(self.steps),
+            **self.options.choices,
         }
 
     @cached_property
@@ -321,7 +358,11 @@ def guidance_free_folder(model: str) -> Path:
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
     """Training options of ``request``; the learning rate may depend on the model. Raises :class:`SettingError`."""
-    return GuidanceFreeOptions(
+    if request.times not in TIMES:
+        raise SettingError(f"There are no flow times {shown(request.times)}; known: {', '.join(TIMES)}.")
+    if any(one < 1 for one in request.stages):
+        raise SettingError(f"Stages are numbers of steps from 1, not {min(request.stages)}.")
+    chosen = GuidanceFreeOptions(
         request.weight,
         request.method,
         matrix_rate=request.matrix_rate,
@@ -332,7 +373,11 @@ def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
         seed=request.seed,
         half_precision=request.half_precision,
         rate_scale=request.rate_scale,
+        stop_gradient=request.stop_gradient,
+        warm_up=request.warm_up,
     )
+    share = 1.0 if request.times == UNIFORM else chosen.objective.uniform_times
+    return replace(chosen, objective=replace(chosen.objective, uniform_times=share))
 
 
 def fine_tune(
@@ -356,7 +401,16 @@ def fine_tune(
     examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     folder = guidance_free_folder(request.model)
-    session, target = complete(recipe, request, folder, intervals, processes, follower)
+    kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
+    stages = KeptStages(
+        request.stages,
+        lambda milestone: milestone.step,
+        lambda stage: kept / f"{stem}-after-{stage:g}-steps.safetensors",
+        recipe.save,
+        Path(request.work),
+        follower,
+    )
+    session, target = complete(recipe, request, folder, intervals, processes, stages)
     return _trained(options, target, session, processes.is_first)
 
 

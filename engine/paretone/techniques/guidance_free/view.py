@@ -1,4 +1,5 @@
-"""Effect of the weight w of CFG-free training: figure 1 of the CFG-free paper, for the available weights.
+"""Effect of the weight w of CFG-free training, and of the training's length: figures 1 and 2 of the CFG-free paper, for
+the available weights.
 
 Weights trained with w equal guidance of strength g = w / (1 − w): they are compared with the plain checkpoint guided at
 that strength, and with its conditional branch alone, the start of training.
@@ -6,13 +7,15 @@ that strength, and with its conditional branch alone, the start of training.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
-from paretone.errors import SettingError
-from paretone.models.base import ModelInfo, WeightSet
+from paretone.errors import AudioError, SettingError
+from paretone.measure.evaluation.judges import Judge, judge_named
+from paretone.models.base import ModelInfo, Synthesis, Utterance, WeightSet
 from paretone.setting.knobs import Knob, Values
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, guidance_free
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, sentences_knob
@@ -73,7 +76,8 @@ def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
             f"{info.title} has no CFG-free weights to compare; train some, for example with w = 0.5, or load a model "
             "that has them."
         )
-    return tuple(sorted({one.weight: one for one in info.weight_sets}.values(), key=lambda one: one.weight))
+    trained = [one for one in info.weight_sets if not one.stage] or info.weight_sets
+    return tuple(sorted({one.weight: one for one in trained}.values(), key=lambda one: one.weight))
 
 
 def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
@@ -160,4 +164,128 @@ VIEW = View(
     families=("flow",),
     knobs=knobs,
     compute=compute,
+)
+
+
+SIMILARITY = ("similarity", "voice")
+"""Judges of speaker similarity, the paper's first."""
+
+
+def compute_stages(task: Task) -> Findings:
+    """Speak all sentences with the weights of every stage, with guidance of equal strength, and without guidance, the
+    start of training (step 0)."""
+    from paretone.views.quality import judge_of, judged_utterances, speak_all, word_errors
+
+    model, setting = task.model, task.setting.baseline
+    runs = trainings(model.info)
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    units = 1.3 * model.info.layers * compatibility_of(task.flow.info, setting).steps
+    ways = 1 + len({run[0].weight for run in runs}) + sum(map(len, runs))
+    work = Stages(task.observer, units * len(sentences) * ways)
+    judge, speaker = judge_of(sentences), next((one for one in map(judge_named, SIMILARITY) if not one.problem()), None)
+    if judge is None and speaker is None:
+        raise SettingError(f"No judge is installed. {judge_named('words').problem()} {judge_named('voice').problem()}")
+
+    def spoken(way: Setting, title: str) -> list[Synthesis]:
+        return speak_all(model, sentences, way, work, units, title)
+
+    def guided(strength: float, title: str) -> list[Synthesis]:
+        return spoken(replace(setting, options=setting.options.replace(guidance=strength)), title)
+
+    start = guided(0.0, "Before training")
+    points: dict[str, list[tuple[int, list[Synthesis]]]] = {}
+    for run in runs:
+        weight, strength, last = run[0].weight, run[0].equivalent_guidance, run[-1].steps
+        name, goal = f"w = {weight:.2f} ({run[0].method})", f"{GUIDED}, g = {strength:.2f}"
+        points[name] = [(0, start)]
+        for one in run:
+            used = UsedTechnique(guidance_free.NAME, Values(weight=weight), one.fingerprint)
+            points[name].append((one.steps, spoken(setting.with_technique(used), f"{name}, {one.steps} steps")))
+        reference = points.get(goal) or [(0, guided(strength, goal))]
+        points[goal] = [reference[0], (max(last, reference[-1][0]), reference[0][1])]
+    panels = []
+    if judge is not None:
+
+        def rate(said: Sequence[Synthesis]) -> tuple[float, float, float]:
+            found = word_errors(judge, sentences, said)
+            low, high = found.interval()
+            return 100 * found.rate, 100 * low, 100 * high
+
+        panels.append(_over_steps("Intelligibility", Axis("Word error rate", "%"), points, rate))
+    if speaker is not None:
+        hearer = speaker.ready([one.text for one in sentences])
+
+        def likeness(said: Sequence[Synthesis]) -> tuple[float, float, float]:
+            value = _similarity(hearer, sentences, said)
+            return value, value, value
+
+        panels.append(_over_steps(speaker.title, Axis("Speaker similarity"), points, likeness))
+    return Findings(tuple(panels), _stage_caption(panels, len(sentences)), 2, sentences)
+
+
+def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
+    """Weights of each training with stages, in the order of their steps. Raises :class:`SettingError` without any."""
+    guidance_free.require_guidance(info)
+    found: dict[tuple[float, str], list[WeightSet]] = {}
+    for one in sorted(info.weight_sets, key=lambda one: one.steps):
+        found.setdefault((one.weight, one.method), []).append(one)
+    runs = tuple(tuple(one) for one in found.values() if any(each.stage for each in one))
+    if not runs:
+        raise SettingError(
+            f"{info.title} has no CFG-free weights that were kept during a training; train some with stages, such as "
+            "paretone train cfg-free --stages 100 200 400."
+        )
+    return runs
+
+
+def _similarity(judge: Judge, sentences: Sequence[Utterance], spoken: Sequence[Synthesis]) -> float:
+    """Mean similarity of takes to the recordings of their voices; 0 for a take without speech to judge."""
+    found = []
+    for one, said in zip(sentences, spoken, strict=True):
+        try:
+            verdict = judge.hear(one.text, one.voice, said.samples, said.sample_rate)
+        except AudioError:
+            found.append(0.0)
+        else:
+            found += verdict.figures.values()
+    return fmean(found)
+
+
+def _over_steps(
+    title: str,
+    axis: Axis,
+    points: Mapping[str, Sequence[tuple[int, Sequence[Synthesis]]]],
+    measured: Callable[[Sequence[Synthesis]], tuple[float, float, float]],
+) -> Lines:
+    """Curves of what is ``measured`` (value, low, high) in the takes at each step."""
+    curves = []
+    for name, made in points.items():
+        value, low, high = zip(*(measured(said) for _, said in made), strict=True)
+        steps = tuple(float(step) for step, _ in made)
+        curves.append(Curve(name, steps, value, low, high, reference=name.startswith(GUIDED)))
+    return Lines(title, Axis("Steps of training"), axis, tuple(curves))
+
+
+def _stage_caption(panels: Sequence[Lines], sentences: int) -> str:
+    parts = [
+        f"{curve.name}: {panel.y.label.lower()} {curve.y[0]:.3g} before training, {curve.y[-1]:.3g} after "
+        f"{curve.x[-1]:.0f} steps."
+        for panel in panels
+        for curve in panel.curves
+        if not curve.reference
+    ]
+    return (
+        f"{' '.join(parts)} Step 0 is the conditional branch alone. {sentences} sentences; bands are 95 % bootstrap "
+        "intervals. The paper trained from scratch, and measured LibriSpeech-PC with Whisper and SIM-o."
+    )
+
+
+STAGES = View(
+    name="weights-over-training",
+    title="Weights over training",
+    question="How soon does training give one branch the words and the voice of guidance?",
+    source="Flow matching without classifier-free guidance (arXiv 2504.20334), figure 2",
+    families=("flow",),
+    knobs=knobs,
+    compute=compute_stages,
 )

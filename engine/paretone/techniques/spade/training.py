@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -50,8 +49,7 @@ from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
-from paretone.training.runs import Reporting, is_kept, save_with_log, use_threads
-from paretone.training.session import Milestone
+from paretone.training.runs import KeptStages, Reporting, use_threads
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
 from paretone.training.token_recipe import (
@@ -282,7 +280,18 @@ class Student(Companion):
     def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
         """Follower that keeps the student at its stages."""
         assert isinstance(recipe, StudentRecipe)
-        return _Stages(self.stages, recipe, folder, work, follower)
+
+        def save(path: Path, stage: float) -> None:
+            recipe.save(path, recipe.metadata_at(f"minutes:{stage:g}", stage))
+
+        return KeptStages(
+            self.stages,
+            lambda milestone: milestone.seconds / 60,
+            lambda stage: folder / f"{Path(recipe.file_name).stem}-after-{stage:g}-minutes.safetensors",
+            save,
+            work,
+            follower,
+        )
 
     def figures(self, recipe: TokenRecipe) -> Values:
         return super().figures(recipe).replace(depth=len(recipe.retained))
@@ -313,27 +322,6 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
     record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), Passing(follower, "status", "progress"))
     record.write(own_place(request.model) / FILE)
     return record
-
-
-class _Stages(Passing, Follower):
-    """Keeps a copy of the student after each of ``stages``, and passes every milestone on."""
-
-    def __init__(
-        self, stages: tuple[float, ...], recipe: StudentRecipe, folder: Path, work: Path, follower: Follower
-    ) -> None:
-        super().__init__(follower, "status", "progress")
-        self._recipe, self._folder, self._work, self._follower = recipe, folder, work, follower
-        self._left = sorted(stages)
-
-    def milestone(self, milestone: Milestone) -> None:
-        minutes = milestone.seconds / 60
-        while self._left and minutes >= self._left[0]:
-            stage = self._left.pop(0)
-            path = self._folder / f"{Path(self._recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
-            if not is_kept(path, self._work):  # A resumed run may have kept it before.
-                metadata = self._recipe.metadata_at(f"minutes:{stage:g}", stage)
-                save_with_log(partial(self._recipe.save, metadata=metadata), path, self._work)
-        self._follower.milestone(milestone)
 
 
 def importance(task: JobTask) -> LayersMeasured:

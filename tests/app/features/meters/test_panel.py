@@ -115,9 +115,9 @@ def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     assert meters.figures["streaming"].value.text() == "–"
     meters.show_comparison(spoken, None)
     assert "45 tokens/s" in meters.summaries["A"].text()
-    assert meters.summaries["A"].text().endswith("TTFA 0.40 s")
+    assert meters.summaries["A"].text().endswith("TTFA 0.40 s · backbone RTF 1.00")
     meters.show_comparison(spoken, replace(spoken, metrics=Metrics(timbre_distance=0.314)))
-    assert meters.summaries["B"].text().endswith("TTFA 0.40 s · timbre 0.31 dB from its baseline")
+    assert meters.summaries["B"].text().endswith("TTFA 0.40 s · backbone RTF 1.00 · timbre 0.31 dB from its baseline")
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
     assert meters.figures["rate"].name.text() == "Steps/s"
 

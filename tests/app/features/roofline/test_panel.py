@@ -96,6 +96,24 @@ def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
 
 
+def test_a_card_is_shown_on_paper(panel: RooflinePanel, tmp_path: Path) -> None:
+    box = panel.ceilings_box
+    box.setCurrentIndex(box.findText("NVIDIA L20"))
+    assert "On paper, NVIDIA L20: a floor of" in panel.headline.text()
+    assert len(panel.bars.as_text().splitlines()) == 11
+    known = box.currentData()
+    assert len(panel.plot.points) == 8
+    for point in panel.plot.points:
+        roof = min(known.operations_of(point.component.precision), point.intensity * known.bytes_of("float32"))
+        assert point.reached == pytest.approx(roof), "on its roof"
+        assert "on paper" in panel.plot.describe(0)
+    assert panel.table.item(1, 6).text() == "–" != panel.table.item(1, 5).text()
+    panel.write(tmp_path / "paper.csv")
+    assert "NVIDIA L20" in (tmp_path / "paper.csv").read_text()
+    box.setCurrentIndex(0)
+    assert "the floor of" in panel.headline.text() and panel.reports["A"] == report()
+
+
 def test_a_narrow_panel_shows_all_of_the_summary(panel: RooflinePanel, qtbot: QtBot) -> None:
     line = panel.headline.fontMetrics().lineSpacing()
     assert panel.headline.height() < 2 * line

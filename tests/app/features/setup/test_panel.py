@@ -72,6 +72,19 @@ def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     assert editor.value() == 10.0
 
 
+def test_the_official_choices_are_offered(panel: SetupPanel, presenter: Presenter) -> None:
+    controls = panel.techniques.groups["ditreducio"].controls
+    for name, title in (
+        ("compare", "Combined branches (official MegaTTS 3 code, 2025)"),
+        ("check_phase", "First two branches (official MegaTTS 3 code)"),
+    ):
+        editor = controls.editor(name)
+        editor.setCurrentIndex(editor.findText(title))
+        editor.activated.emit(editor.currentIndex())
+    chosen = presenter.state.selection.knobs("ditreducio")
+    assert (chosen["compare"], chosen["check_phase"]) == ("combined", "first_half")
+
+
 def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:

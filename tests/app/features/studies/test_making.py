@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from paretone.models import catalogue
 from paretone.studies import definition, example
 from paretone.studies.store import Store
 from paretone.studies.study import results_folder
@@ -63,6 +64,29 @@ def test_a_study_is_made_counted_saved_and_started(
     }
     assert window.features["studies"].summary.made == 12
     assert window.features["studies"].maker is None
+
+
+def test_an_evaluation_set_brings_its_own_voices(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    voice = catalogue.voices("f5-mini")[0]
+    path = tmp_path / "meta.lst"
+    lines = [f"{name}|{voice.transcript}|{voice.audio}|Sentence {name}.\n" for name in ("one", "two", "three")]
+    path.write_text("".join(lines), encoding="utf-8")
+    window.action["new_study"].trigger()
+    maker = window.features["studies"].maker
+    maker.sentences.setCurrentIndex(maker.sentences.findText("Evaluation set"))
+    assert maker.recordings.isVisible() and maker.text_file.isVisible() and not maker.voices.isVisible()
+    verdict(window, "Choose the list.", qtbot)
+    maker.text_file.setText(str(path))
+    maker.count.setValue(2)
+    said = verdict(window, "takes: ", qtbot)
+    assert "× 2 sentences × 1 voice ×" in said and "meta.lst: 3 lines, " in said and "recorded and not checked" in said
+    assert maker.definition is not None and maker.definition["manifest"] == str(path)
+    assert "voices" not in maker.definition and "sentences" not in maker.definition
+    maker.sentences.setCurrentIndex(0)
+    assert maker.voices.isVisible() and not maker.recordings.isVisible()
+    maker.reject()
 
 
 def test_only_what_is_filled_in_now_is_saved(panel: StudiesPanel, window: MainWindow, qtbot: QtBot) -> None:

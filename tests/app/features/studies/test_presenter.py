@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from paretone.models import load_model
 from paretone.session.events import Event, StudyTakeDone
 from paretone.studies.results import read
+from paretone.studies.store import DATABASE
 from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
@@ -257,3 +260,19 @@ def test_a_report_is_written_and_opened(panel: StudiesPanel, window: MainWindow,
     files = {"report.html", "results.csv", "takes.csv", "results.tex"}
     assert {one.name for one in place.iterdir()} == files
     assert str(place / "report.html") in window.notices.banner.text
+
+
+def test_results_are_verified_and_what_does_not_agree_is_told(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    verify = window.action["verify_study"]
+    opened(window, write(tmp_path), qtbot)
+    assert not verify.isEnabled() and verify.reason == "No takes yet; run the study first."
+    ended(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot)
+    for said in ("The results in small.study agree", "The results in small.study do not agree. Texts: Takes say"):
+        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+            verify.trigger()
+        assert blocker.args[1] is Outcome.FINISHED
+        assert window.notices.banner.text.startswith(said)
+        with closing(sqlite3.connect(tmp_path / "small.study" / DATABASE)) as database, database:
+            database.execute("UPDATE takes SET text = 'Another.'")

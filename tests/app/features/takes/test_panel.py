@@ -312,6 +312,10 @@ def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPane
     row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
     assert row["RTF"] == "0.500"
     assert (row["Front end"], row["Backbone"], row["Decoder"]) == ("0.001 s", "1.50 s", "0.25 s")
+    assert (row["Backbone RTF"], row["TTFA (P90)"]) == ("0.375", "–"), "one run has no tail"
+    panel.kept.repeat(made.id, [replace(measurements, first_audio_seconds=one) for one in (0.5, 0.6, 0.7)])
+    again = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
+    assert (again["TTFA"], again["TTFA (P90)"]) == ("0.60 s", "0.68 s")
     assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12 %")
     assert (row["MCD"], row["F0"], row["Distance"], row["Voicing"]) == ("1.23 dB", "0.50 st", "0.125", "–")
     assert row["Machine"] == "This machine."

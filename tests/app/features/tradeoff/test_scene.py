@@ -371,7 +371,9 @@ def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> 
         "speed_up": Estimate(1.2, 1.1, 1.3, 4, 2),
         "ops_ratio": Estimate(0.9, 0.9, 0.9, 4, 2),
         "real_time_factor": Estimate(0.5, 0.5, 0.5, 4, 2),
+        "backbone_time_factor": Estimate(0.4, 0.4, 0.4, 4, 2),
         "speaker_similarity": Estimate(0.5, 0.5, 0.5, 4, 2),
+        "whisper_word_error_rate": Estimate(0.5, 0.5, 0.5, 4, 2),
         "log_mel_distance": Estimate(0.5, 0.5, 0.5, 4, 2),
     }
     own = point("a", 1.0, 1.0, figures=figures, baseline=figures)
@@ -383,7 +385,14 @@ def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> 
     similar = shown([own], x="real_time_factor", y="speaker_similarity", published=True)
     assert similar.notes == ("Published results are ratios to their own baselines: choose Ratios to see them.",)
     divided = shown([own], x="real_time_factor", y="speaker_similarity", published=True, ratios=True)
-    assert {one.source for one in divided.points if one.published} == {"DiTReducio", "CFG-free", "SSD", "SPADE"}
+    assert {one.source for one in divided.points if one.published} == {"DiTReducio", "CFG-free"}
+    assert "F5-TTS" in {one.model for one in divided.points} and "MegaTTS 3" not in {
+        one.model for one in divided.points
+    }
+    words = shown([own], x="backbone_time_factor", y="whisper_word_error_rate", published=True, ratios=True)
+    assert {one.model for one in words.points if one.published} == {"MegaTTS 3", "CosyVoice 2"}, "LM-RTF and DiT only"
+    closed = shown([own], x="backbone_time_factor", y="word_error_rate", published=True, ratios=True)
+    assert not any(one.published for one in closed.points), "no paper's recogniser has a closed vocabulary"
     assert not divided.notes
     never = shown([own], y="log_mel_distance", published=True, ratios=True)
     assert never.notes == ("No published results here: no paper reports Log-mel distance.",)

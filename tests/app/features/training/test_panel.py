@@ -11,11 +11,12 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from paretone.errors import SettingError
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
-from paretone.setting.knobs import NO_VALUES, Values, defaults
+from paretone.setting.knobs import NO_VALUES, Values, checked, defaults
 from paretone.techniques import average_velocity, guidance_free
 from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
@@ -82,7 +83,7 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
         40,
         False,
         False,
-        Values(weight=0.8, method="distillation", sentences=0),
+        defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation"),
     )
 
 
@@ -352,6 +353,28 @@ def test_guidance_has_the_symbol_of_the_sampler_option() -> None:
     knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.5)
     assert GUIDANCE_FREE.remark(knobs) == f"Equals guidance {guidance.symbol} = w / (1 − w) = 1.00."
     assert f"guidance {guidance.symbol} = 1.00" in guidance_free.describe(knobs)
+
+
+def test_cfg_free_choices_of_the_form_reach_the_request() -> None:
+    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE))
+    assert (made.times, made.stop_gradient, made.weight_warm_up, made.warm_up, made.stages) == (
+        "swayed",
+        True,
+        0.1,
+        50,
+        (),
+    )
+    knobs = {"times": "uniform", "stop_gradient": False, "weight_warm_up": 0.0, "warm_up": 7, "stages": "200, 100"}
+    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE, **checked(GUIDANCE_FREE.knobs, knobs, "it")))
+    assert (made.times, made.stop_gradient, made.weight_warm_up, made.warm_up, made.stages) == (
+        "uniform",
+        False,
+        0.0,
+        7,
+        (100, 200),
+    )
+    with pytest.raises(SettingError, match="Stages must be numbers of steps separated by commas, such as 100,200"):
+        checked(GUIDANCE_FREE.knobs, {"stages": "0"}, "it")
 
 
 def test_a_draft_has_its_layers() -> None:

@@ -175,9 +175,7 @@ def test_tables_are_calibrated_as_published_unless_asked_otherwise(model: F5Spee
     used = setting(STEPS).with_technique(UsedTechnique("ditreducio", knobs))
     expected = as_values(calibrate_model(model, [SAID], used, Observer()).table)
     assert figure.panels[0].values == chosen.panels[0].values == expected != as_values(calibrated(model, 0.06).table)
-    assert figure.caption.endswith(
-        "Calibrated as published for these thresholds; the unit of δ: relative, clipped at 10."
-    )
+    assert figure.caption.endswith("Calibrated as published.")
 
 
 def test_a_calibration_at_hand_is_used_where_tables_are_predicted(

@@ -11,10 +11,14 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from paretone.errors import Cancelled, CheckpointError, DeviceError, TrainingError
+from paretone.errors import Cancelled, CheckpointError, DeviceError, SettingError, TrainingError
 from paretone.models.catalogue import entry
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import find_weight_sets
+from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
 from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
+from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.requests import Follower, Trained
@@ -235,3 +239,36 @@ def test_another_weight_does_not_resume_a_run(job: GuidanceFreeRequest):
     _run(job, steps=1)
     with pytest.raises(Exception, match=r"belongs to cfg-free model-guidance w=0\.5"):
         _run(job, weight=0.6, resume=True)
+
+
+def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: GuidanceFreeRequest, tmp_path: Path):
+    stopping = Recorder()
+
+    def stop(milestone: Milestone) -> None:
+        if milestone.step >= 3:
+            raise Cancelled
+
+    stopping.at = stop
+    with pytest.raises(Cancelled):
+        _run(job, stopping, stages=(2, 5), times="uniform")
+    folder = guidance_free_folder("f5-mini")
+    early = folder / "w-0.50-after-2-steps.safetensors"
+    content = early.read_bytes()
+    tuned, _ = _run(job, stages=(2, 5), times="uniform", resume=True)
+    assert sorted(path.name for path in folder.glob("*.safetensors")) == [
+        "w-0.50-after-2-steps.safetensors",
+        "w-0.50-after-5-steps.safetensors",
+        "w-0.50.safetensors",
+    ]
+    assert early.read_bytes() == content
+    base = fingerprint(Path(job.folder) / "model.safetensors")
+    found = {(one.steps, one.stage) for one in find_weight_sets([folder], base)}
+    assert found == {(2, True), (5, True), (6, False)}
+    (first, *_) = guidance_free.fitting(replace(known("f5-mini"), weight_sets=find_weight_sets([folder], base)), 0.5)
+    assert first.path == tuned.checkpoint
+    with safe_open(tuned.checkpoint, framework="pt") as file:
+        assert file.metadata()["times"] == "uniform"
+    with pytest.raises(TrainingError, match="times = 'uniform', not 'swayed'"):
+        _run(job, resume=True)
+    with pytest.raises(SettingError, match="numbers of steps from 1"):
+        _run(job, stages=(0,))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -17,9 +19,12 @@ from paretone.export.delivery import deliver
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import WordErrors
 from paretone.models import load_model
-from paretone.models.base import WeightSet
+from paretone.models.base import Utterance, WeightSet
 from paretone.models.catalogue import entry, voices
 from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.unett import UNetT
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
@@ -27,9 +32,10 @@ from paretone.techniques.guidance_free import view
 from paretone.techniques.guidance_free.bench import guidance_free, guided, paired_difference
 from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
 from paretone.views import compute_view
-from paretone.views.quality import judged_utterances
+from paretone.views.quality import judge_of, judged_utterances, word_errors
+from tests.engine import small_speech
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
-from tests.engine.small_speech import setting
+from tests.engine.small_speech import VOICE, save_cfg_free, setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
@@ -191,6 +197,48 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
     assert figure.panels[0].title.startswith("Distance to guidance g =")
     assert "from guidance g = 1.00" in figure.caption
     assert "no checkpoint for w = 0.1, 0.2, 0.3, 0.4, 0.6" in figure.caption
+
+
+def test_guidance_on_top_is_the_guided_velocity_of_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(write_weights(tmp_path))
+    free = UsedTechnique("guidance_free", Values(weight=0.5, guidance=2.0))
+    heard = synthesise(model, SAID.text, SAID.voice, setting(STEPS).with_technique(free))
+    make = small_speech.make_backbone
+
+    def same_weights(seed: int, config: BackboneConfig) -> DiT | UNetT:
+        made = make(2, config)
+        make(seed, config)  # Everything drawn after it stays the same.
+        return made
+
+    monkeypatch.setattr(small_speech, "make_backbone", same_weights)
+    other = load()
+    wanted = synthesise(other, SAID.text, SAID.voice, setting(STEPS, guidance=2.0))
+    np.testing.assert_array_equal(heard.samples, wanted.samples)
+    assert any("on top of the 1 in the CFG-free weights" in note for note in heard.notes)
+    assert heard.measurements.ops_ratio == pytest.approx(1)
+
+
+def test_weights_over_training_are_those_of_each_stage(tmp_path: Path) -> None:
+    pytest.importorskip("pocketsphinx")
+    write_weights(tmp_path)
+    for name, steps, stage in (("a", 2, "true"), ("b", 9, "false")):
+        save_cfg_free(tmp_path / f"{name}.safetensors", 0.5, steps=str(steps), stage=stage)
+    (tmp_path / "half.safetensors").unlink()
+    model = load(tmp_path)
+    of = replace(task(model), utterance=Utterance("One.", replace(VOICE, audio=voices()[0].audio)))
+    figure = compute_view("weights-over-training", replace(of, knobs=Values(sentences=1)))
+    curves = {curve.name: curve for curve in figure.panels[0].curves}
+    training = curves["w = 0.50 (model-guidance)"]
+    assert training.x == (0.0, 2.0, 9.0)
+    assert curves["guided at equal strength, g = 1.00"].x == (0.0, 9.0)
+    (sentence,) = judged_utterances(SAID, 1)
+    judge = judge_of((sentence,))
+    alone = synthesise(model, sentence.text, sentence.voice, setting(STEPS, guidance=0.0))
+    assert training.y[0] == pytest.approx(100 * word_errors(judge, (sentence,), [alone]).rate)
+    assert "after 9 steps" in figure.caption
+    (tmp_path / "a.safetensors").unlink()
+    with pytest.raises(SettingError, match="train cfg-free --stages"):
+        computed(load(tmp_path), "weights-over-training", sentences=1)
 
 
 def test_a_model_without_such_weights_says_how_to_come_by_some() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import VARIANTS
 from paretone.models.files.checkpoints import fingerprint
 from paretone.paths import resource
+from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, GuidanceFreeRequest
 from paretone.techniques.guidance_free.recipe import (
     DISTILLATION,
     METHODS,
@@ -23,11 +25,13 @@ from paretone.techniques.guidance_free.recipe import (
     GuidanceFree,
     GuidanceFreeOptions,
     equivalent_guidance,
+    options_of,
 )
 from paretone.training.features import Example, Examples, collate, validation_batches
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
+    drawn_times,
     predicted_velocity,
     span_error,
     without_conditions,
@@ -95,6 +99,8 @@ def test_options_are_checked_and_drop_as_the_papers():
         GuidanceFreeOptions(0.5, matrix_rate=-1)
     with pytest.raises(SettingError, match="latest"):
         GuidanceFreeOptions(0.5, latest=1.5)
+    with pytest.raises(SettingError, match="share from 0 to 1"):
+        GuidanceFreeOptions(0.5, weight_warm_up=2)
     objective = QUICK.objective
     assert objective.drop_both == 0.2
     assert objective.drop_both + objective.drop_audio == pytest.approx(1 - (1 - 0.2) * (1 - 0.3))
@@ -139,6 +145,45 @@ def test_the_weight_rises_and_the_difference_can_be_the_averaged_models(checkpoi
     conditional, unconditional = _branches(recipe.average.module, ids, problem)
     target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+
+
+def test_without_the_stop_gradient_the_loss_is_that_of_the_formula_differentiated_as_a_whole(
+    checkpoint: F5Checkpoint, examples: Examples
+):
+    gradients = {}
+    for stops in (True, False):
+        recipe = _recipe(checkpoint, examples, stop_gradient=stops, weight_warm_up=0.0)
+        ids, problem = _problem(examples)
+        velocity = predicted_velocity(recipe.model, ids, problem)
+        loss = span_error(velocity, recipe._target(ids, problem, velocity, progress=1.0), problem.span)
+        (gradients[stops],) = torch.autograd.grad(loss, [recipe.model.proj_out.weight])
+    conditional = predicted_velocity(recipe.model, ids, problem)
+    unconditional = predicted_velocity(recipe.model, ids, without_conditions(problem))
+    error = conditional - (problem.target + 0.5 * (conditional - unconditional))
+    (plain,) = torch.autograd.grad(error[problem.span].square().mean(), [recipe.model.proj_out.weight])
+    torch.testing.assert_close(gradients[False], plain)
+    assert (gradients[True] - plain).norm() > 0.05 * plain.norm()
+    for changes in ({"method": DISTILLATION}, {"average_difference": True}):
+        with pytest.raises(SettingError, match="keep the stop gradient"):
+            GuidanceFreeOptions(0.5, stop_gradient=False, **changes)
+
+
+def test_published_times_are_uniform_and_half_of_ours_are_swayed(checkpoint: F5Checkpoint, examples: Examples):
+    request = GuidanceFreeRequest(model="f5-mini", work="none", weight=0.5)
+    means = {}
+    for times in TIMES:
+        options = replace(QUICK, objective=options_of(replace(request, times=times)).objective)
+        assert options.choices["times"] == times
+        recipe = GuidanceFree(checkpoint, examples, join_processes("cpu", False), options)
+        generator = torch.Generator().manual_seed(3)
+        share = recipe._objective.uniform_times
+        drawn = torch.cat([drawn_times(8, share, generator) for _ in range(500)])
+        means[times] = float(drawn.mean())
+    assert means[UNIFORM] == pytest.approx(0.5, abs=0.01)
+    # The mean of 1 − cos(πt/2) is 1 − 2/π; half of the times are so.
+    assert means[SWAYED] == pytest.approx(0.5 * (0.5 + 1 - 2 / math.pi), abs=0.01)
+    with pytest.raises(SettingError, match="known: swayed, uniform"):
+        options_of(replace(request, times="early"))
 
 
 def test_distillation_and_validation_follow_the_guided_model_that_was_started_from(
@@ -231,6 +276,10 @@ def test_the_export_is_a_checkpoint_that_says_what_it_is(
         "method": method,
         "base": fingerprint(checkpoint.path),
         "steps": "1",
+        "times": "swayed",
+        "stop_gradient": "true",
+        "weight_warm_up": "0.1",
+        "warm_up": "2",
     }
     for name in ("model.yaml", "vocab.txt"):
         (tmp_path / name).write_bytes((checkpoint.path.parent / name).read_bytes())
@@ -256,6 +305,13 @@ def test_another_runs_state_is_refused(tmp_path: Path, checkpoint: F5Checkpoint,
         recipe.restore({**state, "draws": state["draws"] * 2})
     with pytest.raises(TrainingError, match="not started from"):
         recipe.restore({**state, "base": "0" * 64})
+    with pytest.raises(TrainingError, match="stop gradient = 'false', not 'true'"):
+        recipe.restore({**state, "choices": {"stop_gradient": "false"}})
+    early = {name: value for name, value in state.items() if name != "choices"}
+    uniform = _recipe(checkpoint, examples, objective=replace(QUICK.objective, uniform_times=1.0))
+    with pytest.raises(TrainingError, match="times = 'swayed', not 'uniform'"):
+        uniform.restore(early)
+    recipe.restore(early)
 
 
 def test_muon_goes_on_where_it_stopped(checkpoint: F5Checkpoint, examples: Examples):
