@@ -24,7 +24,7 @@ from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone.reading import shortened, shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, checked, defaults
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
 from paretone.setting.setting import Published
 from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
@@ -188,6 +188,13 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
         if error is not None:
             yield f"published: {error}".rstrip(".")
+        known = [entry.id for entry in catalogue.MODELS]
+        texts = all(isinstance(text, str) for text in (each.name, each.source, each.besides))
+        if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
+            yield (
+                f"published: {shown(each.name)} must have texts, models of the catalogue ({', '.join(known)}), and "
+                "options as Values"
+            )
 
 
 # --- Functions --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,9 @@ from paretone.commands.compare import typed_side
 from paretone.errors import SettingError
 from paretone.models.catalogue import MODELS, entry
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique, techniques
+from paretone.techniques.admission import fault
 from paretone.techniques.published import as_published, chosen, comparisons, main, offered, options_of
 
 
@@ -135,6 +138,21 @@ def test_two_that_contradict_are_refused() -> None:
     found = {name: chosen("f5-mini", one, [name])[name] for name, one in each.items()}
     with pytest.raises(SettingError, match=r"steps 7, that of another technique 32; use one of the two"):
         options_of(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"knobs": Values(weigth=0.5)}, "published setting 'one' has no knob named 'weigth'; did you mean 'weight'?"),
+        ({"knobs": Values(weight=5)}, "Guidance weight must lie between 0.05 and 0.95, not at 5"),
+        ({"models": ("F5",)}, "'one' must have texts, models of the catalogue (f5-mini, "),
+        ({"options": None}, "and options as Values"),
+    ],
+)
+def test_a_faulty_declaration_is_refused(changes: dict[str, Any], said: str) -> None:
+    one = replace(Published("one", "table 1", ("f5-mini",), Values(weight=0.5)), **changes)
+    assert said in fault(replace(technique("guidance_free"), published=(one,)), "own:TECHNIQUE")
+    assert "must be a tuple of Published" in fault(replace(technique("steps"), published=[one]), "own:TECHNIQUE")
 
 
 def test_what_is_declared_can_be_set() -> None:

@@ -198,9 +198,8 @@ class TechniqueCard(QGroupBox):
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.published = build.combo(f"Published settings of {technique.title}", tip="Settings of its source")
         self.published.activated.connect(self._choose_published)
-        self.as_published = build.button(
-            "As pu&blished", self._choose_published, "Set the knobs and the sampler as in the source"
-        )
+        tip, name = "Set the knobs and the sampler as in the source", f"{technique.title} as published"
+        self.as_published = build.button("As published", self._choose_published, tip, name=name)
         self.comparison = build.words("muted")
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID

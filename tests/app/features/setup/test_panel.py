@@ -208,6 +208,8 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     for one in sorted(presenter.state.selection.techniques, key=lambda one: column.indexOf(groups[one.name])):
         expected.append(groups[one.name].accessibleName())
         if presenter.state.selection.is_used(one.name):
+            if one.published:
+                expected += [f"{one.title} as published", f"Published settings of {one.title}"]
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
     expected += [f"Sampler: {knob.label}" for knob in presenter.state.selection.sampler_knobs]
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
