@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -99,6 +100,20 @@ def test_a_language_model_is_compared(paretone: Paretone, tmp_path: Path, monkey
 
 
 # --- Masked models ----------------------------------------------------------------------------------------------------
+@masked
+def test_the_first_codebooks_are_written_alone(paretone: Paretone, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.wav", tmp_path / "part.wav"
+    speak = ("speak", "--model", MASKED, *QUICK, "--text", small_release.TEXT)
+    assert paretone(*speak, "--out", whole)[0] == 0
+    code, said, _ = paretone(*speak, "--codebooks", "2", "--out", part)
+    assert code == 0 and "holds the first 2 codebooks alone" in said
+    one, other = (soundfile.read(path)[0] for path in (whole, part))
+    assert len(other) % 960 == 0, "whole frames, neither trimmed nor padded"
+    assert other.any() and not np.array_equal(one[: len(other)], other)
+    code, _, said = paretone(*speak, "--codebooks", "99", "--out", tmp_path / "none.wav")
+    assert code != 0 and "codebooks: decode 1 to" in said and not (tmp_path / "none.wav").exists()
+
+
 @masked
 def test_a_masked_model_speaks(paretone: Paretone, tmp_path: Path) -> None:
     out = tmp_path / "speech.wav"

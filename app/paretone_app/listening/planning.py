@@ -14,8 +14,21 @@ import numpy as np
 
 from paretone.listening import statistics
 from paretone.listening.statistics import TRIALS
-from paretone.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE, new_name
+from paretone.listening.trials import (
+    ABX,
+    CCR,
+    METHODS,
+    MOS,
+    MUSHRA,
+    NATURALNESS,
+    PREFERENCE,
+    RANKING,
+    SIMILARITY,
+    STAIRCASE,
+    new_name,
+)
 from paretone_app.listening.abx import DEFAULT_TRIALS, AbxSession
+from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.preference import (
     FEWEST_RANKED,
@@ -37,6 +50,8 @@ TITLES: Mapping[str, str] = {
     MUSHRA: "MUSHRA: how far below the reference is each?",
     STAIRCASE: "Staircase: from where on is it heard?",
     RANKING: "Ranking: which of several is preferred?",
+    NATURALNESS: "MOS: how natural does each sound?",
+    SIMILARITY: "MOS: how much like the voice is each?",
 }
 assert tuple(TITLES) == METHODS
 EXPLANATIONS: Mapping[str, str] = {
@@ -52,6 +67,10 @@ EXPLANATIONS: Mapping[str, str] = {
     "is heard.",
     RANKING: "Pairs of the settings, every pair as often as the others; say which is better, or neither. The result is "
     "a ranking by preference (Bradley–Terry) with intervals.",
+    NATURALNESS: "Rate one sound at a time from 1 (bad) to 5 (excellent), without a reference (ITU-T P.800, absolute "
+    "category rating). Scores depend on what else the test plays: compare within one test.",
+    SIMILARITY: "Hear the voice's recording, then rate from 1 (bad) to 5 (excellent) how much like it each sound is. "
+    "Scores depend on what else the test plays: compare within one test.",
 }
 DEFAULT_LENGTH: Mapping[str, int] = {
     ABX: DEFAULT_TRIALS,
@@ -60,8 +79,19 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     MUSHRA: 8,
     STAIRCASE: TRIALS,
     RANKING: 30,
+    NATURALNESS: 20,
+    SIMILARITY: 20,
 }
-DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2, RANKING: 1}
+DEFAULT_PRACTICE: Mapping[str, int] = {
+    ABX: 2,
+    CCR: 1,
+    PREFERENCE: 1,
+    MUSHRA: 1,
+    STAIRCASE: 2,
+    RANKING: 1,
+    NATURALNESS: 2,
+    SIMILARITY: 2,
+}
 """Practice trials, or pages."""
 NOTHING_IN_COMMON = (
     "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with each of them, or compare "
@@ -91,6 +121,8 @@ class ListeningPlan:
 
     @property
     def used(self) -> tuple[Item, ...]:
+        if self.method in MOS:
+            return self.items[: math.ceil(self.length / max(1, len(self.conditions)))]
         return self.items[: self.length]
 
     @property
@@ -101,6 +133,8 @@ class ListeningPlan:
             return ("Reference", *map(speed_up, self.scale))
         if self.method == RANKING:
             return ("Compared",) * len(self.conditions)
+        if self.method in MOS:
+            return ("Rated",) * len(self.conditions)
         return ("A", "B")
 
     @property
@@ -127,6 +161,9 @@ class ListeningPlan:
                 return "Tick at least one more setting to compare with the reference."
             if count + 2 > MOST_SLIDERS:
                 return f"Tick {MOST_SLIDERS - 2} settings at most: with the two anchors a page is full."
+        elif self.method in MOS:
+            if not count:
+                return "Tick the settings to rate."
         elif count != 2:
             return f"Tick exactly two settings to compare; {count} are ticked."
         if not self.items:
@@ -200,6 +237,8 @@ class ListeningPlan:
             return MushraSession(prepared, listener, practice=self.practice)
         if self.method == RANKING:
             return RankingSession(prepared, listener, self.length, practice=self.practice)
+        if self.method in MOS:
+            return MosSession(prepared, listener, self.method, self.length, practice=self.practice)
         if self.method == STAIRCASE:
             return StaircaseSession(prepared, listener, self.scale, self.length, practice=self.practice)
         graded = self.method == CCR

@@ -13,7 +13,7 @@ import numpy as np
 from paretone.audio.resampling import resample
 from paretone.errors import SettingError
 from paretone.listening import trials
-from paretone.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
+from paretone.listening.trials import MUSHRA, SIMILARITY, VOICE, ConditionRecord, ItemRecord, RecordError
 from paretone.measure.loudness import integrated_loudness, matching_gains
 from paretone.models import catalogue
 from paretone.setting.knobs import Values
@@ -107,7 +107,7 @@ class PreparedItem:
 
     record: ItemRecord
     stimuli: tuple[Stimulus, ...]
-    """By condition; MUSHRA's anchors last."""
+    """By condition; MUSHRA's anchors, or the voice's recording for similarity, last."""
     rate: int
     aligned: bool
     """Whether the models keep the timing between takes."""
@@ -200,9 +200,11 @@ def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, 
 def prepared(
     item: Item, judged: Sequence[Condition], method: str, rate: int, load: Callable[[str], tuple[np.ndarray, int]]
 ) -> PreparedItem:
-    """The sounds of ``item`` at ``rate`` hertz, equally loud; for MUSHRA with anchors made from the first.
+    """The sounds of ``item`` at ``rate`` hertz, equally loud; for MUSHRA with anchors made from the first, for
+    similarity with the voice's recording.
 
-    ``load`` returns a take's samples and rate by id. Raises :class:`PlainError` if a take is not usable."""
+    ``load`` returns a take's samples and rate by id, and a recording's by ``voice:`` and the voice's id. Raises
+    :class:`PlainError` if a sound is not usable."""
     sounds = []
     for take in item.takes:
         samples, own = load(take)
@@ -222,6 +224,11 @@ def prepared(
             sounds.append(trials.low_passed(sounds[0], rate, cutoff))
             names.append((name, trials.TITLES[name], False))
             origins.append(("", {}, ""))
+    if method == SIMILARITY:
+        samples, own = load(f"{VOICE}:{item.voice}")
+        sounds.append(resample(samples, own, rate))
+        names.append((VOICE, "Voice", False))
+        origins.append(("", {}, ""))
     match = matching_gains([(one, rate) for one in sounds])
     made = tuple(
         Stimulus(

@@ -20,6 +20,7 @@ from paretone.listening.trials import (
     ABX,
     CCR,
     METHODS,
+    MOS,
     MUSHRA,
     PREFERENCE,
     RANKING,
@@ -65,7 +66,7 @@ _QUESTIONS = {
 # --- Results ---------------------------------------------------------------------------------------------------------
 def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     """The complete sessions of ``found`` as webMUSHRA's files: ``mushra.csv`` for ratings, ``paired_comparison.csv``
-    for pairs.
+    for pairs; and opinions as ``mos.csv``, in the columns of ratings.
 
     Answers of ABX and staircases are ``correct`` and ``incorrect``; ``choice_reference`` is the identity of X, or
     the reference. webMUSHRA has no graded pairs: for the preference methods the answer is the vote for
@@ -73,12 +74,15 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     sessions = complete_sessions(found)
     names = _trial_names(found)
     rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
-    paired = [_pair_row(one, names) for own in sessions for one in own if one.method != MUSHRA]
+    paired = [_pair_row(one, names) for own in sessions for one in own if one.method not in (MUSHRA, *MOS)]
+    opinions = [_opinion_row(one, names) for own in sessions for one in own if one.method in MOS]
     made = {}
     if rated:
         made["mushra.csv"] = _csv(MUSHRA_COLUMNS, rated)
     if paired:
         made["paired_comparison.csv"] = _csv(PAIR_COLUMNS, paired)
+    if opinions:
+        made["mos.csv"] = _csv(MUSHRA_COLUMNS, opinions)
     return made
 
 
@@ -105,6 +109,11 @@ def _rating_rows(trial: TrialRecord, names: Mapping[tuple[str, object], str]) ->
         )
         for place, (one, score) in enumerate(zip(trial.conditions, trial.answer["ratings"], strict=True))
     ]
+
+
+def _opinion_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
+    name, title = names[trial.method, trial.item], trial.conditions[trial.order[-1]].title
+    return f"paretone-{trial.method}", trial.session, name, title, trial.answer["vote"], trial.around.milliseconds, ""
 
 
 def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
@@ -155,6 +164,8 @@ def why_not_exported(method: str) -> str:
         return "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
     if method == STAIRCASE:
         return "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings."
+    if method in MOS:
+        return "Paretone does not export MOS tests; choose Preference or MUSHRA to export one for webMUSHRA."
     if method == RANKING:
         return "webMUSHRA has no ranking; choose Preference or MUSHRA to export a test of some of its settings."
     return ""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paretone.listening import statistics
-from paretone.listening.results import AbxResult, MushraResult, PreferenceResult, RankingResult, Result, StaircaseResult
+from paretone.listening.results import (
+    AbxResult,
+    MosResult,
+    MushraResult,
+    PreferenceResult,
+    RankingResult,
+    Result,
+    StaircaseResult,
+)
 from paretone.listening.statistics import MeanInterval, Noticeable
 from paretone_app.numbers import counted, fixed, localised, percent
 
@@ -28,6 +36,8 @@ def headline(result: Result) -> str:
         return _first_heard(result, result.median)
     if isinstance(result, RankingResult):
         return _first_ranked(result)
+    if isinstance(result, MosResult):
+        return _opinion(result)
     worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
     if not result.summaries:
         return "No listener passed post-screening, so there is no result."
@@ -43,6 +53,8 @@ def details(result: Result) -> tuple[str, ...]:
         return _staircase(result)
     if isinstance(result, RankingResult):
         return _ranking(result)
+    if isinstance(result, MosResult):
+        return _mos(result)
     return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)
 
 
@@ -132,6 +144,38 @@ def _ranking(result: RankingResult) -> tuple[str, ...]:
         f"Heard first won {result.first} times, heard second {result.second} times "
         f"(p = {probability(result.order_p)}).",
     )
+
+
+def _opinion(result: MosResult) -> str:
+    """Which settings were rated otherwise than the first, as a sentence."""
+    first = result.summaries[0]
+    if not result.differences:
+        return f"{first.condition}: MOS {interval(first.mean, _plain)}."
+    apart = [one for one in result.differences if one.p <= statistics.LEVEL]
+    below = [one.condition for one in apart if one.difference.mean < 0]
+    above = [one.condition for one in apart if one.difference.mean > 0]
+    said = [
+        f"{side} {first.condition}: {', '.join(ones)}" for side, ones in (("below", below), ("above", above)) if ones
+    ]
+    return (
+        f"Rated {'; '.join(said)}." if said else f"No setting was shown to be rated otherwise than {first.condition}."
+    )
+
+
+def _mos(result: MosResult) -> tuple[str, ...]:
+    return (
+        *(
+            f"{one.condition} against {one.than}, on the same sentences: {interval(one.difference, _two_digits)}, "
+            f"p = {probability(one.p)} (Holm-adjusted)."
+            for one in result.differences
+        ),
+        f"{counted(result.votes, 'vote', 'votes')} by {_listeners(result.listeners)}; intervals are over listeners and "
+        "sentences, with one listener over sentences only. 5 is excellent, 1 is bad.",
+    )
+
+
+def _plain(value: float) -> str:
+    return fixed(value, 2)
 
 
 def _within(result: StaircaseResult, value: float) -> str:

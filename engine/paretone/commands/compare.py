@@ -541,9 +541,11 @@ def _write(place: Path, measured: list[_Measured]) -> list[Path]:
 
 def parts_line(row: Mapping[str, float | None]) -> str:
     """Sentence on a take's seconds by part."""
+    flow, vocoder = row["flow_seconds"], row["vocoder_seconds"]
+    split = "" if flow is None or vocoder is None else f" (flow {flow:.3f} s, vocoder {vocoder:.3f} s)"
     return (
         f"Front end {row['text_seconds']:.3f} s, backbone {row['backbone_seconds']:.3f} s, decoder "
-        f"{row['decoder_seconds']:.3f} s."
+        f"{row['decoder_seconds']:.3f} s{split}."
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
 from paretone.commands.command import Result
@@ -20,8 +22,8 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import SpeechModel, Synthesis
-from paretone.session.commands import Command, Synthesise, TimeAgain
+from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
+from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting
@@ -55,6 +57,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="time the same setting again N times; the take's times are then the medians, with 95 %% intervals",
     )
+    parser.add_argument(
+        "--codebooks",
+        type=arguments.positive,
+        metavar="K",
+        help="masked models: write what the first K codebooks alone sound like, passage after passage",
+    )
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
@@ -79,8 +87,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    if options.codebooks and model.info.family != MASKED:
+        raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
     take, stopped = _spoken(spoken, session)
-    remarks = write_sound(out, take.samples, take.sample_rate)
+    samples, remarks = take.samples, ()
+    if options.codebooks:
+        samples = _first_codebooks(take, options.codebooks, voice, session)
+        remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
+    remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
     problem = "" if stopped is None else _problem(take, stopped, out)
     if stopped is not None:
         kept = None
@@ -134,6 +148,16 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
     if stopped is not None and not made:
         raise stopped
     return made[-1].take, stopped
+
+
+def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
+    """Samples of the take's passages, decoded from their first codebooks. Raises :class:`SettingError` for too many."""
+    trace = take.trace.demasking
+    parts = [
+        session.carry_out(DecodePartial(JOB, one, one.steps - 1, voice, take.setting, codebooks)).samples
+        for one in (() if trace is None else trace.passages)
+    ]
+    return np.concatenate(parts)
 
 
 def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
@@ -278,6 +302,8 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
         "backbone_seconds": measured.backbone_seconds,
         "backbone_time_factor": measured.backbone_time_factor,
         "decoder_seconds": measured.decoder_seconds,
+        "flow_seconds": measured.flow_seconds,
+        "vocoder_seconds": measured.vocoder_seconds,
         "cpu_seconds": measured.cpu_seconds,
         "cpu_time_factor": measured.cpu_time_factor,
         "other_share": measured.other_share,

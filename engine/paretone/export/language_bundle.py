@@ -219,7 +219,7 @@ def _voice(profile: Profile, folder: str) -> Voice:
 
 def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:
     layers = source.layers()
-    if plan.weights is not None:
+    if isinstance(plan.weights, StudentWeights):
         student = plan.weights
         tensors = student_tensors(source, student)
         model = causal_model(source, tensors, student.retained, ids)

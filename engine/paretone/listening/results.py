@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ from paretone.listening.statistics import (
     noticeable,
     ranking,
 )
-from paretone.listening.trials import ABX, CCR, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
+from paretone.listening.trials import ABX, CCR, MOS, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
 from paretone.measure.metrics import HIGHER, JUDGED, LOWER, NEITHER, Metric, metric
 from paretone.setting.setting import Setting
 from paretone.studies.results import Results, SettingResult
@@ -45,7 +45,7 @@ class ListeningScore:
 
     ``abx``: share of right answers against the unaccelerated output, 0.5 if no difference is heard. ``ccr``: quality
     relative to the unaccelerated output, -3 to 3 (CMOS). ``preference``: likewise, -1 to 1. ``mushra``: mean rating, 0
-    to 100, by listeners who passed post-screening.
+    to 100, by listeners who passed post-screening. ``naturalness_mos``, ``similarity_mos``: mean opinion, 1 to 5.
     """
 
     setting: str
@@ -152,7 +152,19 @@ class RankingResult:
     listeners: int
 
 
-Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult | RankingResult
+@dataclass(frozen=True)
+class MosResult:
+    """Mean opinion scores of settings, from 1 to 5."""
+
+    summaries: tuple[ConditionSummary, ...]
+    """By title, the unaccelerated setting first."""
+    differences: tuple[PairedDifference, ...]
+    """Of each setting from the first, on the same sentences, with p values adjusted by Holm's method."""
+    votes: int
+    listeners: int
+
+
+Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult | RankingResult | MosResult
 
 
 def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
@@ -174,6 +186,8 @@ def result(found: Sequence[TrialRecord]) -> Result:
         return _staircase(found)
     if method == RANKING:
         return _ranking(found)
+    if method in MOS:
+        return _mos(found)
     return _mushra(found) if method == MUSHRA else _preference(found)
 
 
@@ -273,6 +287,33 @@ def _ranking(found: Sequence[TrialRecord]) -> RankingResult:
     )
 
 
+def _opinions(found: Sequence[TrialRecord]) -> list[Rating]:
+    """Votes of a MOS test, in the order of its settings."""
+    keys = [one.key for one in found[0].conditions]
+    made = [
+        Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), keys[one.order[-1]], one.answer["vote"])
+        for one in found
+    ]
+    return sorted(made, key=lambda one: keys.index(one.condition))
+
+
+def _mos(found: Sequence[TrialRecord]) -> MosResult:
+    votes = _opinions(found)
+    titles = {one.key: one.title for one in found[-1].conditions}
+    first, *others = dict.fromkeys(one.condition for one in votes)
+    differences = [one for key in others if (one := statistics.paired(votes, key, first)) is not None]
+    adjusted = statistics.holm([one.p for one in differences])
+    return MosResult(
+        tuple(replace(one, condition=titles[one.condition]) for one in statistics.summaries(votes)),
+        tuple(
+            PairedDifference(titles[one.condition], titles[one.than], one.difference, p)
+            for one, p in zip(differences, adjusted, strict=True)
+        ),
+        len(votes),
+        len(set(_listeners(found))),
+    )
+
+
 def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
     return [
         Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), condition.key, score)
@@ -333,7 +374,9 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     found: list[ListeningScore] = []
     for comparison in comparisons(trials.read(folder).trials):
         if comparison[0].method == MUSHRA:
-            found += _mushra_scores(comparison)
+            found += _rated_scores(comparison, _accepted(comparison)[0])
+        elif comparison[0].method in MOS:
+            found += _rated_scores(comparison, _opinions(comparison))
         elif comparison[0].method not in (STAIRCASE, RANKING):  # They judge several settings together.
             found += _pair_scores(comparison)
     return tuple(found)
@@ -372,13 +415,12 @@ def _speed_up(value: float, scale: Sequence[float]) -> float:
     return 0.0 if value < scale[0] else 2.0**value
 
 
-def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
-    accepted, _ = _accepted(found)
+def _rated_scores(found: Sequence[TrialRecord], accepted: Sequence[Rating]) -> list[ListeningScore]:
     records = {condition.key: condition for one in found for condition in one.conditions}
     return [
         ListeningScore(
             one.condition,
-            MUSHRA,
+            found[0].method,
             one.mean.mean,
             one.mean.low,
             one.mean.high,
@@ -429,6 +471,8 @@ METHODS = {
     "abx": ("ABX, share of right answers (0.5: no difference heard)", LOWER),
     "ccr": ("CMOS against the baseline (-3 to 3)", HIGHER),
     "preference": ("preference over the baseline (-1 to 1)", HIGHER),
+    "naturalness_mos": ("MOS of naturalness (1 to 5)", HIGHER),
+    "similarity_mos": ("MOS of similarity to the voice (1 to 5)", HIGHER),
 }
 """Methods of listening tests: titles and better ends."""
 

@@ -71,7 +71,10 @@ def _taps(rate: int, cutoff: float) -> np.ndarray:
 SCHEMA = 1
 ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE = "abx", "ccr", "preference", "mushra", "staircase"
 RANKING = "ranking"
-METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING)
+NATURALNESS, SIMILARITY = MOS = "naturalness_mos", "similarity_mos"
+METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING, *MOS)
+VOICE = "voice"
+"""Key of the voice's recording, against which similarity is rated."""
 FOLDER = "listening"
 """Folder of trials in the user's data folder."""
 ENDING = ".jsonl"
@@ -86,7 +89,8 @@ class ConditionRecord:
     """A judged condition and its gain."""
 
     key: str
-    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for MUSHRA's anchors."""
+    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for MUSHRA's anchors, ``voice`` for the
+    voice's recording."""
     title: str
     accelerated: bool
     """Whether techniques were used."""
@@ -139,7 +143,8 @@ class TrialRecord:
     conditions: tuple[ConditionRecord, ...]
     order: tuple[int, ...]
     """Sound of each button, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled reference and
-    then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
+    then the sliders of MUSHRA; the labelled reference, A and B of a staircase; the rated sound of a MOS, for similarity
+    after the voice's recording."""
     answer: Mapping[str, Any]
     switches: int
     around: TrialConditions
@@ -272,6 +277,9 @@ def _check_answer(trial: TrialRecord) -> None:
             and all(isinstance(one, float | int) and math.isfinite(one) for one in scale)
             and all(one < two for one, two in itertools.pairwise(scale))
         )
+    elif trial.method in MOS:
+        vote, against = answer.get("vote"), [size - 1] * (trial.method == SIMILARITY)
+        sound = isinstance(vote, int) and 1 <= vote <= 5 and list(trial.order[:-1]) == against != [trial.order[-1]]
     elif trial.method == RANKING:
         sound = size > 2 and len(set(trial.order)) == len(trial.order) == 2 and answer.get("vote") in (-1, 0, 1)
     else:

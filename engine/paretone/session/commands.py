@@ -133,7 +133,8 @@ class CaptureAttention(Command):
 
 @dataclass(frozen=True)
 class DecodePartial(Command):
-    """Decode a ``passage`` of a take made under ``setting`` in its state after ``step``, counted from 0."""
+    """Decode a ``passage`` of a take made under ``setting`` in its state after ``step``, counted from 0; with
+    ``codebooks`` only this number of first ones."""
 
     activity = "decoding a part"
     carried_out_by = "paretone.session.synthesis:decode_partial"
@@ -142,6 +143,7 @@ class DecodePartial(Command):
     step: int
     voice: Voice
     setting: Setting
+    codebooks: int = 0
 
 
 @dataclass(frozen=True)

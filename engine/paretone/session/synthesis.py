@@ -171,7 +171,9 @@ def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) 
     if not isinstance(model, MaskedSpeech):
         raise SettingError(f"{model.info.title} is not a masked model; load the model of the take.")
     plan = resolve(model.info, command.setting)
-    samples = model.decode_partial(command.passage, command.step, command.voice, plan, observer.check)
+    samples = model.decode_partial(
+        command.passage, command.step, command.voice, plan, observer.check, command.codebooks
+    )
     observer.check()
     samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
     return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)

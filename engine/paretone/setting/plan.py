@@ -370,7 +370,8 @@ class FlowPlan(Plan):
 class LanguagePlan(Plan):
     """Plan of a model that decodes token by token."""
 
-    weights: StudentWeights | None = None
+    weights: StudentWeights | DraftWeights | None = None
+    """Another network in the model's place; a draft where it speaks alone."""
     layers: tuple[int, ...] | None = None
     """Indices of the layers to run, in order; ``None``: all."""
     products: Part | None = None

@@ -58,11 +58,18 @@ class Measurements:
     """CPU seconds of other processes on :attr:`cores` during synthesis; ``None`` if unknown."""
     cores: int = 0
     """Number of cores available to the process, hyper-threads included."""
+    vocoder_seconds: float | None = None
+    """Share of :attr:`decoder_seconds`, if the decoder has a flow and a vocoder; the rest is the flow's."""
 
     @property
     def real_time_factor(self) -> float:
         """Wall seconds per second of new audio; 0 without audio."""
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
+
+    @property
+    def flow_seconds(self) -> float | None:
+        """Decoder's time without its vocoder's; ``None`` unless it has both."""
+        return None if self.vocoder_seconds is None else self.decoder_seconds - self.vocoder_seconds
 
     @property
     def backbone_time_factor(self) -> float | None:
@@ -387,6 +394,7 @@ _TIMES = (
     "text_seconds",
     "backbone_seconds",
     "decoder_seconds",
+    "vocoder_seconds",
     "pause_seconds",
     "cpu_seconds",
     "other_seconds",

@@ -1,7 +1,7 @@
 """Views: figures that answer questions about a model by real runs.
 
 Each is a :class:`paretone.views.view.View` that a technique names, or the ``VIEW`` of a module that it names
-(:attr:`paretone.techniques.base.Technique.views`). All are torch-free at import.
+(:attr:`paretone.techniques.base.Technique.views`), or one of :data:`OWN`. All are torch-free at import.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from paretone.techniques.registry import brought, named, registry
 from paretone.views.figure import Figure, Panel, Provenance
 from paretone.views.view import Findings, Task, View
 
+OWN = ("paretone.views.codebooks",)
+"""Views of no technique, after the others."""
+
 
 def named_view(name: str) -> View:
     """View named by a technique: an object, or a module's ``VIEW``."""
@@ -28,7 +31,7 @@ def named_view(name: str) -> View:
 
 
 def views() -> tuple[View, ...]:
-    """All views, in the order of their techniques."""
+    """All views, in the order of their techniques, and :data:`OWN`."""
     found: dict[str, View] = {}
     for technique, there in brought("views"):
         one = there if isinstance(there, View) else there.VIEW
@@ -38,6 +41,8 @@ def views() -> tuple[View, ...]:
             )
             continue
         found[one.name] = one
+    for one in map(named_view, OWN):
+        found.setdefault(one.name, one)
     return tuple(found.values())
 
 

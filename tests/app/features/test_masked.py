@@ -104,7 +104,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     offered = {one.name for one in state.selection.techniques}
     assert offered >= {blockwise.NAME, fewer_steps.NAME, guidance_stride.NAME, "precision", "guidance_interval"}
     assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
-    assert "No view supports models like OmniVoice" in views.state
+    assert [views.chooser.itemData(one) for one in range(views.chooser.count())] == ["codebooks"]
     assert not state.availability.why_not_synthesise()
     reason = strategy.why_no_table()
     assert "DiTReducio is for flow models" in reason
@@ -201,12 +201,13 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: Q
             heard.append((event, listen.player.comparison.mode))
 
     own_window.bridge.happened.connect(follow)
+    panel.codebooks.setCurrentIndex(panel.codebooks.findData(2))
     assert ended(own_window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
     ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
     assert mode is Mode.ALONE, "it is played without being a take"
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
-    assert state.playing.now.title.startswith("Canvas of take A after step 2 · ")
+    assert state.playing.now.title.startswith("Canvas of take A after step 2, first 2 of its codebooks · ")
     listen.player.pause()
     listen.deck.seek(0.0)
     listen.deck.seek(0.4)

@@ -8,9 +8,20 @@ import numpy as np
 import pytest
 
 from paretone.listening import results
-from paretone.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE
+from paretone.listening.trials import (
+    ABX,
+    CCR,
+    METHODS,
+    MUSHRA,
+    NATURALNESS,
+    PREFERENCE,
+    RANKING,
+    SIMILARITY,
+    STAIRCASE,
+)
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.planning import planned
 from paretone_app.listening.preference import PreferenceSession, RankingSession
@@ -18,7 +29,7 @@ from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import Item, conditions
 from paretone_app.listening.wording import details, headline, percent, probability, signed
 from tests.app.listening.test_sessions import pages, pairs, rows
-from tests.engine.listening.listeners import mushra_trial, preference_trial, ranking_session
+from tests.engine.listening.listeners import mos_session, mushra_trial, preference_trial, ranking_session
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
 
 PLAIN = Setting("f5-mini")
@@ -58,6 +69,7 @@ def test_the_unaccelerated_one_comes_first_with_its_takes() -> None:
         (MUSHRA, (PLAIN, FOREIGN), "of one model"),
         (STAIRCASE, (PLAIN, REDUCED, PRUNED), "3 to 24 faster ones"),
         (RANKING, (PLAIN, REDUCED), "Tick 3 to 12 settings to rank; 2 are ticked"),
+        (NATURALNESS, (), "Tick the settings to rate"),
         (STAIRCASE, (REDUCED, PRUNED, *MANY[:2]), "one unaccelerated"),
         (STAIRCASE, (PLAIN, REDUCED, PRUNED, FOREIGN), "of one model"),
     ],
@@ -142,6 +154,8 @@ def test_each_method_has_its_session() -> None:
         (MUSHRA, MushraSession, pages(2)),
         (STAIRCASE, StaircaseSession, rows(2)),
         (RANKING, RankingSession, rows(2)),
+        (NATURALNESS, MosSession, pairs(2)),
+        (SIMILARITY, MosSession, pairs(2)),
     ):
         settings = (PLAIN, REDUCED, PRUNED, *MANY[:1]) if method in (STAIRCASE, RANKING) else (PLAIN, REDUCED)
         session = plan(method, *settings).session(items)
@@ -150,7 +164,7 @@ def test_each_method_has_its_session() -> None:
         assert len(session.listener) == 8, "somebody new has a random name"
         again = replace(plan(method, *settings), listener="known").session(items)
         assert again.listener == "known"
-    assert {ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING} == set(METHODS)
+    assert {ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING, NATURALNESS, SIMILARITY} == set(METHODS)
 
 
 def test_a_heard_difference_and_a_null_result_are_worded_apart() -> None:
@@ -238,3 +252,20 @@ def test_a_ranking_is_worded_with_who_is_ahead() -> None:
     assert details(found)[0].startswith("36 comparisons, 0 ties")
     equal = results.result(ranking_session((0.0, 0.0, 0.0), rounds=2))
     assert headline(equal).startswith("No setting was shown to be preferred to all others; ")
+
+
+def test_opinions_use_as_many_sentences_as_the_trials_fill() -> None:
+    made = plan(NATURALNESS, PLAIN, REDUCED, PRUNED, items=12, length=20)
+    assert made.why_not() == "" and made.roles == ("Rated",) * 3
+    assert len(made.used) == 7 and "Only 7 sentences" in made.remarks()[0]
+    assert plan(SIMILARITY, PLAIN, length=20).why_not() == "", "one setting alone has an opinion, too"
+
+
+def test_opinions_are_worded_with_their_difference() -> None:
+    worse = results.result([one for n in range(6) for one in mos_session([(5, 3)] * 4, False, f"m{n}", f"l{n}")])
+    assert headline(worse) == "Rated below baseline: DiTReducio δ = 0.2."
+    assert "−2.00 (95 % interval" in details(worse)[0] and "48 votes by 6 listeners" in details(worse)[-1]
+    alike = results.result(mos_session([(4, 4), (3, 4), (4, 3)]))
+    assert headline(alike) == "No setting was shown to be rated otherwise than baseline."
+    alone = [replace(one, planned=4) for one in mos_session([(4, 1)] * 4) if one.order == (0,)]
+    assert headline(results.result(alone)).startswith("baseline: MOS 4.00 (95 % interval 4.00 to 4.00, n = 4)")

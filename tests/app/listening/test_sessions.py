@@ -10,14 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paretone.listening.trials import ItemRecord, RecordError, TrialConditions
+from paretone.listening.trials import NATURALNESS, SIMILARITY, ItemRecord, RecordError, TrialConditions
 from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import REFERENCE, MushraSession
 from paretone_app.listening.preference import FIRST, SECOND, PreferenceSession, RankingSession
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import A, B, StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
-from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
+from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, RECORDING
 
 CALM = TrialConditions(1000, 0, "Speaker", 0.2)
 DISTURBED = TrialConditions(1000, 1, "Speaker", 0.2)
@@ -43,6 +44,33 @@ def rows(count: int, places: int = 3) -> list[PreparedItem]:
 
 def chance(seed: int = 0) -> random.Random:
     return random.Random(seed)
+
+
+# --- MOS -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("method", "more"), [(NATURALNESS, ()), (SIMILARITY, (RECORDING,))])
+def test_every_sound_of_a_sentence_is_rated_once_in_random_order(method: str, more: tuple) -> None:
+    items = [prepared(BASELINE, FAST, *more, text=f"Sentence {number}.") for number in range(4)]
+    session = MosSession(items, "l", method, 8, chance(), practice=1)
+    assert session.planned == 8 and len(session.practice) == 1
+    asked = []
+    while not session.finished:
+        assert len(session.trial.order) == 1 + len(more)
+        for button in range(len(session.trial.order)):
+            assert "to the end first" in session.why_not_answer()
+            session.hear(button)
+            session.heard_to_the_end(button)
+        assert not session.why_not_answer()
+        practising = session.practising
+        record = session.answer(4, CALM)
+        assert (record is None) == practising
+        asked += [] if record is None else [(record.item.text, record.order)]
+    against = (2,) if more else ()
+    assert sorted(asked) == [(f"Sentence {n}.", (*against, place)) for n in range(4) for place in range(2)]
+    assert asked != sorted(asked)
+    with pytest.raises(ValueError, match="no vote"):
+        MosSession(items, "l", method, 8).answer(6, CALM)
+    with pytest.raises(RecordError, match="speech to the end"):
+        MosSession(items, "l", method, 8).answer(5, CALM)
 
 
 # --- ABX -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from paretone.listening import trials
-from paretone.listening.trials import ABX, MUSHRA, RecordError
+from paretone.listening.trials import ABX, MUSHRA, SIMILARITY, RecordError
 from paretone.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
 from paretone.models.catalogue import voice
 from paretone.setting.knobs import Values
@@ -96,6 +96,21 @@ def test_everything_is_equally_loud_at_the_devices_rate(method: str, speech: np.
     loud, quiet = made.stimuli[0].record, made.stimuli[1].record
     assert quiet.gain - loud.gain == pytest.approx(-20 * np.log10(0.3), abs=TOLERANCE_DECIBELS)
     assert loud.lufs + loud.gain == pytest.approx(made.target, abs=1e-3)
+
+
+def test_similarity_is_rated_against_the_voices_recording_at_the_same_loudness(speech: np.ndarray) -> None:
+    asked: list[str] = []
+
+    def load(take: str) -> tuple[np.ndarray, int]:
+        asked.append(take)
+        return speech[: len(speech) // 2] * np.float32(0.1 if take.startswith("voice:") else 1.0), 24000
+
+    judged = conditions([PLAIN, REDUCED])
+    item = items([summary("0", PLAIN), summary("1", REDUCED)], judged)[0]
+    made = prepared(item, judged, SIMILARITY, 48000, load)
+    assert asked[-1] == f"voice:{item.voice}" and made.stimuli[-1].record.key == "voice"
+    levels = [integrated_loudness(one.amplified, 48000).lufs for one in made.stimuli]
+    assert max(levels) - min(levels) <= TOLERANCE_DECIBELS
 
 
 def test_one_volume_holds_for_a_whole_test(speech: np.ndarray) -> None:

@@ -19,7 +19,16 @@ from paretone.measure.loudness import integrated_loudness
 from paretone_app.listening import webmushra
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from tests.disk import tiny_disk  # noqa: F401
-from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
+from tests.engine.listening.listeners import (
+    BASELINE,
+    FAST,
+    LOW,
+    MID,
+    abx_trial,
+    mos_session,
+    mushra_trial,
+    preference_trial,
+)
 
 RATE = webmushra.RATE
 
@@ -42,6 +51,14 @@ def test_ratings_are_written_with_webmushras_columns() -> None:
     ]
     assert {one["session_uuid"] for one in found} == {"s1"}
     assert {one["rating_time"] for one in found} == {"4200"}
+
+
+def test_opinions_are_written_as_ratings_of_one_sound_each() -> None:
+    made = webmushra.tables(mos_session([(5, 3)], similarity=True))
+    assert list(made) == ["mos.csv"]
+    found = [(one["trial_id"], one["rating_stimulus"], one["rating_score"]) for one in rows(made["mos.csv"])]
+    assert found == [("similarity_mos_1", BASELINE.title, "5"), ("similarity_mos_1", FAST.title, "3")]
+    assert "does not export MOS" in webmushra.why_not_exported("naturalness_mos")
 
 
 def test_pairs_are_written_with_webmushras_columns() -> None:

@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 
 from paretone import cli
+from paretone.commands.compare import parts_line
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError
 from paretone.models import catalogue
@@ -62,6 +63,15 @@ def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys:
         assert all(spread["low"] <= one[side]["real_time_factor"] <= spread["high"] for one in data["texts"])
     interval = data["intervals"]["beside"]["mel_cepstral_distortion"]
     assert interval["low"] <= data["mel_cepstral_distortion"] <= interval["high"]
+
+
+def test_the_decoder_is_told_in_parts_where_it_has_them() -> None:
+    row = {"text_seconds": 0.1, "backbone_seconds": 2.0, "decoder_seconds": 0.5}
+    whole = parts_line({**row, "flow_seconds": None, "vocoder_seconds": None})
+    assert whole.endswith("decoder 0.500 s.")
+    assert parts_line({**row, "flow_seconds": 0.4, "vocoder_seconds": 0.1}).endswith(
+        "decoder 0.500 s (flow 0.400 s, vocoder 0.100 s)."
+    )
 
 
 def test_a_single_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,11 @@ from paretone.listening.trials import (
     ABX,
     CCR,
     MUSHRA,
+    NATURALNESS,
     RANKING,
+    SIMILARITY,
     STAIRCASE,
+    VOICE,
     ConditionRecord,
     ItemRecord,
     TrialConditions,
@@ -139,6 +142,34 @@ def staircase_trial(
         3,
         AROUND,
     )
+
+
+RECORDING = ConditionRecord(VOICE, "Voice", False, "", {}, "", 0.0, -23.0)
+
+
+def mos_session(
+    votes: Sequence[tuple[int, int]], similarity: bool = False, session: str = "m", listener: str = "l1"
+) -> list[TrialRecord]:
+    """Votes for the baseline and for the fast setting, by sentence."""
+    row = (BASELINE, FAST, RECORDING) if similarity else (BASELINE, FAST)
+    method, first = (SIMILARITY, (2,)) if similarity else (NATURALNESS, ())
+    flat = [(number, place, vote) for number, pair in enumerate(votes) for place, vote in enumerate(pair)]
+    return [
+        TrialRecord(
+            session,
+            method,
+            listener,
+            count,
+            len(flat),
+            ItemRecord(f"Sentence {number}.", "anna", 7),
+            row,
+            (*first, place),
+            {"vote": vote},
+            0,
+            AROUND,
+        )
+        for count, (number, place, vote) in enumerate(flat, start=1)
+    ]
 
 
 def ranking_session(

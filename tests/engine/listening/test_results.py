@@ -22,6 +22,7 @@ from tests.engine.listening.listeners import (
     PLAIN,
     REDUCED,
     abx_trial,
+    mos_session,
     mushra_trial,
     preference_trial,
     ranking_session,
@@ -80,6 +81,51 @@ def test_listeners_of_one_row_are_put_together_and_it_has_no_score(tmp_path: Pat
     read = trials.read(tmp_path)
     assert not read.problems and [one.answer for one in read.trials] == [one.answer for one in two]
     assert results.scores(tmp_path) == ()
+
+
+@pytest.mark.parametrize("similarity", [False, True])
+def test_opinions_are_means_over_listeners_and_are_paired_within_sentences(similarity: bool, tmp_path: Path) -> None:
+    chance = np.random.default_rng(5)
+    sessions = []
+    for number in range(8):
+        strict = number % 2  # Listeners use the scale differently; both settings suffer alike.
+        votes = [(5 - strict, 4 - strict - int(chance.random() < 0.3)) for _ in range(6)]
+        sessions += mos_session(votes, similarity, f"m{number}", f"l{number}")
+    found = results.result(sessions)
+    own = [[one.answer["vote"] for one in sessions if one.order[-1] == place] for place in (0, 1)]
+    assert [one.condition for one in found.summaries] == [BASELINE.title, FAST.title]
+    assert [one.mean.mean for one in found.summaries] == pytest.approx([np.mean(own[0]), np.mean(own[1])])
+    (difference,) = found.differences
+    assert difference.difference.mean == pytest.approx(np.mean(own[1]) - np.mean(own[0])) and difference.p < 0.001
+    mean = found.summaries[0].mean
+    # Each listener always votes alike, so only the choice of eight listeners is uncertain: σ = 0.5/√8.
+    assert mean.high - mean.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(8), rel=0.15)
+    assert (found.votes, found.listeners) == (96, 8)
+    for one in sessions:
+        trials.append(one, tmp_path)
+    assert not trials.read(tmp_path).problems
+    scored = {one.setting: one for one in results.scores(tmp_path)}
+    assert set(scored) == {BASELINE.key, FAST.key}, "the voice's recording is no setting"
+    assert scored[FAST.key].method == sessions[0].method and scored[FAST.key].mean == found.summaries[1].mean.mean
+    assert scored[FAST.key].candidate == REDUCED.bare.fingerprint
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"order": [0]},
+        {"order": [2, 2]},
+        {"order": [0, 1]},
+        {"order": []},
+        {"answer": {"vote": 0}},
+        {"answer": {"vote": 6}},
+    ],
+)
+def test_damaged_opinions_are_refused(damage: dict) -> None:
+    data = json.loads(json.dumps(asdict(mos_session([(4, 3)], similarity=True)[0])))
+    assert trials.from_json(data).method == trials.SIMILARITY
+    with pytest.raises((ValueError, IndexError)):
+        trials.from_json({**data, **damage})
 
 
 def test_a_ranking_puts_the_preferred_first_whoever_was_heard_first(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ PANELS = {
     "temporal-redundancy": 4,
     "branch-redundancy": 4,
     "attention-similarity": 3,
+    "attention-maps": 3,
     "module-latencies": 1,
     "tables": 2,
     "objectives": 1,

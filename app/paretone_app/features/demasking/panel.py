@@ -120,6 +120,10 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
+        self.codebooks = build.named(
+            ComboBox(), "Codebooks", "Number of first codebooks to hear; the others add nothing"
+        )
+        top.addWidget(self.codebooks)
         self.partial_button = ActionButton(self._partial)
         top.addWidget(self.partial_button)
 
@@ -239,6 +243,11 @@ class DemaskingPanel(TakePanel):
             self.grid.show_passage(None, 0.04, self._fill)
             return
         codebooks, frames = passage.codes.shape
+        if self.codebooks.count() != codebooks:
+            self.codebooks.clear()
+            self.codebooks.addItem("All codebooks", 0)
+            for first in range(1, codebooks):
+                self.codebooks.addItem("First codebook" if first == 1 else f"First {first} codebooks", first)
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""

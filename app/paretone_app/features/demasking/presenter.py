@@ -30,8 +30,8 @@ class DemaskingPresenter(Presenter):
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
         self._job = 0
-        self._asked: tuple[str, Take, float] | None = None
-        """Side and take of the part being decoded, and the part's start in the take, in seconds."""
+        self._asked: tuple[str, Take, float, int] | None = None
+        """Side and take of the part being decoded, its start in the take, in seconds, and its codebooks (0: all)."""
         self.demasking: DemaskingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self._partial = services.actions.add(
@@ -56,7 +56,8 @@ class DemaskingPresenter(Presenter):
 
     def _decode_shown(self) -> None:
         panel = built(self.demasking)
-        self.decode(panel.side, panel.passages.currentIndex(), panel.step)
+        codebooks = panel.codebooks.currentData() or 0
+        self.decode(panel.side, panel.passages.currentIndex(), panel.step, codebooks)
 
     def _why_not(self, take: Take | None) -> str:
         """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""
@@ -79,10 +80,11 @@ class DemaskingPresenter(Presenter):
 
     def follow(self, event: Event) -> None:
         if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
-            side, take, start = self._asked
+            side, take, start, codebooks = self._asked
             # The side may have another take by now.
             part_of = (side, start) if self._take(side) is take else None
-            title = take_title(take, f"Canvas of take {side} after step {event.step + 1}")
+            first = f", first {codebooks} of its codebooks" if codebooks else ""
+            title = take_title(take, f"Canvas of take {side} after step {event.step + 1}{first}")
             self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))
 
     def _build_demasking(self) -> QWidget:
@@ -101,9 +103,9 @@ class DemaskingPresenter(Presenter):
         if self.demasking is not None:
             self.demasking.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
 
-    def decode(self, side: str, passage: int, step: int) -> None:
-        """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, and play it. Raises :class:`PlainError`
-        when it cannot be done."""
+    def decode(self, side: str, passage: int, step: int, codebooks: int = 0) -> None:
+        """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, with ``codebooks`` only its first ones, and
+        play it. Raises :class:`PlainError` when it cannot be done."""
         take = self._take(side)
         voice = self._voice(take) if take is not None else None
         trace = take.trace.demasking if take is not None else None
@@ -113,6 +115,8 @@ class DemaskingPresenter(Presenter):
         if trace is None:
             raise SettingError("The take has no canvas: its model does not fill in masked tokens.")
         chosen, setting = trace.passages[passage], take.setting
-        self._asked = side, take, chosen.start
-        job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
+        self._asked = side, take, chosen.start, codebooks
+        job = self._state.jobs.start(
+            Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting, codebooks)
+        )
         self._job = job.number

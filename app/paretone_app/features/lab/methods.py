@@ -7,11 +7,12 @@ from collections.abc import Callable
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
-from paretone.listening.trials import CCR
+from paretone.listening.trials import CCR, SIMILARITY
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
-from paretone_app.listening.preference import FIRST, SECOND, PairsSession
+from paretone_app.listening.preference import PairsSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.wording import signed
 from paretone_app.shell.theme import set_look
@@ -82,25 +83,29 @@ class AbxPage(TwoAnswersPage):
         return f": A {gains[0]} dB, B {gains[1]} dB"
 
 
-_NAMES = ("First", "Second")
-
-
 class PreferencePage(TrialPage):
     """Hear both to the end, then answer which is better."""
 
-    session: PairsSession
+    session: PairsSession | MosSession
     name = "Comparison"
     loops = False
     restarts = True
 
-    def _sounds(self) -> QWidget:
+    @property
+    def sounds(self) -> tuple[tuple[str, str], ...]:
+        """Name and key of each sound."""
+        return ("First", "A"), ("Second", "B")
+
+    @property
+    def asked(self) -> str:
         graded = self.session.method == CCR
-        self.question.setText(
-            "Compared with the first, the second is …" if graded else "Which of the two do you prefer?"
-        )
+        return "Compared with the first, the second is …" if graded else "Which of the two do you prefer?"
+
+    def _sounds(self) -> QWidget:
+        self.question.setText(self.asked)
         self.buttons = tuple(
             sound_button(name, f"Hear the {name.lower()}", f"Hear the {name.lower()} from its beginning ({key})")
-            for name, key in zip(_NAMES, "AB", strict=True)
+            for name, key in self.sounds
         )
         for place, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, one=place: self.hear(one))
@@ -118,23 +123,43 @@ class PreferencePage(TrialPage):
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         voting = tuple((key, lambda one=vote: self.vote(one)) for vote, key in zip(self.votes, _DIGITS, strict=False))
-        return (("A", lambda: self.hear(FIRST)), ("B", lambda: self.hear(SECOND)), *voting)
+        hearing = tuple((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
+        return (*hearing, *voting)
 
     def vote(self, vote: int) -> None:
-        """Vote how much better the second is than the first."""
+        """Vote how much better the second is than the first, or how good the speech is."""
         self._answer(lambda around: self.session.answer(vote, around))
 
     def _show(self) -> None:
         for place, button in enumerate(self.buttons):
             button.setChecked(place == self.session.sounding)
-            button.setText(f"{_NAMES[place]}{'  ✓' if place in self.session.heard_whole else ''}")
+            button.setText(f"{self.sounds[place][0]}{'  ✓' if place in self.session.heard_whole else ''}")
         self._allow(*self.answer_buttons)
 
     def _keys_hint(self) -> str:
-        return f"Keys: A plays the first, B the second; 1 to {len(self.votes)} answer; Space plays and pauses."
+        keys = ", ".join(f"{key} plays the {name.lower()}" for name, key in self.sounds)
+        return f"Keys: {keys}; 1 to {len(self.votes)} answer; Space plays and pauses."
 
     def _mode_reason(self, reason: str) -> str:
-        return "Both play from the beginning."
+        return "Every sound plays from the beginning."
+
+
+class MosPage(PreferencePage):
+    """Hear the speech to the end, for similarity the voice's recording too, then rate it (ITU-T P.800)."""
+
+    session: MosSession
+    name = "MOS"
+
+    @property
+    def sounds(self) -> tuple[tuple[str, str], ...]:
+        speech = ("Speech", "A")
+        return (("Voice", "V"), speech) if self.session.method == SIMILARITY else (speech,)
+
+    @property
+    def asked(self) -> str:
+        if self.session.method == SIMILARITY:
+            return "How much does the speech sound like the same speaker as the voice? It is …"
+        return "How natural does the speech sound, compared with a person speaking? It is …"
 
 
 class StaircasePage(TwoAnswersPage):

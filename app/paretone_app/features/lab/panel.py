@@ -10,13 +10,14 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QPushButton, QStackedWidget, QTextBrowser, QWidget
 
-from paretone.listening.results import MushraResult, RankingResult, Result, StaircaseResult
+from paretone.listening.results import MosResult, MushraResult, RankingResult, Result, StaircaseResult
 from paretone.listening.trials import ABX, MUSHRA
 from paretone_app.audio.player import Player
-from paretone_app.features.lab.methods import AbxPage, MushraPage, PreferencePage, StaircasePage
+from paretone_app.features.lab.methods import AbxPage, MosPage, MushraPage, PreferencePage, StaircasePage
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.planning import (
     DEFAULT_LENGTH,
@@ -297,6 +298,8 @@ class LabResults(QWidget):
                 parts.append(_ratings(result, muted))
             elif isinstance(result, StaircaseResult):
                 parts.append(_row(result, muted))
+            elif isinstance(result, MosResult):
+                parts.append(_opinions(result, muted))
             elif isinstance(result, RankingResult):
                 parts.append(_ranks(result, muted))
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
@@ -317,6 +320,19 @@ def _ratings(result: MushraResult, muted: str) -> str:
         for one in result.summaries
     ]
     return _table(("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows, muted)
+
+
+def _opinions(result: MosResult, muted: str) -> str:
+    rows = [
+        (
+            escape(one.condition),
+            f"<b>{fixed(one.mean.mean, 2)}</b>",
+            f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
+            str(one.mean.n),
+        )
+        for one in result.summaries
+    ]
+    return _table(("Setting", "MOS", "95 % interval", "n"), rows, muted)
 
 
 def _row(result: StaircaseResult, muted: str) -> str:
@@ -538,7 +554,12 @@ class LabPanel(QWidget):
     def begin(self, session: ListeningSession, player: Player) -> None:
         """Run ``session`` with ``player``."""
         self._end_volume()
-        kinds = {AbxSession: AbxPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
+        kinds = {
+            AbxSession: AbxPage,
+            MosSession: MosPage,
+            MushraSession: MushraPage,
+            StaircaseSession: StaircasePage,
+        }
         kind = kinds.get(type(session), PreferencePage)
         self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
         self.trial.answered.connect(self.answered)

@@ -12,9 +12,11 @@ import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from paretone.audio.recording import read_recording
 from paretone.errors import PlainError
 from paretone.listening import results, trials
-from paretone.listening.trials import TrialRecord
+from paretone.listening.trials import RecordError, TrialRecord
+from paretone.models.voices import shipped_voices, shown_name
 from paretone.session.commands import RunStudy
 from paretone.setting.library import TakeSummary
 from paretone_app.features.player.presenter import PlayerPresenter
@@ -228,13 +230,24 @@ class LabPresenter(Presenter):
         self._background.run(work, lambda made: self._go_on(made, then))
 
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
-        """A function for takes' sounds by id, in any thread; A and B need not be in the library."""
+        """A function for takes' sounds by id, in any thread; A and B need not be in the library. Recordings of voices
+        are named ``voice:`` and the voice's id."""
+        voices = {one.id: one.audio for one in (*shipped_voices(), *self._state.selection.voices)}
         known = {
             one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
         }
         load_kept = self._results.load_audio()
 
         def load(take: str) -> tuple[np.ndarray, int]:
+            kind, _, voice = take.partition(":")
+            if kind == trials.VOICE:
+                if voice not in voices:
+                    raise RecordError(
+                        f"The recording of {shown_name(voice)} is not at hand, so that nothing can be compared with "
+                        "it; add the voice in Setup, or rate naturalness."
+                    )
+                recording = read_recording(voices[voice])
+                return recording.samples, recording.sample_rate
             if take in known:
                 return known[take].samples, known[take].sample_rate
             return load_kept(take)

@@ -113,6 +113,9 @@ class PartsBar(QWidget):
                 ("other", max(0.0, measurements.seconds - known)),
             )
         text = ", ".join(f"{name} {fixed(seconds, 2)} s" for name, seconds in self.parts) or "nothing measured yet"
+        if measurements is not None and measurements.flow_seconds is not None:
+            flow, vocoder = fixed(measurements.flow_seconds, 2), fixed(measurements.vocoder_seconds or 0.0, 2)
+            text += f"; of the decoder, flow {flow} s and vocoder {vocoder} s"
         self.setToolTip(f"{self._title}: {text}")
         self.setAccessibleName(f"{self._title}: {text}")
         self.update()

@@ -66,7 +66,7 @@ def _of_tokens(state: AppState) -> list[str]:
     if problem or not isinstance(plan, LanguagePlan):
         return [problem] if problem else []
     layers = state.selection.loaded.layers
-    kept = plan.weights.depth if plan.weights is not None else len(plan.layers or range(layers))
+    kept = len(plan.weights.retained) if plan.weights is not None else len(plan.layers or range(layers))
     if plan.draft is None and plan.decoding is None:
         if kept == layers:
             return ["Each token takes a pass over all layers."]

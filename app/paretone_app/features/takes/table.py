@@ -183,6 +183,8 @@ COLUMNS = (
     _figure("text_seconds", "{:.3f} s", "Front end", 10),
     _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
     _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
+    _figure("flow_seconds", "{:.2f} s", "Flow"),
+    _figure("vocoder_seconds", "{:.2f} s", "Vocoder", 10),
     _figure("pause_seconds", "{:.2f} s", "Waits"),
     _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
     Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),

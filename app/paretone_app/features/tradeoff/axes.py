@@ -136,6 +136,13 @@ _METHODS = {
     ),
     "ccr": ("CMOS", "Mean vote against the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
     "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
+    "naturalness_mos": ("MOS, naturalness", "Mean opinion of the lab's listeners, 1 to 5 (ITU-T P.800).", HIGHER, ""),
+    "similarity_mos": (
+        "MOS, similarity",
+        "Mean opinion of the lab's listeners, 1 to 5, on how much like the voice's recording it sounds.",
+        HIGHER,
+        "",
+    ),
 }
 AXES: tuple[TradeoffAxis, ...] = (
     *(

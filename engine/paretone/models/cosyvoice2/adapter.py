@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -76,17 +77,18 @@ class CosyDecoder(TokenDecoder):
         self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
+        self.vocoder_seconds: float = 0.0
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
         mel = self._kept(self._frames.push(tokens))
-        return _samples(self._audio.push(mel)) if mel.shape[-1] else _silence()
+        return self._heard(mel) if mel.shape[-1] else _silence()
 
     def finish(self) -> np.ndarray:
         mel = self._kept(sped_up(self._frames.finish(), self._speed))
         if not sum(one.shape[-1] for one in self._mels):
             return _silence()
-        return _samples(self._audio.push(mel, last=True))
+        return self._heard(mel, last=True)
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """See :class:`TokenDecoder`: one pass of flow and vocoder each, with the attention of streaming."""
@@ -102,6 +104,14 @@ class CosyDecoder(TokenDecoder):
 
     def _vocoded(self) -> AudioStream:
         return AudioStream(self._vocoder, SeededNoise(self._seed, self._vocoder.config))
+
+    def _heard(self, mel: Tensor, last: bool = False) -> np.ndarray:
+        """Samples of ``mel``, timed apart from the flow."""
+        devices.synchronise(mel.device)
+        began = time.perf_counter()
+        samples = _samples(self._audio.push(mel, last))
+        self.vocoder_seconds += time.perf_counter() - began
+        return samples
 
     def _kept(self, mel: Tensor) -> Tensor:
         self._mels.append(mel)

@@ -441,6 +441,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             self._problem(cycles, guard),
             sum(len(cycle.drafted) for cycle in cycles),
             None if decoder.exact else decoder,
+            vocoder_seconds=decoder.vocoder_seconds,
         )
 
     @torch.inference_mode()

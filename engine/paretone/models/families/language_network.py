@@ -221,7 +221,7 @@ class LanguageNetworks:
 
     def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         if plan.weights is not None:
-            return self._student(plan.weights, status)
+            return self._draft(plan.weights, status)
         retained = plan.layers
         if retained is None:
             return self.own

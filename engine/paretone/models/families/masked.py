@@ -329,21 +329,33 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @torch.inference_mode()
     def decode_partial(
-        self, passage: DemaskedPassage, step: int, voice: Voice, plan: MaskedPlan, check: Callable[[], None]
+        self,
+        passage: DemaskedPassage,
+        step: int,
+        voice: Voice,
+        plan: MaskedPlan,
+        check: Callable[[], None],
+        codebooks: int = 0,
     ) -> np.ndarray:
         """The audio (n,) of a passage as it was after ``step``, counted from 0, without a take's levelling or trimming.
+        ``codebooks``: decode only this number of first codebooks; 0: all.
 
         Masked codes add nothing: a frame whose first codebooks alone are known is heard by these; a frame without any
-        is the decoder's output for no codes. Raises :class:`SettingError` if the step does not exist, or the codes are
-        another model's.
+        is the decoder's output for no codes. Raises :class:`SettingError` if the step or that many codebooks do not
+        exist, or the codes are another model's.
         """
         if not 0 <= step < passage.steps:
             raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
         config = self._networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
+        if not 0 <= codebooks <= config.codebooks:
+            raise SettingError(
+                f"{self.info.title} has {config.codebooks} codebooks: decode 1 to {config.codebooks}, not {codebooks}."
+            )
         prompt = self._prompt(voice, plan.options, check)
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
+        codes[codebooks or config.codebooks :] = config.mask
         return self._decoder(prompt, plan.options).whole(codes).samples
 
     def _prepare(

@@ -88,6 +88,8 @@ class Spoken:
     """Backbone operations of the same setting without techniques."""
     saved: frozenset[str]
     """Parts of the plan that saved operations; see :class:`paretone.setting.plan.Idle`."""
+    vocoder_seconds: float | None = field(default=None, kw_only=True)
+    """Share of ``decoder_seconds``, of decoders with flow and vocoder."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,10 @@ class Decoded:
 
 def cost_of(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
     """Measurements common to all families, summed over passages, including waits between pieces."""
+    vocoders = [one.vocoder_seconds for one in spoken if one.vocoder_seconds is not None]
     return Measurements(
         backbone_seconds=sum(one.backbone_seconds for one in spoken),
+        vocoder_seconds=sum(vocoders) if vocoders else None,
         decoder_seconds=sum(one.decoder_seconds for one in spoken),
         ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
         largest_gap_seconds=pace.largest_gap,
@@ -148,6 +152,8 @@ class TokenDecoder(ABC):
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """Decode all audio at once, independently of :meth:`push` and :meth:`finish`, as their reference."""
 
+    vocoder_seconds: float | None = None
+    """Seconds of the vocoder so far, of decoders with flow and vocoder."""
     exact: ClassVar[bool] = True
     """Whether streaming equals :meth:`whole` up to rounding."""
 

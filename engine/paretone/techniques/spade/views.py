@@ -2,8 +2,8 @@
 fewer layers (figure 3): memory and time per token by depth.
 
 Memory is counted from shapes: all weights that decoding needs at a depth, at the precision of the tables, with a cache
-for the tokens of the sentence. Times are measured with layers merely omitted; a retrained student has the same shapes
-and hence the same times.
+for the tokens of the sentence. The measured peak of process and card is shown next to it. Times are measured with
+layers merely omitted; a retrained student has the same shapes and hence the same times.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
+from paretone.measure.memory import PeakMemory
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -104,6 +105,8 @@ LAYER_IMPORTANCE = View(
 )
 
 
+_MEMORIES = {"cpu": "process"}
+"""Titles of memories other than a card's."""
 PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
 """Layers, layers kept, and remaining share of the memory, as published."""
 
@@ -150,17 +153,26 @@ def compute_depth(task: Task) -> Findings:
     settings = {depth: _pruned(task.setting.baseline, depth, info.layers) for depth in depths}
     seconds: dict[int, list[float]] = {depth: [] for depth in depths}
     tokens: dict[int, int] = {}
+    # The process, and the card if there is one; the weights are in the last of them.
+    peaks: dict[str, dict[int, int]] = {kind: {} for kind in dict.fromkeys(("cpu", str(model.own.tokens.device)))}
     for round_number in range(rounds):
         for depth, setting in settings.items():
             make_ready(model, setting, task.utterance.voice, observer=task.observer)
             text = f"Round {round_number + 1} of {rounds}: {depth} of {info.layers} layers"
+            watched = {kind: PeakMemory(kind) for kind in peaks}
             said = synthesise(model, task.utterance.text, task.utterance.voice, setting, (), work.part(100, text))
+            for kind, memory in watched.items():
+                peaks[kind][depth] = max(peaks[kind].get(depth, 0), memory.peak_bytes)
             seconds[depth].append(said.measurements.backbone_seconds / said.measurements.tokens)
             tokens[depth] = said.measurements.tokens
     longest = tokens[info.layers]
-    memory = {depth: _bytes(model.own, depth, longest) for depth in depths}
+    counted = {depth: _bytes(model.own, depth, longest) for depth in depths}
+    idle = {depth: _bytes(model.own, info.layers, 0)[0] - _bytes(model.own, depth, 0)[0] for depth in depths}
+    *_, place = peaks
+    peaks[place] = {depth: peaks[place][depth] - idle[depth] for depth in depths}
     times = {depth: 1000 * min(seconds[depth]) for depth in depths}
-    return Findings(_panels(depths, memory, times, tokens), _depth_caption(info.layers, memory, times), across=2)
+    caption = f"{_depth_caption(info.layers, counted, times)} {_peak_caption(info.layers, peaks)}"
+    return Findings((*_panels(depths, counted, times, tokens), _peaks(depths, peaks)), caption, across=3)
 
 
 def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
@@ -214,6 +226,25 @@ def _panels(
                 ),
             ),
         ),
+    )
+
+
+def _peaks(depths: Sequence[int], peaks: dict[str, dict[int, int]]) -> Lines:
+    places = tuple(float(depth) for depth in depths)
+    curves = (
+        Curve(_MEMORIES.get(kind, "card"), places, tuple(own[depth] / 2**20 for depth in depths))
+        for kind, own in peaks.items()
+    )
+    return Lines("Memory of the whole system", Axis("Layers kept"), Axis("Measured peak", "MiB"), tuple(curves))
+
+
+def _peak_caption(layers: int, peaks: dict[str, dict[int, int]]) -> str:
+    kind, own = list(peaks.items())[-1]
+    half = min(own, key=lambda depth: abs(depth - layers / 2))
+    return (
+        f"Measured, the {_MEMORIES.get(kind, 'card')} takes {own[half] / 2**20:.0f} instead of "
+        f"{own[layers] / 2**20:.0f} MiB, {percent(1 - own[half] / own[layers])} less; layers that are loaded here but "
+        "not run are subtracted."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines
+from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
@@ -71,6 +71,11 @@ TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    if knobs["alone"]:
+        if plan.weights is not None or plan.layers is not None:
+            title = context.title_in("weights:language")
+            raise Conflict(f"A draft of the whole model speaks alone; do without {title}.", "weights:language")
+        return replace(plan, weights=_draft(context, knobs, plan)) if context.loaded else plan
     tolerance = float(knobs["tolerance"])
     decoding = Part.of(
         "paretone.techniques.speculative.decoding:speculative",
@@ -117,10 +122,14 @@ def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | Stude
 
 
 def idle(knobs: Values, plan: LanguagePlan) -> str:
+    if knobs["alone"]:
+        return ""
     return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
 
 
 def describe(knobs: Values) -> str:
+    if knobs["alone"]:
+        return "the draft speaks alone, and nothing verifies its tokens"
     tolerance = knobs["tolerance"]
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:
@@ -225,6 +234,14 @@ TECHNIQUE = Technique(
             values=(TRAINED_DRAFT, DRAFT_BY_STUDENT),
             titles=("Trained draft", "Shallower student"),
         ),
+        Switch(
+            "alone",
+            "Draft alone",
+            "The draft speaks by itself and nothing is verified, as in the first row of the paper's table 1 (word "
+            "error rate 16.13 %, with verification 5.70 %). Tolerance, length and verification have no effect.",
+            default=False,
+            later=True,
+        ),
     ),
     published=tuple(
         Published(
@@ -252,7 +269,7 @@ TECHNIQUE = Technique(
         all_of=lambda info: (*info.drafts, *info.students),
         fitting=fitting_drafts,
         knobs_of=lambda one: {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT},
-        of=lambda plan: plan.draft,
+        of=lambda plan: plan.draft or plan.weights,
     ),
 )
 
@@ -297,6 +314,8 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     if DRAFT not in target.takes:
         return lacking(target, entry)
     knobs = knobs_of(entry)
+    if knobs["alone"]:
+        return Carried(drops=(whole_line(entry, f"{target.program} has no draft that speaks alone"),))
     adapts = bool(knobs["adaptive"]) and ADAPTIVE_DRAFT in target.takes
     honours = [
         *knob_lines(entry, "written next to the model", ("draft",)),
@@ -308,6 +327,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
         (honours if honoured else drops).extend(knob_lines(entry, how, (name,)))
 
     exact = f"{target.program} checks tokens exactly, which is β = 0"
+    put("alone", True, f"{target.program} verifies every draft")
     put("tolerance", not knobs["tolerance"], exact)
     put("tolerated", False, exact)
     put("verification", False, f"{target.program} checks token by token")

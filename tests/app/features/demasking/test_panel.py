@@ -80,6 +80,15 @@ def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -
     assert panel.step == 4
 
 
+def test_the_first_codebooks_are_a_choice(panel: DemaskingPanel) -> None:
+    box = panel.codebooks
+    shown = [(box.itemText(one), box.itemData(one)) for one in range(box.count())]
+    assert shown == [("All codebooks", 0), ("First codebook", 1), ("First 2 codebooks", 2)]
+    box.setCurrentIndex(2)
+    panel.show_side("A")
+    assert box.currentData() == 2, "kept from take to take"
+
+
 def test_it_plays_to_the_end(panel: DemaskingPanel, qtbot: QtBot) -> None:
     panel.play_button.click()
     assert panel.playing and panel.step == -1, "from the beginning, as the last step was shown"

@@ -225,6 +225,42 @@ def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(window: Ma
     assert not window.jobs.held
 
 
+def test_similarity_to_the_voice_is_rated_by_keys_and_becomes_a_score(window: MainWindow, qtbot: QtBot) -> None:
+    tick_all(window)
+    setup = window.panels["lab"].setup
+    setup.method.setCurrentIndex(setup.method.findData(trials.SIMILARITY))
+    begin(window, qtbot, 4)
+    page = window.panels["lab"].trial
+    assert "same speaker" in page.question.text()
+    assert [one.text() for one in page.answer_buttons][::4] == ["Bad  (1)", "Excellent  (5)"]
+    votes = iter((5, 3, 4, 4, *(4,) * 50))
+    while window.panels["lab"].trial is not None:
+        for button in (0, 1):
+            page.hear(button)
+            qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+            page.session.heard_to_the_end(button)
+        assert not page.session.why_not_answer()
+        page.vote(next(votes))
+    shown = window.panels["lab"].results.page.toPlainText()
+    assert "MOS: how much like the voice" in shown and "votes by one listener" in shown
+    assert {one.method for one in results.scores(folder_of(window) / trials.FOLDER)} == {trials.SIMILARITY}
+
+
+def test_a_voice_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
+    strange = [
+        replace(one, id=f"{50 + n:032x}", voice="own:gone.wav:00", text="Strange.") for n, one in enumerate(TAKES[:2])
+    ]
+    for one in strange:
+        window.results.takes.add(one)
+    tick_all(window)
+    setup = window.panels["lab"].setup
+    setup.method.setCurrentIndex(setup.method.findData(trials.SIMILARITY))
+    setup.begin_button.click()
+    qtbot.waitUntil(lambda: "is not at hand" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert "gone.wav" in window.notices.banner.text and window.panels["lab"].trial is None
+    window.results.takes.delete([one.id for one in strange])
+
+
 def test_a_take_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
     tick_all(window)
     window.results.library.audio_path(TAKES[0].id).unlink()

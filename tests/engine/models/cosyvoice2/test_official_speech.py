@@ -79,6 +79,9 @@ def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
     assert len(pieces) > 1 and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
     assert np.abs(said.samples).max() > 0
     assert said.measurements.tokens == len(tokens) and said.measurements.first_audio_seconds < said.measurements.seconds
+    measured = said.measurements
+    assert measured.vocoder_seconds > 0 and measured.flow_seconds > 0
+    assert measured.flow_seconds + measured.vocoder_seconds == pytest.approx(measured.decoder_seconds)
     again = speak(model, voice)
     assert np.array_equal(again.samples, said.samples)
     other = speak(model, voice, "Go on.", replace(setting(), seed=4))

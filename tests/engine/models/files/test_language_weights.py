@@ -20,7 +20,7 @@ from paretone.models.families.language_network import DecodingLoop, TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_weight_sets, trained_guidance, weight_set_folders
 from paretone.models.minis.lm_mini import LmMiniSpeech
-from paretone.sampling.autoregressive import Request
+from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.plan import NotPrepared
@@ -33,7 +33,7 @@ from paretone.techniques.resolving import knobs_of
 from paretone.techniques.speculative import decoding
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.small_speech import FINGERPRINT, save_cfg_free
-from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
+from tests.engine.speaking import drafted, load, script_of, setting, shallow, spoken, write_all
 from tests.same_sound import assert_same_sound
 
 
@@ -266,6 +266,29 @@ def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
     both = student.with_technique(drafted(adaptive=False))
     assert spoken(model, both).trace.decoding.tokens == spoken(model, student).trace.decoding.tokens
     assert "cannot propose tokens for itself" in problem(model.info, student.with_technique(drafted(draft="student")))
+
+
+def test_a_draft_speaks_alone_as_in_the_papers_table(model: LmMiniSpeech) -> None:
+    alone, verified = setting(drafted(alone=True), temperature=0.0), setting(drafted(adaptive=False), temperature=0.0)
+    script = script_of(model, alone)
+    assert script.network.draft is None
+    assert script.network.target.tokens is script_of(model, verified).network.draft.tokens, "the draft itself"
+    said, plain = spoken(model, alone), spoken(model, setting(temperature=0.0))
+    assert said.trace.decoding.tokens != plain.trace.decoding.tokens == spoken(model, verified).trace.decoding.tokens
+    assert said.measurements.ops_ratio < 1.0 and not any(cycle.drafted for cycle in said.trace.decoding.cycles)
+    assert not said.notes and "the draft speaks alone" in speculative.describe(knobs_of(drafted(alone=True)))
+    request = model._requests(script, script.passages[0])[0]
+    by_hand = decode(
+        script.network.target.tokens,
+        request,
+        model._sampler_of(script, script.passages[0]),
+        Uniforms(script.seed),
+        lambda: None,
+    )
+    assert said.trace.decoding.tokens == tuple(token for cycle in by_hand for token in cycle.tokens)
+    assert "speaks alone; do without" in problem(model.info, alone.with_technique(shallow(depth=2)))
+    with pytest.raises(NotPrepared, match="no trained draft"):
+        resolve(replace(model.info, drafts=()), alone)
 
 
 @pytest.mark.parametrize(

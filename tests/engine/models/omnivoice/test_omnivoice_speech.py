@@ -13,8 +13,10 @@ import pytest
 import soundfile
 import torch
 
+from paretone.audio.mel import MelFrontEnd
 from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
-from paretone.models.base import Synthesis, Voice, flow_model
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models.base import Synthesis, Utterance, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
@@ -25,11 +27,14 @@ from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import is_spoken, sentences
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
+from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import DemaskingTrace
 from paretone.speaking import make_ready, scripted, stream
 from paretone.techniques import problem, resolve, technique
+from paretone.views import compute_view
+from paretone.views.view import Task
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 from tests.engine.recorder import Follower, collected
 
@@ -319,6 +324,32 @@ def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
         model.decode_partial(passage, 6, voice(), plan, lambda: None)
     with pytest.raises(SettingError, match="not OmniVoice's"):
         model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice(), plan, lambda: None)
+
+
+def test_the_first_codebooks_are_heard_alone(model: OmniVoiceSpeech) -> None:
+    chosen = setting(post_process=False)
+    trace = spoken(model, chosen).trace.demasking
+    (passage,) = trace.passages
+    plan, last = resolve(model.info, chosen), passage.steps - 1
+
+    def first(codebooks: int) -> np.ndarray:
+        return model.decode_partial(passage, last, voice(), plan, lambda: None, codebooks=codebooks)
+
+    count = len(passage.codes)
+    assert np.array_equal(first(count), first(0)) and np.array_equal(first(0), raw(model, trace))
+    # As if the others had not been committed at all.
+    late = np.where(np.arange(count)[:, None] < 2, 0, last)
+    alike = model.decode_partial(replace(passage, order=late), 0, voice(), plan, lambda: None)
+    assert np.array_equal(first(2), alike) and not np.array_equal(first(2), first(3))
+    with pytest.raises(SettingError, match=f"has {count} codebooks: decode 1 to {count}, not {count + 1}"):
+        first(count + 1)
+    utterance = Utterance(TEXT, voice())
+    figure = compute_view("codebooks", Task(model, utterance, chosen, Values(codebooks=2), Observer()))
+    lines, *pictures = figure.panels
+    mels = [MelFrontEnd()(torch.from_numpy(first(k)))[0].numpy() for k in range(1, count + 1)]
+    assert lines.curves[0].y == pytest.approx([log_mel_distance(mels[-1], one) for one in mels], abs=1e-4)
+    assert [one.title for one in pictures] == [f"k = {k} of {count}" for k in (1, 2, count)]
+    assert np.mean(pictures[1].values) == pytest.approx(mels[1].mean(), abs=0.05)
 
 
 def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio import redundancy_views, threshold_views
+from paretone.techniques.ditreducio import attention_view, redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.probing import ModuleClock, run_through
 from paretone.techniques.ditreducio.threshold_views import share
@@ -289,3 +290,32 @@ def test_variants_leave_out_what_they_say(model: F5Speech, variant: threshold_vi
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})
     assert record.table.count(SkipAction.NONE) < LAYERS * STEPS
+
+
+# --- Attention maps ---------------------------------------------------------------------------------------------------
+@torch.inference_mode()
+def test_attention_maps_are_those_of_the_layer_at_the_step(model: F5Speech) -> None:
+    direct = Direct(model)
+    target, backbone = direct.calibration_target, direct.calibration_target.backbone
+    figure = computed(model, "attention-maps", layer=2, step=3, cells=256)
+    maps = backbone.attention_maps(1, direct.outputs[2, 1, "attention_input"], target.run, 10_000).numpy()
+    assert [panel.title for panel in figure.panels] == [
+        "Conditional: layer 2, step 3",
+        "Unconditional: layer 2, step 3",
+    ]
+    for panel, plain in zip(figure.panels, maps, strict=True):
+        assert isinstance(panel, HeatMap)
+        whole = attention_view.pooled(plain[None], 256)[0]
+        assert np.allclose(panel.values, whole, atol=1e-6)
+    small = computed(model, "attention-maps", layer=2, step=3, cells=5, scale="logarithmic")
+    rows = 10 ** np.array(small.panels[0].values)
+    frames = maps.shape[-1]
+    assert len(rows) <= 5 and rows.sum(axis=1) == pytest.approx(1, abs=1e-4)
+    width = -(-frames // 5)
+    assert rows[0, 0] == pytest.approx(maps[0, :width, :width].sum(axis=1).mean(), rel=1e-4)
+    assert f"the first {target.prompt_frames} of which are the voice's" in figure.caption
+
+
+def test_attention_beyond_the_grid_is_refused(model: F5Speech) -> None:
+    with pytest.raises(SettingError, match="There is no layer 2 at step 9: the model has"):
+        computed(model, "attention-maps", layer=2, step=9)

@@ -131,7 +131,9 @@ pytestmark = pytest.mark.slow
 
 def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
     figure = view(language_model, "depth", depths=3, rounds=1)
-    memory, time = (panel.curves[0] for panel in figure.panels)
+    memory, time, peak = (panel.curves[0] for panel in figure.panels)
+    assert peak.name == "process" and min(peak.y) > 50, "MiB of an interpreter with torch"
+    assert "layers that are loaded here but not run are subtracted" in figure.caption
     assert memory.x == time.x == (1.0, 2.0, 3.0)
     own = language_model.own.tokens
     config = own.transformer.config
