@@ -144,6 +144,19 @@ LENGTH = 3
 """The paper's draft length."""
 TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
 """Tolerances of the paper's table 3."""
+_MODELS = ("CosyVoice2-0.5B",)
+_BY_PAPER = Values(
+    tolerated=PUBLISHED,
+    draft_length=LENGTH,
+    adaptive=False,
+    verification=BY_TOKEN,
+    draft=TRAINED_DRAFT,
+    alone=False,
+)
+_DRAFT = (
+    "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
+    "--upper 6 --spoken-share 1 --manifest FILE."
+)
 TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
@@ -243,24 +256,19 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=tuple(
-        Published(
-            f"beta={tolerance:g}",
-            "table 3",
-            ("CosyVoice2-0.5B",),
-            Values(
-                tolerance=tolerance,
-                tolerated=PUBLISHED,
-                draft_length=LENGTH,
-                adaptive=False,
-                verification=BY_TOKEN,
-                draft=TRAINED_DRAFT,
-            ),
-            main=tolerance == TOLERANCES[-1],
-            besides="The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone "
-            "train draft --upper 6 --spoken-share 1 --manifest FILE.",
-        )
-        for tolerance in TOLERANCES
+    published=(
+        *(
+            Published(
+                f"beta={tolerance:g}",
+                "table 3",
+                _MODELS,
+                _BY_PAPER.replace(tolerance=tolerance),
+                main=tolerance == TOLERANCES[-1],
+                besides=_DRAFT,
+            )
+            for tolerance in TOLERANCES
+        ),
+        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), besides=_DRAFT),
     ),
     resolve=resolve,
     describe=describe,
