@@ -187,6 +187,14 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "no jobs": (lambda model: model.prepare("steps"), "prepares nothing"),
     "job's field": (lambda model: model.prepare("guidance_free", "train", minuts=1), "did you mean 'minutes'"),
     "job's needs": (lambda model: model.prepare("guidance_free", "train"), "'work'"),
+    "job's choice": (
+        lambda model: model.prepare("spade", "train", work="none", steps=1, importance="size"),
+        "no importance 'size'; known: word_error",
+    ),
+    "training's times": (
+        lambda model: model.prepare("guidance_free", "train", work="none", steps=1, weight=0.5, times="early"),
+        "no flow times 'early'; known: swayed, uniform",
+    ),
     "times": (lambda model: model.speak(TEXT, options=FEW, repeat=-1), "times must be at least 1"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
     "sweep's folder": (lambda model: model.sweep([TEXT], folder=__file__), "is a file; give the name of a folder"),

@@ -24,7 +24,7 @@ from paretone.measure.estimates import tail_interval
 from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
-from paretone.measure.metrics import FAILED, metric
+from paretone.measure.metrics import FAILED, error_rate, metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
@@ -432,7 +432,7 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
 
 def _worst(said: Sequence[Verdict]) -> list[dict[str, object]]:
     """Texts with the most errors, by number, the worst first."""
-    rates = [(each.figures["edits"] / each.figures["words"], number) for number, each in enumerate(said, start=1)]
+    rates = [(error_rate(each.figures), number) for number, each in enumerate(said, start=1)]
     worst = sorted((-rate, number) for rate, number in rates if rate)[:WORST]
     return [{"text": number, "error_rate": -rate, "heard": said[number - 1].heard} for rate, number in worst]
 
