@@ -17,7 +17,7 @@ from paretone.models.catalogue import entry
 from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import NO_VALUES, Values, checked, defaults
-from paretone.techniques import average_velocity, guidance_free
+from paretone.techniques import average_velocity, guidance_free, spade
 from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
@@ -393,6 +393,22 @@ def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
     assert STUDENT.request(PLACE, plan(STUDENT, depth=4)).depth == 4
     assert STUDENT.request(PLACE, plan(STUDENT, stage=0.0)).stages == ()
     assert STUDENT.request(PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+
+
+def test_distillation_of_the_form_reaches_the_request() -> None:
+    usual, made = spade.Distillation(), STUDENT.request(PLACE, plan(STUDENT))
+    assert made.distillation == usual.distillation
+    chosen = {
+        "importance": "whisper",
+        "alpha": 0.5,
+        "skew": 0.2,
+        "attention_interval": 1,
+        "attention_scale": 8.0,
+        "original_layers": True,
+        "relative_latents": False,
+    }
+    assert STUDENT.request(PLACE, plan(STUDENT, **chosen)).distillation == chosen
+    assert "says 8 sentences in every voice" in STUDENT.remark(plan(STUDENT, **chosen).knobs)
 
 
 def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
