@@ -42,7 +42,8 @@ NO_SEARCH = f"A search needs optuna, which is not installed; {how_to_add('search
 NO_CLUSTER = f"Running on a cluster needs ray, which is not installed; {how_to_add('cluster')}"
 NO_GGUF = f"Files for llama.cpp need the package gguf, which is not installed; {how_to_add('gguf')}"
 DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
-"""Packages with the weights of the judges of naturalness and of voices."""
+SPEECHMOS = "speechmos==0.0.1.1"
+"""Packages with the weights of the judges of naturalness, of voices and of artefacts."""
 _PROJECT = CHECKOUT / "pyproject.toml"
 _NAMED = re.compile(rf"pip install\b.*?\b{OURS}\[([a-z0-9]+)")
 _MARKED = re.compile(r"""(?P<what>[^;]+);.*extra\s*==\s*["'](?P<extra>[^"']+)["']""")
@@ -81,7 +82,12 @@ EXTRAS = (
     Extra("llasa", "LLaSA", ("transformers",)),
     Extra("megatts3", "MegaTTS 3", ("transformers",)),
     Extra("omnivoice", "OmniVoice", ("transformers",)),
-    Extra("publish", "Judges of papers: Whisper, SIM-o, UTMOS", ("jiwer", "transformers")),
+    Extra(
+        "publish",
+        "Judges of papers: Whisper, SIM-o, UTMOS, DNSMOS",
+        ("jiwer", "transformers", "onnxruntime", "zhconv"),
+    ),
+    Extra("mandarin", "Paraformer, a judge of Chinese", ("jiwer", "funasr", "zhconv")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),
     Extra("gguf", "Exports for llama.cpp", ("gguf",)),
 )

@@ -109,7 +109,7 @@ def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)  # Cached tensors must also serve training.
 def slaney_filterbank(
-    sample_rate: int, window: int, bands: int, device: str = "cpu", highest: float | None = None
+    sample_rate: float, window: int, bands: int, device: str = "cpu", highest: float | None = None
 ) -> Tensor:
     """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to ``highest`` (default: half the rate),
     equally spaced on the scale of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default

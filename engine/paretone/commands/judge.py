@@ -11,12 +11,18 @@ from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.measure.estimates import Estimate
-from paretone.measure.metrics import metric
+from paretone.measure.evaluation.judges import JUDGES, judge_named
+from paretone.measure.metrics import JUDGED, metric
+from paretone.studies.paired import WORST
+from paretone.wording import percent
 
 NAME = "judge"
+OFFLINE = ("words", "naturalness", "voice", "melody")
+"""Judges that are asked without being named."""
 SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
 COLUMNS = {
     "word_error_rate": "word errors",
+    "failed_takes": "failed",
     "naturalness": "naturalness (1-5)",
     "voice_similarity": "voice similarity",
     "pitch_range": "pitch range",
@@ -24,7 +30,8 @@ COLUMNS = {
     "clipping": "clipping",
     "silence": "silence",
 }
-"""Column titles by metric."""
+"""Column titles by metric; other judges' are their metrics' own."""
+COLUMNS |= {one.name: one.label for one in JUDGED if one.name not in COLUMNS}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +43,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--reference", type=Path, metavar="WAV", help="recording of the voice they should have; adds voice similarity"
     )
     parser.add_argument(
+        "--with",
+        dest="further",
+        metavar="JUDGE,…",
+        default="",
+        help=f"further judges, such as whisper,sim-o,utmos ({', '.join(one.name for one in JUDGES)})",
+    )
+    parser.add_argument(
+        "--ground-truth",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="WAV",
+        help="a person saying the text, one per recording or one for all: the judges' own floor",
+    )
+    parser.add_argument("--device", choices=arguments.DEVICES, default="auto", help="device of the further judges")
+    parser.add_argument(
         "--diversity",
         action="store_true",
         help="the recordings are takes of one sentence in one voice with different seeds: say how much they vary",
@@ -43,12 +66,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    from paretone.measure.evaluation.judging import Judgement, judge_files
+    from paretone.device import choose
+    from paretone.measure.evaluation.judging import Judgement, Judgements, judge_files
 
     terminal = session.terminal
     terminal.status("Judging")
-    paths = [Path(one) for one in options.files]
-    found = judge_files(paths, arguments.several_texts(options), options.reference, terminal.progress, terminal.check)
+    paths, texts = [Path(one) for one in options.files], arguments.several_texts(options)
+    asked = tuple(dict.fromkeys(judge_named(one.strip()).name for one in options.further.split(",") if one.strip()))
+    further = [one for one in asked if one not in OFFLINE]
+
+    def judged(files: list[Path]) -> Judgements:
+        given = options.reference, further, str(choose(options.device)) if further else "cpu"
+        return judge_files(files, texts, *given, terminal.progress, terminal.check)
+
+    found = judged(paths)
+    floor = judged(options.ground_truth) if options.ground_truth else None
     shown = [name for name in COLUMNS if any(name in one.figures for one in found.files)]
 
     def row(one: Judgement) -> dict[str, object]:
@@ -58,13 +90,20 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if found.means:
         mean: dict[str, object] = {COLUMNS[name]: _cell(found.means.get(name)) for name in shown}
         rows.append({"file": "mean", "seconds": None} | mean)
+    for one in floor.files if floor is not None else ():
+        rows += [row(one) | {"file": f"ground truth: {one.file}"}] if not one.problem else []
     lines = table(rows)
     if found.means:
         lines += ["", "Mean: with its 95 % bootstrap interval over the recordings; of word errors, over all words."]
     diversity = found.diversity if options.diversity else None
     if options.diversity:
         lines += ["", _diversity_line(diversity)]
+    worst = sorted((one for one in found.files if one.error_rate), key=lambda one: -(one.error_rate or 0.0))[:WORST]
+    errors = [f"{one.file} {percent(one.error_rate or 0.0)}" for one in worst]
+    unknown = any(one.error_rate is not None for one in found.files) and floor is None
     remarks = [
+        *([f"Most errors: {'; '.join(errors)}."] if errors else []),
+        *(["The judges' own errors are not known; give --ground-truth, a person saying the text."] if unknown else []),
         *(f"Heard in {one.file}: {one.heard or 'nothing'}" for one in found.files if one.figures.get("edits")),
         *(note for one in found.files for note in one.notes),
         *(f"Not judged: {one.problem}" for one in found.files if one.problem),
@@ -83,6 +122,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             }
             for one in found.files
         ],
+        "worst": [one.file for one in worst],
+        "ground_truth": [{"file": one.file, **one.figures} for one in floor.files] if floor is not None else [],
         "means": {name: _estimate_json(one) for name, one in found.means.items()},
         **({"diversity": diversity} if options.diversity else {}),
         "definitions": {name: metric(name).definition for name in shown},

@@ -46,6 +46,9 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     budget.add_argument(
         "--steps", type=arguments.positive, help="budget in optimiser steps; resumes bit for bit on a CPU"
     )
+    budget.add_argument(
+        "--epochs", type=arguments.above_zero, help="budget in epochs: clips drawn over clips to train on"
+    )
     group.add_argument(
         "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
     )
@@ -76,6 +79,7 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
         "export": str(options.export or ""),
         "minutes": options.minutes,
         "steps": options.steps,
+        "epochs": options.epochs,
         "resume": options.resume,
         "half_precision": options.half,
         "rate_scale": options.rate_scale,
@@ -102,7 +106,12 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
     )
-    group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
+    group.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="recordings: CSV with audio,text,phones,voice,set, or lines of audio|text",
+    )
     group = add_budget(parser)
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
@@ -147,8 +156,8 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
         "--manifest",
         type=Path,
         metavar="FILE",
-        help="CSV with audio,text and optionally phones,voice,set (default, for bundled models only: synthesised "
-        "speech)",
+        help="CSV with audio,text and optionally phones,voice,set, or lines of audio|text as F5-TTS has them (default, "
+        "for bundled models only: synthesised speech)",
     )
     group.add_argument(
         "--sentences",
@@ -292,7 +301,7 @@ def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
     job = BundledTraining(
         recipe=options.recipe,
         work=options.work,
-        budget=Budget(options.minutes, options.steps),
+        budget=Budget(options.minutes, options.steps, options.epochs),
         corpus=options.corpus,
         codec=options.codec,
         initial=options.initial,

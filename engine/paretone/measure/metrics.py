@@ -68,20 +68,31 @@ def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
 
 FAILED = "failed_takes"
 """Ending of the names of metrics of the tail."""
+_ZH = (
+    "Text and transcript are normalised alike (paretone-zh 1): simplified, one width, numbers as read, no punctuation."
+)
 TAIL_ERROR = 0.5
 """Word error rate above which an utterance counts as failed."""
-_TAIL = (
-    "Share of takes with a word error rate above 50 %: utterances lost, repeated or never ended, which a mean hides."
-)
+_TAIL = "Share of takes with an error rate above 50 %: lost, repeated or never ended, which a mean hides."
 
 
-def _error(figures: Mapping[str, float]) -> float:
-    """Word error rate of one take."""
-    return figures["edits"] / figures["words"]
+def _of_characters(figures: Mapping[str, float]) -> float | None:
+    """Character error rate of a take, if the text is Chinese."""
+    return figures["character_edits"] / figures["characters"] if figures.get("characters") else None
 
 
-def _tail(figures: Mapping[str, float]) -> float:
-    return float(_error(figures) > TAIL_ERROR)
+def _of_words(figures: Mapping[str, float]) -> float | None:
+    return figures.get("edits", 0.0) / figures["words"] if figures.get("words") else None
+
+
+def error_rate(figures: Mapping[str, float]) -> float | None:
+    """Errors of words or characters over those spoken, from a judge's figures of one take."""
+    return _of_words(figures) if figures.get("words") else _of_characters(figures)
+
+
+def _tail(figures: Mapping[str, float]) -> float | None:
+    rate = error_rate(figures)
+    return None if rate is None else float(rate > TAIL_ERROR)
 
 
 def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
@@ -301,8 +312,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "word_error_rate",
         "Word error rate",
-        "Words that the judge got wrong (substituted, deleted, inserted) over words spoken; compare it only with "
-        "the same judge's rate on the reference speech.",
+        "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text and transcript in "
+        "lower case without punctuation; compare it only with the same judge's rate on the reference speech.",
         LOWER,
         statistic="rate",
         judge="words",
@@ -354,11 +365,55 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "whisper_word_error_rate",
         "Word error rate (Whisper)",
-        "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
+        "Mean over takes of each one's word error rate by Whisper-large-v3, with text and transcript normalised as in "
+        "Seed-TTS's evaluation (seed-tts-eval-en 1).",
         LOWER,
         judge="whisper",
-        verdict=_error,
+        verdict=_of_words,
         percent=True,
+    ),
+    Metric(
+        "whisper_character_error_rate",
+        "Character error rate (Whisper)",
+        f"Mean over takes of Chinese texts of each one's character error rate by Whisper-large-v3. {_ZH}",
+        LOWER,
+        judge="whisper",
+        verdict=_of_characters,
+        percent=True,
+    ),
+    Metric(
+        "paraformer_character_error_rate",
+        "Character error rate (Paraformer)",
+        f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}",
+        LOWER,
+        judge="paraformer",
+        verdict=_of_characters,
+        percent=True,
+    ),
+    Metric(
+        "paraformer_failed_takes",
+        "Failed takes (Paraformer)",
+        _TAIL,
+        LOWER,
+        judge="paraformer",
+        verdict=_tail,
+        percent=True,
+    ),
+    Metric(
+        "dnsmos",
+        "DNSMOS",
+        "Overall quality from 1 to 5 (P.835), predicted by DNSMOS: noise and distortion, not naturalness.",
+        HIGHER,
+        judge="dnsmos",
+        verdict=_said("overall"),
+    ),
+    Metric(
+        "dnsmos_p808",
+        "DNSMOS P.808",
+        "Overall quality from 1 to 5 (P.808), predicted by DNSMOS: noise and distortion, not naturalness.",
+        HIGHER,
+        judge="dnsmos",
+        verdict=_said("p808"),
     ),
     Metric(
         "whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=_tail, percent=True

@@ -25,6 +25,7 @@ from paretone.errors import StudyError
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, is_regular, read_bytes, shown
 from paretone.studies.study import StudySentence
+from paretone.training.manifest import F5_HEADS
 from paretone.wording import grouped, listed
 
 PUBLISHED = {
@@ -42,8 +43,6 @@ _SOUND = (".wav", ".flac", ".mp3", ".ogg", ".m4a")
 _PAIRS = ("text", "prompt", "transcript"), ("recording", "instruction")
 _RECORDINGS = ("audio", "text"), ("voice",)
 """Required and optional columns of both kinds of CSV."""
-_HEADS = ("audio|text", "audio_file|text")
-"""First lines of F5-TTS's lists, if they have one."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def read_evaluation(path: Path, audio: Path | None = None, sha256: str = "") -> 
 def _from_lines(lines: Sequence[str], path: Path, audio: Path | None) -> Iterator[StudySentence]:
     recordings: list[tuple[str, str, str]] = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or (number == 1 and line.strip() in _HEADS):
+        if not line.strip() or (number == 1 and line.strip() in F5_HEADS):
             continue
         parts = line.strip("\n").split("\t")
         if len(parts) == 6:

@@ -19,7 +19,7 @@ import numpy as np
 
 from paretone.measure.estimates import TAIL, Estimate, Margin, estimates, tail_interval
 from paretone.measure.evaluation.judges import Verdict
-from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
+from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
@@ -307,9 +307,9 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
 
 
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
-    words = [one for one in take.verdicts if one.figures.get("words")]
-    understood = next((one.heard for one in (*words, *take.verdicts) if one.heard), "")
-    rate = words[0].figures.get("edits", 0.0) / words[0].figures["words"] if words else None
+    rated = [(one.heard, rate) for one in take.verdicts if (rate := error_rate(one.figures)) is not None]
+    heard = [*rated[:1], *((one.heard, None) for one in take.verdicts)]
+    understood, rate = next(((words, rate) for words, rate in heard if words or rate is not None), ("", None))
     return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood, rate)
 
 

@@ -5,6 +5,8 @@ optional ``phones`` (for models that read phones: ``phone:end`` in seconds, sepa
 if missing), ``voice`` (rows of one voice may be joined into prompt and speech) and ``set`` (``train`` or
 ``validation``; some rows are held out if missing).
 
+F5-TTS's lists, ``audio|text`` in each line, with or without a first line ``audio_file|text``, are read, too.
+
 A manifest with mistakes is refused before any work, with every line at fault.
 """
 
@@ -24,6 +26,8 @@ from paretone.wording import listed
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
+F5_HEADS = ("audio|text", "audio_file|text")
+"""First lines of F5-TTS's lists, if they have one."""
 TRAIN, VALIDATION = SETS = ("train", "validation")
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
 """Limits of the official dataset."""
@@ -90,8 +94,16 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
 
 def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Cells of every row by column, and the number of its last line."""
-    reader = csv.reader(file, strict=True)
-    header = [name.strip().lower() for name in next(reader, [])]
+    first = file.readline()
+    file.seek(0)
+    if first.count("|") == 1 and "," not in first.partition("|")[0]:
+        reader = csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)
+        header = list(REQUIRED)
+        if first.strip() in F5_HEADS:
+            next(reader)
+    else:
+        reader = csv.reader(file, strict=True)
+        header = [name.strip().lower() for name in next(reader, [])]
     if not any(header):
         raise TrainingError(f"The manifest {path} is empty; its first line must name the columns {listed(REQUIRED)}.")
     missing = [name for name in REQUIRED if name not in header]

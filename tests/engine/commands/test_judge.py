@@ -99,3 +99,33 @@ def test_judging_many_files_tells_how_far_it_is_and_can_be_cancelled(tmp_path: P
 
     with pytest.raises(Cancelled):
         judge_files(paths, check=check)
+
+
+def test_further_judges_the_tail_and_the_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pocketsphinx")
+    names = [written(tmp_path / "clean.wav", speech()), written(tmp_path / "tone.wav", tone(2.0))]
+    more = ["--text", TEXT, "--with", "sim-o, whisper,melody", "--ground-truth", names[0]]
+    assert cli.main(["judge", *names, *more, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    clean, lost = said["files"]
+    assert (clean["failed_takes"], lost["failed_takes"]) == (0.0, 1.0)
+    assert said["means"]["failed_takes"]["value"] == 0.5
+    assert said["worst"] == [names[1]]
+    assert [one["word_error_rate"] for one in said["ground_truth"]] == [0.0]
+    missing = " ".join(said["missing"])
+    assert "compares with a voice; give --reference." in missing, "SIM-o by its usual name"
+    assert "Word errors (Whisper-large-v3) " in missing, "which this machine cannot have"
+    assert cli.main(["judge", *names, "--text", TEXT]) == 0
+    out = capsys.readouterr().out
+    assert f"Most errors: {names[1]} " in out and "give --ground-truth, a person saying the text." in out
+    assert cli.main(["judge", names[0], "--with", "ear"]) != 0
+    assert "There is no judge named 'ear'" in capsys.readouterr().err
+
+
+def test_dnsmos_judges_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if judges.judge_named("dnsmos").problem():
+        pytest.skip("speechmos is not installed")
+    names = [written(tmp_path / "clean.wav", speech()), written(tmp_path / "noisy.wav", noisy(speech()))]
+    assert cli.main(["judge", *names, "--with", "dnsmos", "--json"]) == 0
+    clean, harmed = json.loads(capsys.readouterr().out)["files"]
+    assert clean["dnsmos"] > harmed["dnsmos"] + 0.2 and 1 <= clean["dnsmos_p808"] <= 5

@@ -49,6 +49,16 @@ def _rows(*extra: str) -> str:
     return "audio,text\n" + "".join(f"{number}.wav,Sentence {number}.\n" for number in range(4)) + "".join(extra)
 
 
+@pytest.mark.parametrize("head", ["", "audio_file|text\n"])
+def test_f5_lists_of_audio_and_text(folder: Path, head: str):
+    lines = [f'{number}.wav|He said: "Yes, {number}".\n' for number in range(5)]
+    rows = read_manifest(_manifest(folder, head + "".join(lines)))
+    assert [row.text for row in rows] == [f'He said: "Yes, {number}".' for number in range(5)]
+    assert rows[4].audio == folder / "4.wav" and rows[0].line == 1 + bool(head)
+    with pytest.raises(TrainingError, match="line 2: there is no file"):
+        read_manifest(_manifest(folder, "0.wav|One.\nnone.wav|Two.\n2.wav|Three.\n3.wav|Four.\n"))
+
+
 def test_columns_in_any_order(folder: Path):
     rows = read_manifest(_manifest(folder, _rows('4.wav,"One, two."\n', "\n", "5.wav,Six.\n")))
     assert [row.line for row in rows] == [2, 3, 4, 5, 6, 8]

@@ -19,7 +19,7 @@ import numpy as np
 from paretone.audio.resampling import resample
 from paretone.by_name import by_name
 from paretone.errors import AudioError, PlainError
-from paretone.extras import DISTILLMOS, RESEMBLYZER, how_to_add
+from paretone.extras import DISTILLMOS, RESEMBLYZER, SPEECHMOS, how_to_add
 from paretone.fields import is_of
 from paretone.measure.metrics import JUDGED
 from paretone.measure.pitch import log_pitch, pitch_range
@@ -73,6 +73,8 @@ class JudgeKind:
     files: tuple[str, ...] = ()
     """Required files in its folder; empty for a judge without files."""
     source: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other names, as papers use them."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -154,6 +156,7 @@ JUDGES: tuple[JudgeKind, ...] = (
         files=("wavlm_large_finetune.pth",),
         source="Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which "
         "Seed-TTS's evaluation names, too.",
+        aliases=("sim-o",),
     ),
     JudgeKind(
         "utmos",
@@ -164,12 +167,31 @@ JUDGES: tuple[JudgeKind, ...] = (
         files=("utmos22_strong_step7459_v1.pt",),
         source="Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
     ),
+    JudgeKind(
+        "paraformer",
+        "Character errors (Paraformer-zh)",
+        "paretone.measure.evaluation.published:load_paraformer",
+        packages=("jiwer", "funasr", "zhconv"),
+        extra="mandarin",
+        files=("config.yaml", "model.pt", "tokens.json", "am.mvn"),
+        source="Get the files of paraformer-zh (FunASR) from ModelScope or the Hugging Face Hub.",
+    ),
+    JudgeKind(
+        "dnsmos",
+        "Artefacts (DNSMOS)",
+        "paretone.measure.evaluation.artefacts:load",
+        packages=("onnxruntime",),
+        extra="publish",
+        weights=SPEECHMOS,
+    ),
 )
 
 
 def judge_named(name: str) -> JudgeKind:
     """Judge by ``name``. Raises :class:`SettingError` for unknown names."""
-    return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")
+    known = {one.name: one for one in JUDGES}
+    also = {alias: one for one in JUDGES for alias in one.aliases}
+    return also.get(name) or by_name(name, known, "judge", "judges")
 
 
 RATE = 16_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,9 +17,9 @@ import numpy as np
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
-from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
 from paretone.measure.loudness import signal_metrics
-from paretone.measure.metrics import estimate, metric
+from paretone.measure.metrics import JUDGED, TAIL_ERROR, error_rate, estimate, metric
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
 from paretone.reading import require_regular
@@ -125,7 +125,7 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
 
 Loaded = TypeVar("Loaded")
 LONGEST_SECONDS = 3600.0
-AVERAGED = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range", "loudness")
+AVERAGED = (*(one.name for one in JUDGED), "loudness")
 """Metrics averaged over the files."""
 
 
@@ -136,6 +136,8 @@ class Judgement:
     sample_rate: int = 0
     figures: Mapping[str, float] = field(default_factory=dict)
     """Measured figures by their names in :mod:`paretone.measure.metrics`, and ``edits`` and ``words``."""
+    error_rate: float | None = None
+    """Errors over words or characters by the first judge of words."""
     heard: str = ""
     """Transcript of the judge of words."""
     notes: tuple[str, ...] = ()
@@ -172,11 +174,15 @@ class Judgements:
 class FileJudges:
     """Judges of files, loaded on first use; ``texts``: what the files say, if known.
 
-    ``reference``: recording of the voice that the files should have. Raises :class:`AudioError` if it is unusable.
+    ``reference``: recording of the voice that the files should have; ``further``: names of judges in addition to the
+    offline ones. Raises :class:`AudioError` if the reference is unusable.
     """
 
-    def __init__(self, texts: Sequence[str] = (), reference: Path | None = None) -> None:
+    def __init__(
+        self, texts: Sequence[str] = (), reference: Path | None = None, further: Sequence[str] = (), device: str = "cpu"
+    ) -> None:
         self._texts = tuple(texts)
+        self._voice = Voice("", "", str(reference or ""), "")
         self.missing: tuple[str, ...] = ()
         """Skipped judges with reasons, as sentences."""
         self._words = self._ready("words", self._load_words) if self._texts else None
@@ -185,6 +191,12 @@ class FileJudges:
         self._reference: np.ndarray | None = None
         if reference is not None and voices is not None:
             self._reference = voices.voice_in(str(reference), LONGEST_SECONDS)
+        self._further: list[tuple[JudgeKind, Judge]] = []
+        for kind in map(judge_named, further):
+            lacks = _lacking(kind, bool(self._texts), reference is not None)
+            self.missing = (*self.missing, lacks) if lacks else self.missing
+            one = None if lacks else self._ready(kind.name, partial(kind.ready, self._texts, device))
+            self._further += [(kind, one)] if one is not None else []
 
     def judge(self, path: Path, text: str = "", check: Callable[[], None] = lambda: None) -> Judgement:
         """Judge the file at ``path``, which says ``text``. ``check`` is called repeatedly and may raise to cancel."""
@@ -216,8 +228,21 @@ class FileJudges:
             errors = self._words.word_errors([text], [(samples, rate)], check)
             heard = errors.heard[0]
             found |= {"edits": errors.edits[0], "words": errors.words[0], "word_error_rate": errors.rate}
+            found["failed_takes"] = float(errors.rate > TAIL_ERROR)
+        rate_of_errors = found.get("word_error_rate")
+        for kind, judge in self._further:
+            check()
+            try:
+                verdict = judge.hear(text, self._voice, samples, rate)
+            except PlainError as error:
+                notes.append(f"{path.name}: {error}")
+                continue
+            heard = heard or verdict.heard
+            rate_of_errors = error_rate(verdict.figures) if rate_of_errors is None else rate_of_errors
+            values = {name: of(verdict.figures) for name in kind.metrics if (of := metric(name).verdict) is not None}
+            found |= {name: value.real for name, value in values.items() if value is not None}
         figures = {name: float(value) for name, value in found.items() if value is not None}
-        return Judgement(str(path), recording.seconds, rate, figures, heard, tuple(notes), curve=curve)
+        return Judgement(str(path), recording.seconds, rate, figures, rate_of_errors, heard, tuple(notes), curve=curve)
 
     def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
         problem = judge_named(name).problem()
@@ -236,18 +261,21 @@ def judge_files(
     paths: Sequence[Path],
     texts: Sequence[str] = (),
     reference: Path | None = None,
+    further: Sequence[str] = (),
+    device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
     check: Callable[[], None] = lambda: None,
 ) -> Judgements:
     """Judge the files at ``paths``, which say ``texts``: one per file, one for all, or none.
 
-    ``reference``: recording of the voice that they should have. ``progress`` receives finished and total files. Raises
+    ``reference``: recording of the voice that they should have; ``further``: judges in addition to the offline ones, on
+    ``device``. ``progress`` receives finished and total files. Raises
     :class:`TextError` for another number of texts, and :class:`AudioError` if the reference or every file is unusable.
     """
     if texts and len(texts) not in (1, len(paths)):
         raise TextError(f"There are {len(paths)} recordings and {len(texts)} texts; give one text, or one for each.")
     each = list(texts) * len(paths) if len(texts) == 1 else list(texts) or [""] * len(paths)
-    judges = FileJudges(tuple(dict.fromkeys(texts)), reference)
+    judges = FileJudges(tuple(dict.fromkeys(texts)), reference, further, device)
     found = []
     for place, (path, text) in enumerate(zip(paths, each, strict=True)):
         progress(place, len(paths))
@@ -257,6 +285,13 @@ def judge_files(
     if found and all(one.problem for one in found):
         raise AudioError(found[0].problem)
     return Judgements(tuple(found), judges.missing)
+
+
+def _lacking(kind: JudgeKind, says: bool, refers: bool) -> str:
+    """What a judge cannot do without, as a sentence, or ``""``."""
+    if not says and any(name.endswith("error_rate") for name in kind.metrics):
+        return f"{kind.title} compares with a text; give --text."
+    return "" if refers or kind.name != "similarity" else f"{kind.title} compares with a voice; give --reference."
 
 
 def _countable(figures: Mapping[str, float], name: str) -> complex:

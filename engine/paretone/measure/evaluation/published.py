@@ -12,13 +12,15 @@
 * **Whisper**: word error rate by Whisper-large-v3, as Seed-TTS's evaluation measures it for English, following
   ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model of transformers, single precision, greedy, language set
   to English; texts in lower case, without punctuation except apostrophes. One difference: recordings are
-  resampled by our band-limited filter instead of in the Fourier domain.
+  resampled by our band-limited filter instead of in the Fourier domain. For Chinese texts the language is set to
+  Chinese, and the rate is of characters.
+* **Paraformer**: character error rate by Paraformer-zh, as Seed-TTS's evaluation measures it for Chinese. One
+  difference: width and numbers are normalised; see :mod:`paretone.measure.evaluation.normalising`.
 """
 
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from torch.nn import functional
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.evaluation.normalising import CHINESE, is_chinese, normaliser_of
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
 from paretone.models.networks.shapes import Modules
@@ -318,31 +321,34 @@ def renamed_weights(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
 # --- Words ------------------------------------------------------------------------------------------------------------
 LONGEST_SECONDS = 30.0
 """Whisper's window in seconds; of longer recordings it would hear only the first half minute."""
-_CHINESE = "".join(map(chr, [*range(0x3001, 0x3004), *range(0x3008, 0x3012), *range(0x3014, 0x3020)]))
-_WIDE = "".join(
-    map(chr, [*range(0xFF01, 0xFF10), *range(0xFF1A, 0xFF21), *range(0xFF3B, 0xFF41), *range(0xFF5B, 0xFF65)])
-)
-PUNCTUATION = frozenset(string.punctuation + _CHINESE + _WIDE + "\u3000〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·") - {"'"}
-"""Punctuation removed from texts: ASCII's and Chinese."""
 
 
 def load_whisper(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:
     return WhisperJudge(folder, device)
 
 
-def normalised(text: str) -> str:
-    """``text`` without punctuation, in lower case; two spaces around a removed mark become one."""
-    return "".join(letter for letter in text if letter not in PUNCTUATION).replace("  ", " ").lower().strip()
+def counted(judge: str, text: str, heard: str) -> Verdict:
+    """Errors in ``heard`` of ``text``: of words or, for Chinese, of characters, both normalised alike. Raises
+    :class:`TextError` for a text without words."""
+    import jiwer
+
+    normaliser = normaliser_of(text)
+    words = normaliser.apply(text)
+    if not words:
+        raise TextError(f"{shown(text)} has no words that could be judged.")
+    found = jiwer.process_words(words, normaliser.apply(heard))
+    edits = found.substitutions + found.deletions + found.insertions
+    names = ("character_edits", "characters") if normaliser is CHINESE else ("edits", "words")
+    figures = dict(zip(names, (float(edits), float(len(words.split()))), strict=True))
+    return Verdict(judge, figures, heard.strip())
 
 
 class WhisperJudge:
     """Loaded Whisper. Raises :class:`CheckpointError` for unusable files."""
 
     def __init__(self, folder: Path, device: str) -> None:
-        import jiwer
         from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
-        self._jiwer = jiwer
         self._device = device
         try:
             self._processor = WhisperProcessor.from_pretrained(folder, local_files_only=True)
@@ -357,26 +363,45 @@ class WhisperJudge:
         self._model: Any = model.to(device).eval()
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """Word errors in a recording of ``text``. Raises :class:`AudioError` for a recording longer than Whisper's
-        window."""
-        words = normalised(text)
-        if not words:
-            raise TextError(f"{shown(text)} has no words that could be judged.")
+        """Errors in a recording of ``text``, which is in English or Chinese. Raises :class:`AudioError` for a recording
+        longer than Whisper's window."""
         if len(samples) > LONGEST_SECONDS * rate:
             raise AudioError(
                 f"The recording lasts {beyond(len(samples) / rate)}, and Whisper hears {LONGEST_SECONDS:.0f} s at "
                 "once; judge shorter sentences."
             )
-        heard = self._transcribed(resample(samples, rate, RATE))
-        found = self._jiwer.process_words(words, normalised(heard))
-        edits = found.substitutions + found.deletions + found.insertions
-        return Verdict("whisper", {"edits": float(edits), "words": float(len(words.split()))}, heard.strip())
+        heard = self._transcribed(resample(samples, rate, RATE), "zh" if is_chinese(text) else "en")
+        return counted("whisper", text, heard)
 
     @torch.inference_mode()
-    def _transcribed(self, samples: np.ndarray) -> str:
+    def _transcribed(self, samples: np.ndarray, language: str) -> str:
         given = self._processor(samples, sampling_rate=RATE, return_tensors="pt", return_attention_mask=True)
         features = given.input_features.to(self._device, self._model.dtype)
         tokens = self._model.generate(
-            features, attention_mask=given.attention_mask.to(self._device), language="en", task="transcribe"
+            features, attention_mask=given.attention_mask.to(self._device), language=language, task="transcribe"
         )
         return self._processor.batch_decode(tokens, skip_special_tokens=True)[0]
+
+
+def load_paraformer(texts: Sequence[str], folder: Path, device: str) -> ParaformerJudge:
+    return ParaformerJudge(folder, device)
+
+
+class ParaformerJudge:
+    """Paraformer-zh in funasr, which hears Mandarin, as in Seed-TTS's evaluation. Raises :class:`CheckpointError` for
+    unusable files."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        from funasr import AutoModel
+
+        try:
+            self._model: Any = AutoModel(model=str(folder), device=device, disable_update=True, disable_pbar=True)
+        except Exception as error:  # funasr's own kinds are not documented
+            raise CheckpointError(f"Paraformer could not be loaded from {folder} ({error}).") from error
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Errors in a recording of the Chinese ``text``. Raises :class:`TextError` for another language."""
+        if not is_chinese(text):
+            raise TextError(f"Paraformer hears Chinese only, and {shown(text)} is not; use whisper.")
+        found = self._model.generate(input=resample(samples, rate, RATE), batch_size_s=300)
+        return counted("paraformer", text, str(found[0]["text"]) if found else "")
