@@ -313,7 +313,7 @@ def test_attention_maps_are_those_of_the_layer_at_the_step(model: F5Speech) -> N
     assert len(rows) <= 5 and rows.sum(axis=1) == pytest.approx(1, abs=1e-4)
     width = -(-frames // 5)
     assert rows[0, 0] == pytest.approx(maps[0, :width, :width].sum(axis=1).mean(), rel=1e-4)
-    assert f"the first {target.prompt_frames} of which are the voice's" in figure.caption
+    assert f"The voice's are the first {target.prompt_frames}." in figure.caption
 
 
 def test_attention_beyond_the_grid_is_refused(model: F5Speech) -> None:
