@@ -53,6 +53,9 @@ def test_thresholds_of_table_1(model: str, deltas: tuple[float, ...], options: d
     [
         ("F5TTS_Base", "guidance_free", {"weight": 0.67}, {"steps": 32, "spacing": "uniform"}),
         ("F5TTS_Base", "guidance_free --as w=0.67-epss", {"weight": 0.67}, {"steps": 7, "spacing": "epss"}),
+        ("F5TTS_Base", "guidance_free --as w=0.7-cfg", {"weight": 0.7, "guidance": 2.0}, {"steps": 32}),
+        ("CosyVoice2-0.5B", "speculative --as draft-alone", {"alone": True}, {}),
+        ("CosyVoice2-0.5B", "spade --as original-layers", {"depth": 0, "targets": "original"}, {}),
         (
             "CosyVoice2-0.5B",
             "speculative",

@@ -290,10 +290,11 @@ _STAGES = Choice(
     titles=("Pruned", "Briefly retrained", "Fully retrained"),
 )
 
-_HALF = Values(depth=0, recovery=RECOVERED, layers="")
+_MODELS = ("CosyVoice2-0.5B", "Llasa-1B")
+_HALF = Values(depth=0, recovery=RECOVERED, layers="", targets=FOLLOWING)
 _TRAINED = (
-    "How the student was trained is not among the knobs; the paper ranks layers by word errors and takes errors of "
-    "layer outputs as they are: paretone train spade --published-latents."
+    "How the student was trained is not among the knobs; as in the paper: paretone train spade --importance whisper "
+    "--attention-interval 1 --published-latents --manifest FILE."
 )
 TECHNIQUE = Technique(
     name=NAME,
@@ -366,8 +367,9 @@ TECHNIQUE = Technique(
         ),
     ),
     published=(
-        Published("half", "table 1a", ("CosyVoice2-0.5B", "Llasa-1B"), _HALF, besides=_TRAINED),
-        Published("9-layers", "table 1a", ("CosyVoice2-0.5B",), _HALF.replace(depth=9), besides=_TRAINED),
+        Published("half", "table 1a", _MODELS, _HALF, besides=_TRAINED),
+        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), besides=_TRAINED),
+        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), besides=_TRAINED),
     ),
     resolve=resolve,
     describe=describe,
