@@ -106,7 +106,12 @@ def write_draft(root: Path, change: Callable[[Tensor], Tensor] = lambda weight: 
 
 
 def write_student(
-    root: Path, retained: tuple[int, ...] = (0, 2), stage: str = "recovered", minutes: float = 20.0, base: str = ""
+    root: Path,
+    retained: tuple[int, ...] = (0, 2),
+    stage: str = "recovered",
+    minutes: float = 20.0,
+    base: str = "",
+    targets: str = "",
 ) -> Path:
     """A student that is the model in ``root`` without the layers that are not ``retained``; it has learnt nothing."""
     kept = pruned(load_file(root / "model.safetensors"), retained)
@@ -116,8 +121,11 @@ def write_student(
         "retained": json.dumps(list(retained)),
         "stage": stage,
         "minutes": str(minutes),
+        **({"targets": targets} if targets else {}),
     }
-    return _write(root / "students" / f"student-{len(retained)}-{stage.replace(':', '-')}.safetensors", kept, metadata)
+    ending = f"-{targets}" if targets else ""
+    name = f"student-{len(retained)}-{stage.replace(':', '-')}{ending}.safetensors"
+    return _write(root / "students" / name, kept, metadata)
 
 
 def write_order(root: Path, values: tuple[float, ...] = (3.0, 1.0, 2.0)) -> None:

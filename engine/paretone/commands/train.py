@@ -46,6 +46,9 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     budget.add_argument(
         "--steps", type=arguments.positive, help="budget in optimiser steps; resumes bit for bit on a CPU"
     )
+    budget.add_argument(
+        "--epochs", type=arguments.above_zero, help="budget in epochs: clips drawn over clips to train on"
+    )
     group.add_argument(
         "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
     )
@@ -76,6 +79,7 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
         "export": str(options.export or ""),
         "minutes": options.minutes,
         "steps": options.steps,
+        "epochs": options.epochs,
         "resume": options.resume,
         "half_precision": options.half,
         "rate_scale": options.rate_scale,
@@ -297,7 +301,7 @@ def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
     job = BundledTraining(
         recipe=options.recipe,
         work=options.work,
-        budget=Budget(options.minutes, options.steps),
+        budget=Budget(options.minutes, options.steps, options.epochs),
         corpus=options.corpus,
         codec=options.codec,
         initial=options.initial,

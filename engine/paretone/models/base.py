@@ -78,6 +78,9 @@ class StudentWeights:
     """``recovered``, or ``minutes:5`` after five minutes of distillation."""
     minutes: float
     """Training time so far."""
+    targets: str = "following"
+    """Layers of the complete model that its layers learned from: the ones before the next retained layer, or the
+    ``original`` ones."""
 
     @property
     def depth(self) -> int:

@@ -54,6 +54,7 @@ class BatchQueue:
         self._frames, self._joined_share = frames, joined_share
         self._pool = max(self.POOL, self.BATCHES * frames * len(clips) // max(1, sum(self._lengths)))
         self._draw = random.Random(seed)
+        self._drawn = 0
         self._pending: list[list[list[int]]] = []
         self._by_voice: dict[str, list[int]] = {}
         for number, clip in enumerate(clips):
@@ -63,7 +64,14 @@ class BatchQueue:
         """Clip numbers of each item of the next batch."""
         if not self._pending:
             self._pending = self._packed()
-        return self._pending.pop()
+        batch = self._pending.pop()
+        self._drawn += sum(map(len, batch))
+        return batch
+
+    @property
+    def epochs(self) -> float:
+        """Clips given out over the number of clips. They are drawn at random, so that an epoch has some twice."""
+        return self._drawn / max(1, len(self._lengths))
 
     def _packed(self) -> list[list[list[int]]]:
         items = sorted((self._item() for _ in range(self._pool)), key=self._length)
@@ -85,10 +93,11 @@ class BatchQueue:
         return last + sum(min(one, self._prompt_frames or one) for one in before)
 
     def state(self) -> dict[str, Any]:
-        return {"draw": draw_state(self._draw), "pending": self._pending}
+        return {"draw": draw_state(self._draw), "pending": self._pending, "drawn": self._drawn}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         restore_draw(self._draw, state["draw"])
+        self._drawn = state.get("drawn", 0)  # Missing in checkpoints of version 0.2.
         self._pending = [[list(item) for item in batch] for batch in state["pending"]]
 
 

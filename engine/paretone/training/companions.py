@@ -74,7 +74,7 @@ def train_companion(
     """
     chosen, work = require_teacher(request.model), Path(request.work)
     check_place(work, request.resume, Path(request.export) if request.export else None)
-    budget = Budget(request.minutes, request.steps)
+    budget = Budget(request.minutes, request.steps, request.epochs)
     follower.status(f"Reading {chosen.title}")
     teacher = read_teacher(request.model, request.folder, follower, request.vocoder)
     torch.set_flush_denormal(True)

@@ -37,6 +37,8 @@ class TrainingPlan:
     knobs: Values
     rate_scale: float = 1.0
     """Factor on the usual learning rates."""
+    epochs: float = 0.0
+    """Budget in place of the minutes; 0: the minutes."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
         "work": plan.work,
         "manifest": plan.manifest,
         "folder": place.folder,
-        "minutes": plan.minutes,
+        **({"epochs": plan.epochs} if plan.epochs else {"minutes": plan.minutes}),
         "resume": plan.resume,
         "half_precision": plan.half_precision,
         "rate_scale": plan.rate_scale,

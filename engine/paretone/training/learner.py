@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from paretone.training.batches import BatchQueue
 from paretone.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from paretone.training.processes import Processes
 from paretone.training.session import require_finite
@@ -176,6 +177,14 @@ class LearningRecipe(ABC, Generic[Options, Network]):
     def __init__(self, learner: Learner[Network], device: torch.device, options: Options) -> None:
         self.model, self.device, self.options = learner.model, device, options
         self._learner = learner
+
+    _queue: BatchQueue
+    """Clips to train on; set by subclasses."""
+
+    @property
+    def epochs(self) -> float:
+        """How often this process has drawn the training clips."""
+        return self._queue.epochs
 
     @property
     def average(self) -> AveragedModel[Network]:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRequest:
-    """Train something for ``model``. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
-    run's folder ``work``; the same request with ``resume`` continues from it. Reports: :class:`TrainingProgress`;
-    result: :class:`Trained`."""
+    """Train something for ``model``. The budget is ``minutes``, ``steps`` or ``epochs``. Cancelling leaves a checkpoint
+    in the run's folder ``work``; the same request with ``resume`` continues from it. Reports:
+    :class:`TrainingProgress`; result: :class:`Trained`."""
 
     activity: ClassVar[str] = "training"
 
@@ -30,6 +30,8 @@ class TrainingRequest:
     """Folder of the vocoder; ``""``: the default."""
     minutes: float | None = None
     steps: int | None = None
+    epochs: float | None = None
+    """Clips drawn over clips to train on."""
     resume: bool = False
     half_precision: bool = False
     rate_scale: float = 1.0

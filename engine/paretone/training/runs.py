@@ -161,7 +161,7 @@ def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower
     """The processes that train together, and this one's follower. Raises :class:`paretone.errors.PlainError` if there
     is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
-    Budget(request.minutes, request.steps)  # Raises before anything is read.
+    Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
     if not processes.is_first:
         follower = Follower()
@@ -188,7 +188,7 @@ def complete(
 
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
-    work, budget = Path(request.work), Budget(request.minutes, request.steps)
+    work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)
     target = (Path(request.export) if request.export else folder) / recipe.file_name

@@ -120,21 +120,24 @@ LOG = "training.jsonl"
 
 @dataclass(frozen=True)
 class Budget:
-    """Length of a training: CPU minutes (on a GPU: wall minutes), or steps.
+    """Length of a training: CPU minutes (on a GPU: wall minutes), steps, or epochs.
 
     CPU minutes do not advance while other programs use the machine, so a busy machine does not distort the schedule.
-    Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
+    Only budgets in steps and epochs resume bit for bit: with minutes, the schedule depends on the clock.
     """
 
     minutes: float | None = None
     steps: int | None = None
+    epochs: float | None = None
 
     def __post_init__(self) -> None:
-        given = [value for value in (self.minutes, self.steps) if value is not None]
+        given = [value for value in (self.minutes, self.steps, self.epochs) if value is not None]
         if len(given) != 1 or not 0 < given[0] < math.inf:
-            raise PlainError("A training budget is either a number of minutes or a number of steps, above zero.")
+            raise PlainError("A training budget is a number of minutes, of steps or of epochs, above zero.")
 
-    def progress(self, seconds: float, steps: int) -> float:
+    def progress(self, seconds: float, steps: int, epochs: float = 0.0) -> float:
+        if self.epochs:
+            return min(1.0, epochs / self.epochs)
         spent = steps / self.steps if self.steps else seconds / (60 * (self.minutes or math.inf))
         return min(1.0, spent)
 
@@ -170,12 +173,15 @@ class Team(Protocol):
     @property
     def is_first(self) -> bool: ...
 
+    @property
+    def count(self) -> int: ...
+
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
         """The first process's progress, and whether any process stops."""
 
 
 class SingleProcess:
-    is_first = True
+    is_first, count = True, 1
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
         return progress, stop
@@ -235,6 +241,8 @@ class TrainingSession:
         Raises like :func:`check_place`, and :class:`PlainError` if the checkpoint is of another run.
         """
         check_place(self.work, resume)
+        if self.budget.epochs and not hasattr(self.recipe, "epochs"):
+            raise PlainError(f"{self.recipe.name} draws no clips to count epochs by; give minutes or steps.")
         path = self.work / CHECKPOINT
         if not resume:
             self._require_space()
@@ -304,8 +312,7 @@ class TrainingSession:
         sums: dict[str, float] = {}
         counted = 0
         while True:
-            spent = self.budget.progress(self.seconds, self.number)
-            share, stopped = self.team.agree(spent, self._stop.is_set())
+            share, stopped = self.team.agree(self._spent, self._stop.is_set())
             if stopped or share >= 1.0:
                 break
             self._began = self._began or (time.monotonic(), share)
@@ -382,6 +389,12 @@ class TrainingSession:
         machine = f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
         return {"recipe": self.recipe.name, "machine": machine, **self.recipe.describe()}
 
+    @property
+    def _spent(self) -> float:
+        """Spent share of the budget, 0 to 1."""
+        epochs = getattr(self.recipe, "epochs", 0.0) * self.team.count
+        return self.budget.progress(self.seconds, self.number, epochs)
+
     def _count_time(self) -> None:
         now = self._clock()
         if self._last is not None:
@@ -390,7 +403,7 @@ class TrainingSession:
 
     def _log_losses(self, losses: dict[str, float]) -> None:
         self._log({"losses": losses})
-        progress = self.budget.progress(self.seconds, self.number)
+        progress = self._spent
         left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
         figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
@@ -419,8 +432,7 @@ class TrainingSession:
             raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        share = self.budget.progress(self.seconds, self.number)
-        left = None
+        share, left = self._spent, None
         if self._began is not None:
             began, first_share = self._began
             left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)

@@ -81,12 +81,12 @@ def test_an_earlier_run_is_not_overwritten(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_the_command_trains_and_says_where_the_result_lies(job: Job, capsys: pytest.CaptureFixture[str]):
-    _, _, *arguments = _command(job, "--steps", "2", "--json")
+    _, _, *arguments = _command(job, "--epochs", "0.01", "--json")
     assert cli.main(arguments) == 0
     done = capsys.readouterr()
     data = json.loads(done.out)
     assert data["equivalent_guidance"] == 1
-    assert data["steps"] == 2
+    assert data["steps"] == 1, "a step draws more than a hundredth of the clips"
     assert Path(data["checkpoint"]).is_file()
     assert "Training" in done.err
 
@@ -146,6 +146,7 @@ def test_two_processes_train_one_model(job: Job, capfd: pytest.CaptureFixture[st
     ("arguments", "words"),
     [
         (["--w", "1", "--steps", "1"], "explode"),
+        (["--w", "0.5", "--steps", "1", "--epochs", "1"], "not allowed with argument"),
         (["--weight", "0", "--steps", "1"], "between 0 and 1"),
         (["--w", "2/3", "--steps", "0"], "must be a whole number from 1"),
         (["--w", "2/3", "--minutes", "-1"], "must be a number above 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +12,21 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from paretone import cli
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
-from paretone.models.catalogue import voice, voices
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models.base import Utterance
+from paretone.models.catalogue import entry, voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.layer_importance import layer_of
+from paretone.models.files.layer_importance import COSINE, WORD_ERROR, layer_of, read_record
 from paretone.models.files.trained_weights import DRAFTS, STUDENTS
 from paretone.observer import Observer
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.techniques import resolve
+from paretone.techniques import resolve, spade
 from paretone.techniques.spade import StudentRequest
+from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions, StudentRecipe
 from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
@@ -171,6 +178,106 @@ def test_attention_is_compared_now_and_then(teacher: LmMiniTeacher, data: TokenD
     recipe = student_recipe(teacher, data, attention_interval=3)
     terms = [recipe.step(number, 0.0)["attention"] for number in range(1, 7)]
     assert [bool(one) for one in terms] == [True, False, False, True, False, False]
+
+
+def test_a_student_of_the_original_layers_learns_from_them_and_says_so(
+    teacher: LmMiniTeacher, data: TokenData, root: Path
+) -> None:
+    recipe = student_recipe(teacher, data, original_layers=True, attention_interval=1, relative_latents=False)
+    batch = teacher.collate([[one] for one in data.held_out])
+    wanted, found = teacher.network(batch, outputs=(0, 2)), recipe.model(batch, outputs=(0, 1))
+    errors = [
+        (found.outputs[one] - wanted.outputs[layer])[batch.heard].square().mean() for one, layer in ((0, 0), (1, 2))
+    ]
+    _, terms = recipe.losses(batch)
+    assert terms["latent"] == pytest.approx(float(torch.stack(errors).mean().detach()), rel=1e-5)
+    recipe.save(root / STUDENTS / recipe.file_name, recipe.metadata_after(60))
+    write_student(root, (0, 1))
+    info = load(root).info
+    assert recipe.file_name == "student-2-original-layers.safetensors"
+    for targets, retained in (("following", (0, 1)), ("original", (0, 2))):
+        (one,) = spade.fitting_students(info, Values(depth=2, recovery="recovered", layers="", targets=targets))
+        assert (one.retained, one.targets) == (retained, targets)
+    with pytest.raises(TrainingError, match="targets = 'original', not 'following'"):
+        student_recipe(teacher, data, attention_interval=1, relative_latents=False).restore(recipe.state())
+    earlier = {name: value for name, value in recipe.state().items() if name != "choices"}
+    with pytest.raises(TrainingError, match="attention interval = '8', not '1'"):
+        recipe.restore(earlier)
+
+
+def test_the_chosen_importance_is_measured_before_it_prunes_and_goes_on(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    (anna, *_) = voices("lm-mini")
+    monkeypatch.setattr("paretone.techniques.spade.training.voices", lambda model, folder: (anna,))
+
+    class Stopping(Follower):
+        def progress(self, done: int, total: int) -> None:
+            assert total == LAYERS + 1
+            if done == 2:
+                raise Cancelled
+
+    def asked(importance: str) -> Task:
+        options = StudentOptions(positions=300, importance=importance)
+        student = Student(options, depth=2, measured_sentences=1)
+        return job(root, tmp_path / importance, student, export=str(root), steps=1)
+
+    with pytest.raises(Cancelled):
+        asked("word_error").run(Stopping())
+    (kept,) = (tmp_path / "word_error").glob("word-errors-*.json")
+    assert len(json.loads(kept.read_text())) == 2
+    task = asked("word_error")
+    trained = task.run()
+    assert not kept.exists()
+    record = read_record([tmp_path / "own" / "models" / "lm-mini"], fingerprint(root / "model.safetensors"))
+    measure = record.measure(WORD_ERROR)
+    assert (measure.judge, measure.utterances) == ("words", 1)
+    assert trained.figures["retained"] == ",".join(map(str, record.published(2, WORD_ERROR)))
+    assert Path(trained.checkpoint).name == "student-2-word-error.safetensors"
+    # The same in one go, to the last error.
+    (sentence,) = read_teacher("lm-mini", str(root), Follower()).sentences(1)
+    plain = Setting("lm-mini", entry("lm-mini").options_with(), seed=task.request.seed)
+    straight = measure_layers(load(root), [Utterance(sentence, anna)], plain, (WORD_ERROR,), Observer())
+    assert straight.measure(WORD_ERROR) == measure
+
+    by_cosine = asked("cosine").run()
+    record = read_record([tmp_path / "own" / "models" / "lm-mini"], fingerprint(root / "model.safetensors"))
+    assert record.measure(WORD_ERROR) == measure, "what was measured before stays"
+    values = record.measure(COSINE).values
+    largest = sorted(sorted(range(LAYERS), key=lambda layer: -values[layer])[:2])
+    assert by_cosine.figures["retained"] == ",".join(map(str, largest))
+    with safe_open(by_cosine.checkpoint, "pt") as file:
+        assert (file.metadata()["importance"], file.metadata()["alpha"]) == ("cosine", "0.25")
+    listed = Student(StudentOptions(retained=(0, 2), importance="cosine"))
+    with pytest.raises(SettingError, match="omit one of the two"):
+        job(root, tmp_path / "listed", listed).run()
+    if judge_named("whisper").problem():
+        with pytest.raises(PlainError, match="Whisper"):
+            asked("whisper").run()
+
+
+def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_order(root)
+    work = job(root, tmp_path / "work", Student(StudentOptions())).request.work
+    place = ["--folder", str(root), "--work", work, "--export", str(root), "--device", "cpu", "--threads", "1"]
+    chosen = "--depth 2 --importance word_error --alpha 0.5 --skew 0 --attention-interval 1 --attention-scale 8"
+    more = f"--original-layers --published-latents --positions 300 --sentences {SENTENCES} --steps 1 --json"
+    assert cli.main(["train", "spade", *place, *chosen.split(), *more.split()]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["retained"], data["targets"]) == ("0,2", "original"), "layers with the largest word errors"
+    with safe_open(data["checkpoint"], "pt") as file:
+        said = file.metadata()
+    wanted = {
+        "importance": "word_error",
+        "alpha": "0.5",
+        "skew": "0",
+        "attention_interval": "1",
+        "attention_scale": "8",
+        "targets": "original",
+        "latents": "published",
+    }
+    assert {name: said[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize("make", [draft_recipe, student_recipe])

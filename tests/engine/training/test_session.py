@@ -284,7 +284,7 @@ def test_whoever_follows_can_stop_it_within_a_step(channel: str, tmp_path: Path)
 
 def test_of_several_processes_one_writes_and_all_stop_together(tmp_path: Path):
     class Second:
-        is_first = False
+        is_first, count = False, 2
 
         def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
             return 0.25, session.number == 3
@@ -345,11 +345,27 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"minutes": float("nan")}, {"steps": -3}]
+    "amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"minutes": float("nan")}, {"steps": -3}, {"epochs": 0}]
 )
 def test_a_budget_is_one_amount_above_zero(amounts: dict):
     with pytest.raises(PlainError):
         Budget(**amounts)
+
+
+def test_an_epoch_is_as_many_clips_as_there_are_and_resumes_bit_for_bit(tmp_path: Path):
+    def ran(work: Path, epochs: float, resume: bool = False) -> TrainingSession:
+        session = TrainingSession(f5(), work, Budget(epochs=epochs), INTERVALS, report=lambda line: None)
+        session.begin(resume)
+        assert session.run()
+        return session
+
+    whole = ran(tmp_path / "whole", 1.5)
+    assert 1.5 <= whole.recipe.epochs < 1.5 + 20 / len(whole.recipe.clips)
+    ran(tmp_path / "parts", 0.7)
+    parts = ran(tmp_path / "parts", 1.5, resume=True)
+    assert (parts.number, parts.recipe.epochs) == (whole.number, whole.recipe.epochs)
+    with pytest.raises(PlainError, match="voice-vocoder draws no clips to count epochs by"):
+        TrainingSession(vocoder(), tmp_path / "other", Budget(epochs=1), INTERVALS).begin(resume=False)
 
 
 def test_links_and_pipes_in_the_way_stay(tmp_path: Path) -> None:
@@ -385,6 +401,7 @@ def test_batches_are_full_and_join_one_voice_only():
         assert all(len({clips[number].voice for number in item}) == 1 for item in batch)
         joined += sum(len(item) == 2 for item in batch)
         total += len(batch)
+    assert queue.epochs * len(clips) == total + joined, "a joined item has two clips"
     assert 0.4 < joined / total < 0.6
     frames = 100 * max(clip.frames for clip in clips)
     queue = BatchQueue(clips, frames=frames, joined_share=0.0, seed=0)

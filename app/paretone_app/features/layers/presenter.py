@@ -244,7 +244,10 @@ class LayersPresenter(Presenter):
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
-            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
+            said = {
+                Outcome.CANCELLED: "Cancelled; word errors so far are kept.",
+                Outcome.FAILED: sentence,
+            }
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:

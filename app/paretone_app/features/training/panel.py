@@ -220,6 +220,12 @@ class TrainingPanel(QWidget):
         self.minutes.setValue(15)
         self.minutes.setAccessibleName("Training minutes")
         self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
+        self.epochs = DoubleSpinBox(decimals=1, maximum=100_000, suffix=" epochs")
+        self.epochs.setSpecialValueText("by time")
+        self.epochs.setAccessibleName("Training epochs")
+        self.epochs.setToolTip("Clips drawn over clips to train on, in place of the time")
+        self.epochs.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.epochs.valueChanged.connect(self._show)
         self.estimate = build.words("muted")
         self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
         self.rate.setRange(0.01, 10.0)
@@ -241,6 +247,7 @@ class TrainingPanel(QWidget):
             self._choose_work,
             *self._controls.values(),
             self.minutes,
+            self.epochs,
             self.rate,
             self.half,
         )
@@ -261,6 +268,7 @@ class TrainingPanel(QWidget):
         form.addRow(controls)
         form.addRow(self.remark)
         form.addRow("&Time", self.minutes)
+        form.addRow("&Epochs", self.epochs)
         form.addRow(self.estimate)
         form.addRow("Learnin&g rate", self.rate)
         form.addRow(self.half)
@@ -418,6 +426,7 @@ class TrainingPanel(QWidget):
             resume,
             self._values[self.training.name],
             self.rate.value(),
+            self.epochs.value(),
         )
 
     @property
@@ -456,6 +465,7 @@ class TrainingPanel(QWidget):
         self.remark.setVisible(bool(self.remark.text()))
         for control in self._inputs:
             control.setEnabled(not self._running)
+        self.minutes.setEnabled(not self._running and not self.epochs.value())
         for action in (self.can.start, self.can.resume):
             action.refresh()
         self.progress.setVisible(bool(self._running))

@@ -50,6 +50,8 @@ class LayerImportance:
     utterances: int = 0
     run_away: tuple[int, ...] = ()
     """Number of utterances that did not end by themselves without each layer; empty if nothing was spoken."""
+    judge: str = ""
+    """Judge of word errors, as in :mod:`paretone.measure.evaluation.judges`; ``""``: pocketsphinx, if word errors."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,15 @@ class ImportanceRecord:
         if not 1 <= depth <= self.layers:
             raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
         return tuple(sorted(self.order[:depth]))
+
+    def published(self, depth: int, measure: str) -> tuple[int, ...]:
+        """The ``depth`` layers with the largest values of ``measure`` in their own order, as published: noise is not
+        told apart, and other measures only break exact ties. Raises :class:`SettingError` if it was not taken."""
+        one, usual = self.measure(measure), self.order
+        if one is None:
+            raise SettingError(f"The layers of {self.model} were not measured by {measure}; measure them first.")
+        values = one.values
+        return tuple(sorted(sorted(usual, key=lambda layer: (-values[layer], usual.index(layer)))[:depth]))
 
     def cut(self, depth: int) -> tuple[str, float] | None:
         """The measure that separates the ``depth`` retained layers from the others, and the midpoint between the last

@@ -256,7 +256,8 @@ def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None])
         minutes = float(metadata.get("minutes", "0"))
     except ValueError:
         minutes = 0.0
-    return StudentWeights(str(path), fingerprint(path, check), retained, metadata.get("stage", RECOVERED), minutes)
+    stage, targets = metadata.get("stage", RECOVERED), metadata.get("targets", "following")
+    return StudentWeights(str(path), fingerprint(path, check), retained, stage, minutes, targets)
 
 
 def _layers(text: str) -> tuple[int, ...] | None:

@@ -179,6 +179,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         )
         super().__init__(learner, processes.device, options)
         self._call = learner.call
+        self._queue = subject.queue
         self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
 
     def describe(self) -> dict[str, Any]:

@@ -76,11 +76,11 @@ class Subject(ABC, Generic[Model, AnyProblem]):
 
     def __init__(self, model: Model, queue: BatchQueue, seed: int) -> None:
         self.model = model
-        self._queue = queue
+        self.queue = queue
         self.generator = torch.Generator().manual_seed(seed)
 
     def next(self, device: torch.device) -> AnyProblem:
-        return self.drawn(self._queue.next(), device)
+        return self.drawn(self.queue.next(), device)
 
     @abstractmethod
     def add_interval(self, model: Model) -> None:
@@ -107,10 +107,10 @@ class Subject(ABC, Generic[Model, AnyProblem]):
         """``weights`` of a model by their keys in the official layout."""
 
     def state(self) -> dict[str, Any]:
-        return {"queue": self._queue.state(), "generator": self.generator.get_state()}
+        return {"queue": self.queue.state(), "generator": self.generator.get_state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._queue.restore(state["queue"])
+        self.queue.restore(state["queue"])
         self.generator.set_state(state["generator"])
 
 

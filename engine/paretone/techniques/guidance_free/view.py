@@ -7,11 +7,13 @@ that strength, and with its conditional branch alone, the start of training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
+
+import numpy as np
 
 from paretone.errors import AudioError, SettingError
+from paretone.measure.estimates import bootstrap, rate
 from paretone.measure.evaluation.judges import Judge, judge_named
 from paretone.models.base import ModelInfo, Synthesis, Utterance, WeightSet
 from paretone.setting.knobs import Knob, Values
@@ -167,24 +169,24 @@ VIEW = View(
 )
 
 
-SIMILARITY = ("similarity", "voice")
-"""Judges of speaker similarity, the paper's first."""
-
-
 def compute_stages(task: Task) -> Findings:
     """Speak all sentences with the weights of every stage, with guidance of equal strength, and without guidance, the
     start of training (step 0)."""
-    from paretone.views.quality import judge_of, judged_utterances, speak_all, word_errors
+    from paretone.views.quality import judged_utterances, speak_all
 
     model, setting = task.model, task.setting.baseline
     runs = trainings(model.info)
+    # The paper's judge of similarity, if it is here.
+    speaker = next(
+        (one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice")
+    )
+    kinds = ((judge_named("words"), Axis("Word error rate", "%")), (speaker, Axis("Speaker similarity")))
+    if all(kind.problem() for kind, _ in kinds):
+        raise SettingError(f"No judge is installed. {' '.join(kind.problem() for kind, _ in kinds)}")
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     units = 1.3 * model.info.layers * compatibility_of(task.flow.info, setting).steps
     ways = 1 + len({run[0].weight for run in runs}) + sum(map(len, runs))
     work = Stages(task.observer, units * len(sentences) * ways)
-    judge, speaker = judge_of(sentences), next((one for one in map(judge_named, SIMILARITY) if not one.problem()), None)
-    if judge is None and speaker is None:
-        raise SettingError(f"No judge is installed. {judge_named('words').problem()} {judge_named('voice').problem()}")
 
     def spoken(way: Setting, title: str) -> list[Synthesis]:
         return speak_all(model, sentences, way, work, units, title)
@@ -193,33 +195,26 @@ def compute_stages(task: Task) -> Findings:
         return spoken(replace(setting, options=setting.options.replace(guidance=strength)), title)
 
     start = guided(0.0, "Before training")
-    points: dict[str, list[tuple[int, list[Synthesis]]]] = {}
+    points: dict[str, list[tuple[float, list[Synthesis]]]] = {}
     for run in runs:
-        weight, strength, last = run[0].weight, run[0].equivalent_guidance, run[-1].steps
+        weight, strength = run[0].weight, run[0].equivalent_guidance
         name, goal = f"w = {weight:.2f} ({run[0].method})", f"{GUIDED}, g = {strength:.2f}"
-        points[name] = [(0, start)]
+        points[name] = [(0.0, start)]
         for one in run:
             used = UsedTechnique(guidance_free.NAME, Values(weight=weight), one.fingerprint)
-            points[name].append((one.steps, spoken(setting.with_technique(used), f"{name}, {one.steps} steps")))
-        reference = points.get(goal) or [(0, guided(strength, goal))]
-        points[goal] = [reference[0], (max(last, reference[-1][0]), reference[0][1])]
+            points[name].append((float(one.steps), spoken(setting.with_technique(used), f"{name}, {one.steps} steps")))
+        reference = points.get(goal) or [(0.0, guided(strength, goal))]
+        points[goal] = [reference[0], (max(points[name][-1][0], reference[-1][0]), reference[0][1])]
     panels = []
-    if judge is not None:
-
-        def rate(said: Sequence[Synthesis]) -> tuple[float, float, float]:
-            found = word_errors(judge, sentences, said)
-            low, high = found.interval()
-            return 100 * found.rate, 100 * low, 100 * high
-
-        panels.append(_over_steps("Intelligibility", Axis("Word error rate", "%"), points, rate))
-    if speaker is not None:
-        hearer = speaker.ready([one.text for one in sentences])
-
-        def likeness(said: Sequence[Synthesis]) -> tuple[float, float, float]:
-            value = _similarity(hearer, sentences, said)
-            return value, value, value
-
-        panels.append(_over_steps(speaker.title, Axis("Speaker similarity"), points, likeness))
+    for kind, axis in kinds:
+        if kind.problem():
+            continue
+        ear, curves = kind.ready([one.text for one in sentences]), []
+        for name, made in points.items():
+            value, low, high = zip(*(_measured(ear, sentences, takes) for _, takes in made), strict=True)
+            steps = tuple(step for step, _ in made)
+            curves.append(Curve(name, steps, value, low, high, reference=name.startswith(GUIDED)))
+        panels.append(Lines(kind.title, Axis("Steps of training"), axis, tuple(curves)))
     return Findings(tuple(panels), _stage_caption(panels, len(sentences)), 2, sentences)
 
 
@@ -238,32 +233,20 @@ def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
     return runs
 
 
-def _similarity(judge: Judge, sentences: Sequence[Utterance], spoken: Sequence[Synthesis]) -> float:
-    """Mean similarity of takes to the recordings of their voices; 0 for a take without speech to judge."""
+def _measured(ear: Judge, sentences: Sequence[Utterance], takes: Sequence[Synthesis]) -> tuple[float, float, float]:
+    """Word error rate in per cent or mean similarity, by the judge, with its 95 % bootstrap interval over sentences. A
+    take without speech resembles nobody."""
     found = []
-    for one, said in zip(sentences, spoken, strict=True):
+    for one, said in zip(sentences, takes, strict=True):
         try:
-            verdict = judge.hear(one.text, one.voice, said.samples, said.sample_rate)
+            figures = ear.hear(one.text, one.voice, said.samples, said.sample_rate).figures
         except AudioError:
-            found.append(0.0)
+            figures = {"similarity": 0.0}
+        if "words" in figures:
+            found.append((100 * figures["edits"], figures["words"]))
         else:
-            found += verdict.figures.values()
-    return fmean(found)
-
-
-def _over_steps(
-    title: str,
-    axis: Axis,
-    points: Mapping[str, Sequence[tuple[int, Sequence[Synthesis]]]],
-    measured: Callable[[Sequence[Synthesis]], tuple[float, float, float]],
-) -> Lines:
-    """Curves of what is ``measured`` (value, low, high) in the takes at each step."""
-    curves = []
-    for name, made in points.items():
-        value, low, high = zip(*(measured(said) for _, said in made), strict=True)
-        steps = tuple(float(step) for step, _ in made)
-        curves.append(Curve(name, steps, value, low, high, reference=name.startswith(GUIDED)))
-    return Lines(title, Axis("Steps of training"), axis, tuple(curves))
+            found.append((next(iter(figures.values())), 1.0))
+    return bootstrap(rate, *np.array(found).T, draws=2000)
 
 
 def _stage_caption(panels: Sequence[Lines], sentences: int) -> str:

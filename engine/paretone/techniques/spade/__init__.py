@@ -7,18 +7,19 @@ technique's artefact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights, Utterance
-from paretone.models.files.layer_importance import ImportanceRecord
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
 from paretone.training.forms import (
     SENTENCES,
@@ -28,6 +29,7 @@ from paretone.training.forms import (
     TrainingForm,
     TrainingPlan,
     companion_arguments,
+    count_knob,
     knob_of,
     lasting,
     minutes_by_size,
@@ -37,6 +39,17 @@ from paretone.training.requests import CompanionRequest
 
 MEASURED_SENTENCES = 8
 """Default number of sentences, in every voice, for measuring layers."""
+WORDS, WHISPER = JUDGES = ("words", "whisper")
+"""Judges of word errors: pocketsphinx, and Whisper as in the paper."""
+IMPORTANCE: Mapping[str, tuple[str, str]] = {
+    "word_error": (WORD_ERROR, WORDS),
+    "whisper": (WORD_ERROR, WHISPER),
+    "divergence": (DIVERGENCE, ""),
+    "cosine": (COSINE, ""),
+}
+"""Measures that can select a student's layers, each with the judge that hears it."""
+FOLLOWING, ORIGINAL = TARGETS = ("following", "original")
+"""Layers to learn from: all up to the next retained one, or the original ones alone, the paper's ablation."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,8 @@ class ImportanceRequest:
     setting: Setting
     utterances: tuple[Utterance, ...]
     measures: tuple[str, ...] = ("divergence", "cosine")
+    judge: str = WORDS
+    """Judge of word errors, of :data:`JUDGES`."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,54 @@ class LayersMeasured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudentRequest(CompanionRequest):
+class Distillation:
+    """Choices of the composite loss, and of the layers that it compares."""
+
+    alpha: float = 0.25
+    """α, the weight of the cross-entropy of spoken tokens; the four terms of distillation share the rest."""
+    skew: float = 0.1
+    """λ, the teacher's share in the skewed divergence."""
+    attention_interval: int = 8
+    """Steps between comparisons of attention, the smallest and most expensive term; 1: every step, as published."""
+    attention_scale: float = 1.0
+    """Factor on the attention term."""
+    original_layers: bool = False
+    """Whether every layer learns from the teacher's layer of its own number alone, the paper's ablation."""
+    relative_latents: bool = True
+    """Whether errors of layer outputs are relative to the teacher's size; false: as published."""
+    importance: str = ""
+    """Measure that selects the layers, of :data:`IMPORTANCE`, measured first if it was not yet; ``""``: by the existing
+    measurement, else by divergence."""
+
+    def __post_init__(self) -> None:
+        for what, value in (("α", self.alpha), ("The skew λ", self.skew)):
+            if not 0 <= value <= 1:
+                raise SettingError(f"{what} must lie between 0 and 1, not be {value:g}.")
+        if self.attention_interval < 1 or not 0 <= self.attention_scale < math.inf:
+            raise SettingError(
+                "Attention is compared every 1 or more steps, with a scale from 0, not every "
+                f"{self.attention_interval} with {self.attention_scale:g}."
+            )
+        if self.importance and self.importance not in IMPORTANCE:
+            raise SettingError(f"There is no importance {shown(self.importance)}; known: {', '.join(IMPORTANCE)}.")
+
+    @property
+    def distillation(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(Distillation)}
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """Choices that the student's metadata record and a resumed run must share."""
+        others = ("original_layers", "relative_latents", "importance")
+        return {
+            **{name: f"{value:g}" for name, value in self.distillation.items() if name not in others},
+            "targets": ORIGINAL if self.original_layers else FOLLOWING,
+            "latents": "relative" if self.relative_latents else "published",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentRequest(Distillation, CompanionRequest):
     """Request to train a student with the ``retained`` layers, default: the ``depth`` most important ones by
     measurement. Also kept: the student after each of ``stages`` (minutes of the budget). The result is
     :class:`paretone.training.requests.Trained`."""
@@ -70,8 +132,8 @@ class StudentRequest(CompanionRequest):
     """``None``: :func:`paretone.techniques.spade.fitting_depth`."""
     retained: tuple[int, ...] = ()
     stages: tuple[float, ...] = ()
-    relative_latents: bool = True
-    """Whether errors of layer outputs are relative to the teacher's size; false: as published."""
+    measured_sentences: int = MEASURED_SENTENCES
+    """Sentences, in every voice, for measuring the importance."""
 
 
 NAME = "spade"
@@ -149,6 +211,7 @@ def _student(
     fitting = fitting_students(info, knobs)
     if not fitting:
         kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
+        kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
         raise NotPrepared(
             _no_student(info, depth, by_hand, knobs["recovery"] == PARTLY),
             command=to_type(f"train spade {kept} --minutes 60 --work runs/student", info),
@@ -165,7 +228,9 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
     found = [
         one
         for one in info.students
-        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == depth)
+        if one.recovered != partly
+        and (one.retained == by_hand if by_hand else one.depth == depth)
+        and one.targets == knobs.get("targets", FOLLOWING)
     ]
     return tuple(sorted(found, key=lambda one: -one.minutes))
 
@@ -211,7 +276,8 @@ def _layers(count: int) -> str:
 
 def _knobs_of(student: TrainedWeights) -> dict[str, object]:
     assert isinstance(student, StudentWeights)
-    return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
+    recovery = RECOVERED if student.recovered else PARTLY
+    return {"depth": student.depth, "recovery": recovery, "layers": "", "targets": student.targets}
 
 
 _STAGES = Choice(
@@ -224,6 +290,12 @@ _STAGES = Choice(
     titles=("Pruned", "Briefly retrained", "Fully retrained"),
 )
 
+_MODELS = ("CosyVoice2-0.5B", "Llasa-1B")
+_HALF = Values(depth=0, recovery=RECOVERED, layers="", targets=FOLLOWING)
+_TRAINED = (
+    "How the student was trained is not among the knobs; as in the paper: paretone train spade --importance whisper "
+    "--attention-interval 1 --published-latents --manifest FILE."
+)
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -283,6 +355,21 @@ TECHNIQUE = Technique(
             "measurement. Overrides the number above.",
             default="",
         ),
+        Choice(
+            "targets",
+            "Learned from",
+            "Layers of the whole model that each layer of the student learned from: its own and the removed ones after "
+            "it, or its own alone (the paper's ablation, to be trained).",
+            default=FOLLOWING,
+            values=TARGETS,
+            titles=("Removed layers, too", "Original layers"),
+            later=True,
+        ),
+    ),
+    published=(
+        Published("half", "table 1a", _MODELS, _HALF, besides=_TRAINED),
+        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), besides=_TRAINED),
+        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), besides=_TRAINED),
     ),
     resolve=resolve,
     describe=describe,
@@ -294,10 +381,12 @@ _minutes = minutes_by_size(45.0)
 
 
 def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
-    stage = float(plan.knobs["stage"])
+    knobs, stage = plan.knobs, float(plan.knobs["stage"])
+    chosen = {one.name: knobs[one.name] for one in fields(Distillation)}
     return StudentRequest(
-        depth=int(plan.knobs["depth"]),
-        retained=parsed_layers(str(plan.knobs["layers"])),
+        depth=int(knobs["depth"]),
+        retained=parsed_layers(str(knobs["layers"])),
+        **{**chosen, "importance": "" if chosen["importance"] == MEASURED else chosen["importance"]},
         stages=(stage,) if 0 < stage < plan.minutes else (),
         **companion_arguments(place, plan),
     )
@@ -310,7 +399,15 @@ def _depth(knobs: Values) -> int:
 def _kept(knobs: Values) -> str:
     layers = parsed_layers(str(knobs["layers"]))
     listed = ", ".join(map(str, layers))
-    return f"Keeps layers {listed}." if layers else f"Keeps the {knobs['depth']} most important layers by measurement."
+    if layers:
+        return f"Keeps layers {listed}."
+    kept = f"Keeps the {knobs['depth']} most important layers by measurement."
+    if IMPORTANCE.get(str(knobs["importance"]), ("", ""))[0] != WORD_ERROR:
+        return kept
+    return (
+        f"{kept} Unless that is measured already, the model first says {MEASURED_SENTENCES} sentences in every voice, "
+        "with all layers and again without each."
+    )
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
@@ -320,7 +417,23 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
     return scaled_estimate(info, _minutes(info))
 
 
+MEASURED = "measured"
 _DEPTH = "Number of layers that the student keeps: the most important ones. At first half of the loaded model's."
+
+
+def _share(name: str, title: str, symbol: str, default: float, meaning: str) -> Number:
+    return Number(
+        name,
+        title,
+        meaning,
+        default=default,
+        symbol=symbol,
+        minimum=0.0,
+        maximum=1.0,
+        step=0.05,
+        effect=Effect.AFTER_TRAINING,
+    )
+
 
 FORM = TrainingForm(
     name=TECHNIQUE.name,
@@ -342,6 +455,51 @@ FORM = TrainingForm(
             maximum=100_000.0,
             effect=Effect.AFTER_TRAINING,
         ),
+        Choice(
+            "importance",
+            "Importance",
+            "Measure that selects the layers, measured first if it was not yet. Word errors without each layer are the "
+            "paper's (by Whisper); cosine is its ablation. As measured: word errors if they were measured, layers that "
+            "they cannot tell apart by divergence.",
+            default=MEASURED,
+            values=(MEASURED, *IMPORTANCE),
+            titles=("As measured", "Word errors (pocketsphinx)", "Word errors (Whisper)", "Divergence", "Cosine"),
+            effect=Effect.AFTER_TRAINING,
+        ),
+        _share("alpha", "Weight of the cross-entropy", "α", 0.25, "The four terms of distillation share the rest."),
+        _share("skew", "Skew", "λ", 0.1, "Share of the whole model's probabilities in those compared with its own."),
+        count_knob(
+            "attention_interval",
+            "Attention every",
+            "Steps between comparisons of attention, the smallest and most expensive term; 1 as published.",
+            8,
+            1_000,
+            least=1,
+        ),
+        Number(
+            "attention_scale",
+            "Attention scale",
+            "Factor on the attention term; 1 as published.",
+            default=1.0,
+            minimum=0.0,
+            maximum=10_000.0,
+            effect=Effect.AFTER_TRAINING,
+        ),
+        Switch(
+            "original_layers",
+            "Learn from original layers",
+            "Every layer learns from the whole model's layer of its own number, the paper's ablation. Off: also from "
+            "the removed layers after it.",
+            default=False,
+            effect=Effect.AFTER_TRAINING,
+        ),
+        Switch(
+            "relative_latents",
+            "Relative layer errors",
+            "Errors of layer outputs as shares of the whole model's size (ours). Off: as published.",
+            default=True,
+            effect=Effect.AFTER_TRAINING,
+        ),
         SENTENCES,
     ),
     found=(Figure("divergence", "divergence from the whole model, nats", share=False), *TOKEN_FIGURES),
@@ -353,7 +511,7 @@ FORM = TrainingForm(
     remark=_kept,
     estimate=_estimate,
     ready=lambda figures: (
-        {"depth": int(figures["layers"]), "recovery": RECOVERED},
+        {"depth": int(figures["layers"]), "recovery": RECOVERED, "targets": figures.get("targets", FOLLOWING)},
         f"A student with {figures['layers']} layers is ready: switch SPADE on.",
     ),
 )

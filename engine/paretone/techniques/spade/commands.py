@@ -4,6 +4,7 @@ student with fewer layers."""
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 
 from paretone.bench.report import table
 from paretone.commands import arguments, train
@@ -17,7 +18,11 @@ from paretone.session.commands import Prepare
 from paretone.setting.setting import Setting
 from paretone.techniques import spade
 from paretone.techniques.spade import (
+    IMPORTANCE,
+    JUDGES,
     MEASURED_SENTENCES,
+    WORDS,
+    Distillation,
     ImportanceRequest,
     StudentRequest,
     fitting_depth,
@@ -33,6 +38,12 @@ def _declare_measuring(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="what to measure; repeat for more (default: divergence and cosine, which need no audio; "
         "word_error speaks everything once per layer)",
+    )
+    parser.add_argument(
+        "--judge",
+        choices=JUDGES,
+        default=WORDS,
+        help="who hears the word errors: pocketsphinx, or Whisper as in the paper (default: %(default)s)",
     )
     parser.add_argument(
         "--sentences",
@@ -51,7 +62,8 @@ def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
     sentences = catalogue.harvard_sentences()[: options.sentences]
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices(model.info.id)]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
-    request = ImportanceRequest(setting, tuple(utterances), tuple(options.measure or (DIVERGENCE, COSINE)))
+    measures = tuple(options.measure or (DIVERGENCE, COSINE))
+    request = ImportanceRequest(setting, tuple(utterances), measures, options.judge)
     measured = session.carry_out(Prepare(JOB, spade.NAME, request)).result
     record = measured.record
     kept = record.retained(min(options.depth or fitting_depth(record.layers), record.layers))
@@ -91,8 +103,45 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         help="also keep the student after this many minutes of the budget",
     )
     group.add_argument(
-        "--published-latents",
+        "--importance",
+        choices=tuple(IMPORTANCE),
+        default="",
+        help="measure that selects the layers, measured first if it was not yet: word errors (by pocketsphinx, or by "
+        "whisper as in the paper), divergence, or cosine, its ablation (default: as measured so far, else divergence)",
+    )
+    group.add_argument(
+        "--measured-sentences",
+        type=arguments.positive,
+        default=MEASURED_SENTENCES,
+        metavar="N",
+        help="sentences of that measurement, in every voice (default: %(default)s)",
+    )
+    usual = Distillation()
+    for name, meaning in (
+        ("alpha", "weight of the cross-entropy"),
+        ("skew", "skew of the divergence"),
+        ("attention-scale", "factor on the attention term"),
+    ):
+        default = getattr(usual, name.replace("-", "_"))
+        group.add_argument(
+            f"--{name}", type=arguments.finite, default=default, help=f"{meaning} (default: %(default)s)"
+        )
+    group.add_argument(
+        "--attention-interval",
+        type=arguments.positive,
+        default=usual.attention_interval,
+        metavar="STEPS",
+        help="steps between comparisons of attention; 1 as published (default: %(default)s)",
+    )
+    group.add_argument(
+        "--original-layers",
         action="store_true",
+        help="learn from the original layers alone, the paper's ablation, not also from the removed ones after them",
+    )
+    group.add_argument(
+        "--published-latents",
+        action="store_false",
+        dest="relative_latents",
         help="errors of layer outputs as published, not relative to the teacher's size",
     )
     train.add_companion(parser)
@@ -104,7 +153,8 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
         depth=options.depth,
         retained=options.layers,
         stages=tuple(options.stages),
-        relative_latents=not options.published_latents,
+        measured_sentences=options.measured_sentences,
+        **{one.name: getattr(options, one.name) for one in fields(Distillation)},
     )
     trained = train.trained(spade.NAME, request, session)
     text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"

@@ -3,15 +3,20 @@ errors.
 
 Teacher-forced: the model speaks the utterances once; then it reads its own speech again without each layer in turn, and
 its predictions are compared. By ear: it speaks the utterances without each layer in turn, and a judge limited to their
-texts transcribes them (SPADE's WLI). Runaway speech is stopped by the guard, as always, and counted.
+texts, or Whisper as in the paper, transcribes them (SPADE's WLI). Runaway speech is stopped by the guard, as always,
+and counted. What was heard is kept until the end, so that an interrupted measurement goes on.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,9 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.measure.intelligibility import Judge, WordErrors
+from paretone.files import write_atomically
+from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.machine import describe
-from paretone.models.base import Synthesis, Utterance
+from paretone.models.base import Utterance
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import (
     COSINE,
@@ -32,11 +38,12 @@ from paretone.models.files.layer_importance import (
     LayerImportance,
 )
 from paretone.observer import Observer
+from paretone.reading import parsed_json, read_text
 from paretone.sampling.autoregressive import places
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
-from paretone.techniques.spade import NAME, NONE
+from paretone.techniques.spade import NAME, NONE, WORDS
 from paretone.techniques.spade.importance import bootstrapped
 from paretone.training.token_recipe import each_divergence
 
@@ -48,9 +55,11 @@ def measure_layers(
     measures: Sequence[str],
     observer: Observer,
     earlier: ImportanceRecord | None = None,
+    judge: str = WORDS,
+    unfinished: Path | None = None,
 ) -> ImportanceRecord:
     """Take ``measures`` of all layers under the options and the seed of ``setting``. Other measures of ``earlier`` are
-    kept.
+    kept. ``judge`` hears word errors; the folder ``unfinished`` keeps them if the measurement is interrupted.
 
     Raises :class:`SettingError` for an unknown measure, :class:`paretone.errors.PlainError` without the judge, and
     :class:`paretone.errors.Cancelled`.
@@ -72,8 +81,8 @@ def measure_layers(
         if COSINE in measures:
             taken.append(turning(model, spoken, observer))
     if WORD_ERROR in measures:
-        observer.status("Speaking without one layer after another")
-        taken.append(word_errors_without(model, utterances, plain, observer))
+        observer.status(f"Speaking {len(utterances)} utterances without one layer after another")
+        taken.append(word_errors_without(model, utterances, plain, observer, judge, unfinished))
     record = earlier or ImportanceRecord(model.info.id, model.info.fingerprint, model.info.layers, ())
     for one in taken:
         record = record.with_measure(one)
@@ -163,30 +172,67 @@ def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer:
 
 
 def word_errors_without(
-    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+    model: LanguageSpeech,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    observer: Observer,
+    judge: str = WORDS,
+    unfinished: Path | None = None,
 ) -> LayerImportance:
     """WLI: word error rate without each layer. Raises :class:`paretone.errors.PlainError` if the judge is missing."""
-    layers = model.info.layers
-    sentences = [one.text for one in utterances]
-    judge = Judge(sentences)
-    done = 0
+    layers, count = model.info.layers, len(utterances)
+    texts, kind = [one.text for one in utterances], judge_named(judge)
+    loaded = kind.ready(texts, model.info.device_type or "cpu")
+    ways = [setting, *(without(setting, layer, layers) for layer in range(layers))]
+    kept = _Kept.of(unfinished, [model.info.all_weights, judge, setting.fingerprint, setting.seed, utterances])
 
-    def heard(way: Setting) -> tuple[WordErrors, int]:
-        nonlocal done
-        spoken: list[Synthesis] = []
-        for one in utterances:
-            observer.progress(done, (layers + 1) * len(utterances))
-            spoken.append(synthesise(model, one.text, one.voice, way, (), observer))
-            done += 1
-        errors = judge.word_errors(sentences, [(one.samples, one.sample_rate) for one in spoken])
-        return errors, sum(any(one.trace.decoding.run_away) for one in spoken if one.trace.decoding is not None)
+    def heard(way: int, number: int) -> list[float]:
+        one = utterances[number]
+        spoken = synthesise(model, one.text, one.voice, ways[way], (), observer)
+        # pocketsphinx hears a take otherwise after others, as it keeps their noise level; loaded anew, it does not.
+        ear = kind.ready(texts) if judge == WORDS else loaded
+        figures = ear.hear(one.text, one.voice, spoken.samples, spoken.sample_rate).figures
+        run_away = spoken.trace.decoding is not None and any(spoken.trace.decoding.run_away)
+        return [figures["edits"], figures["words"], float(run_away)]
 
-    with_all, _ = heard(setting)
-    found = [heard(without(setting, layer, layers)) for layer in range(layers)]
-    words = np.array(with_all.words)
-    each = np.array([one.edits for one, _ in found]).T / words[:, None]
-    importance = bootstrapped(WORD_ERROR, each, words, baseline=with_all.rate)
-    return replace(importance, run_away=tuple(count for _, count in found))
+    found = np.zeros((len(ways), count, 3))
+    for way in range(len(ways)):
+        for number in range(count):
+            observer.progress(way * count + number, len(ways) * count)
+            found[way, number] = kept.get(f"{way}/{number}", lambda: heard(way, number))  # noqa: B023 (called at once)
+    kept.forget()
+    edits, words = found[..., 0], found[0, :, 1]
+    importance = bootstrapped(WORD_ERROR, (edits[1:] / words).T, words, baseline=float(edits[0].sum() / words.sum()))
+    return replace(importance, run_away=tuple(int(one) for one in found[1:, :, 2].sum(1)), judge=judge)
+
+
+class _Kept:
+    """Figures by name in a file, so that an interrupted measurement goes on; without a file, only in memory."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._found: dict[str, list[float]] = {}
+        with suppress(OSError, ValueError):
+            found = parsed_json(read_text(path)) if path is not None else {}
+            self._found = {name: one for name, one in found.items() if len(one) == 3} if isinstance(found, dict) else {}
+
+    @classmethod
+    def of(cls, folder: Path | None, of: Sequence[object]) -> _Kept:
+        """Figures of the measurement that ``of`` describes."""
+        digest = hashlib.sha256(repr(of).encode()).hexdigest()[:16]
+        return cls(None if folder is None else folder / f"word-errors-{digest}.json")
+
+    def get(self, name: str, make: Callable[[], list[float]]) -> list[float]:
+        if name not in self._found:
+            self._found[name] = make()
+            if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(self._path, json.dumps(self._found).encode())
+        return self._found[name]
+
+    def forget(self) -> None:
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def without(setting: Setting, layer: int, layers: int) -> Setting:

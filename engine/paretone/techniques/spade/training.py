@@ -10,6 +10,9 @@ the same gradient); layer outputs are taken before the final norm, attention aft
 Unlike in the paper, errors of layer outputs can be relative to the teacher's mean square: a model with a large residual
 stream (the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
 
+α, λ, the interval and a scale of the attention term are options, and so is learning from the original layers alone, the
+paper's ablation.
+
 Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", arXiv 2509.20802.
 """
 
@@ -18,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from safetensors.torch import save
@@ -26,6 +29,7 @@ from torch import Tensor
 
 from paretone import files
 from paretone.errors import SettingError
+from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
@@ -44,12 +48,21 @@ from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques.base import JobTask
-from paretone.techniques.spade import MEASURED_SENTENCES, LayersMeasured, StudentRequest, fitting_depth
+from paretone.techniques.spade import (
+    IMPORTANCE,
+    MEASURED_SENTENCES,
+    WORDS,
+    Distillation,
+    LayersMeasured,
+    StudentRequest,
+    fitting_depth,
+)
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, use_threads
+from paretone.training.session import require_same_choices
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
 from paretone.training.token_recipe import (
@@ -64,8 +77,8 @@ from paretone.training.token_recipe import (
 )
 from paretone.wording import percent
 
-ALPHA = 0.25
-SKEW = 0.1
+_USUAL = Distillation()
+ALPHA, SKEW = _USUAL.alpha, _USUAL.skew
 
 
 def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> Tensor:
@@ -75,10 +88,11 @@ def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> T
     return -(wanted * mixed.clamp_min(1e-12).log()).sum(-1).mean()
 
 
-def target_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
+def target_layers(retained: Sequence[int], layers: int, original: bool = False) -> tuple[int, ...]:
     """The teacher's target layer of each of the student's layers: the one before the next retained layer, so that it
-    also replaces all removed layers after it; for the last one, the teacher's last."""
-    return (*(following - 1 for following in retained[1:]), layers - 1)
+    also replaces all removed layers after it; for the last one, the teacher's last. If ``original``, its own (table 2
+    of the paper)."""
+    return tuple(retained) if original else (*(following - 1 for following in retained[1:]), layers - 1)
 
 
 def latent_loss(
@@ -120,8 +134,8 @@ class Terms:
     attention: Tensor
     embedding: Tensor
 
-    def total(self, alpha: float = ALPHA) -> Tensor:
-        distilled = self.logits + self.latent + self.attention + self.embedding
+    def total(self, alpha: float = ALPHA, attention_scale: float = 1.0) -> Tensor:
+        distilled = self.logits + self.latent + attention_scale * self.attention + self.embedding
         return alpha * self.cross_entropy + (1 - alpha) / 4 * distilled
 
     def named(self) -> dict[str, float]:
@@ -135,13 +149,14 @@ def composite_loss(
     targets: Sequence[int],
     heard: Tensor | None = None,
     relative: bool = False,
+    skew: float = SKEW,
 ) -> Terms:
     """All terms. ``labels`` (n,) are the ids spoken at the positions of the logits, ``targets`` are from
-    :func:`target_layers`, ``heard`` (B, T) is false in padding, ``relative`` as in :func:`latent_loss`. The attention
-    term is zero if attention was not recorded."""
+    :func:`target_layers`, ``heard`` (B, T) is false in padding, ``relative`` as in :func:`latent_loss`, ``skew`` as in
+    :func:`skewed_divergence`. The attention term is zero if attention was not recorded."""
     return Terms(
         cross_entropy(student.logits, labels),
-        skewed_divergence(student.logits, teacher.logits),
+        skewed_divergence(student.logits, teacher.logits, skew),
         latent_loss(student, teacher, targets, heard, relative),
         attention_loss(student, teacher, targets) if student.attention else torch.zeros(()),
         embedding_loss(student, teacher, heard),
@@ -152,16 +167,9 @@ RECOVERED = "recovered"
 
 
 @dataclass(frozen=True)
-class StudentOptions(TokenOptions):
+class StudentOptions(Distillation, TokenOptions):
     retained: tuple[int, ...] = ()
     """The teacher's layers that the student starts with."""
-    alpha: float = ALPHA
-    """Weight of the cross-entropy of spoken tokens; the four terms of distillation share the rest."""
-    attention_interval: int = 8
-    """Steps between comparisons of attention, the smallest and most expensive term."""
-    relative_latents: bool = True
-    """Whether errors of layer outputs are relative, see :mod:`paretone.techniques.spade.training`; false: as
-    published."""
 
 
 class StudentRecipe(TokenRecipe):
@@ -184,7 +192,7 @@ class StudentRecipe(TokenRecipe):
         """Raises :class:`paretone.errors.SettingError` for layers that the teacher lacks."""
         layers = teacher.transformer.config.layers
         self._retained = require_layers(options.retained, layers)
-        self._targets = target_layers(self._retained, layers)
+        self._targets = target_layers(self._retained, layers, options.original_layers)
         torch.manual_seed(options.seed)
         model = teacher.kept(self._retained).requires_grad_(True)
         super().__init__(teacher, model, base, data, collate, device, options)
@@ -200,8 +208,9 @@ class StudentRecipe(TokenRecipe):
             wanted = self.teacher(batch, outputs=self._targets, attention=self._targets if looks else ())
         found = self.model(batch, outputs=every, attention=every if looks else ())
         spoken = batch.labels[batch.predicting]
-        terms = composite_loss(found, wanted, spoken, self._targets, batch.heard, options.relative_latents)
-        return terms.total(options.alpha), terms.named()
+        relative, skew = options.relative_latents, options.skew
+        terms = composite_loss(found, wanted, spoken, self._targets, batch.heard, relative, skew)
+        return terms.total(options.alpha, options.attention_scale), terms.named()
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
         """``divergence`` from the teacher in nats, the share of positions with the same first choice, and that of
@@ -234,7 +243,19 @@ class StudentRecipe(TokenRecipe):
             "minutes": f"{minutes:.3g}",
             "steps": str(self.steps),
             "origin": self.data.origin,
+            "importance": self.options.importance,
+            **self.options.choices,
         }
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "choices": self.options.choices}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises also :class:`TrainingError` if the run was started with other choices."""
+        super().restore(state)
+        # Earlier runs had only one choice.
+        usual = {name: value for name, value in _USUAL.choices.items() if name != "latents"}
+        require_same_choices(usual | dict(state.get("choices", {})), self.options.choices)
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -242,7 +263,9 @@ class StudentRecipe(TokenRecipe):
 
     @property
     def file_name(self) -> str:
-        return f"student-{len(self.retained)}.safetensors"
+        options = self.options
+        chosen = f"-{options.importance.replace('_', '-')}" if options.importance else ""
+        return f"student-{len(self.retained)}{chosen}{'-original-layers' * options.original_layers}.safetensors"
 
 
 @dataclass(frozen=True)
@@ -255,13 +278,12 @@ class Student(Companion):
     """Number of layers if the options name none; ``None``: the default for the model."""
     stages: tuple[float, ...] = ()
     """Minutes of the budget after which a copy of the student is kept."""
+    measured_sentences: int = MEASURED_SENTENCES
 
     @classmethod
     def of(cls, request: StudentRequest) -> Student:
-        options = StudentOptions(
-            **request.token_options, retained=request.retained, relative_latents=request.relative_latents
-        )
-        return cls(options, request.depth, request.stages)
+        options = StudentOptions(**request.token_options, **request.distillation, retained=request.retained)
+        return cls(options, request.depth, request.stages, request.measured_sentences)
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`SettingError` for layers that the model lacks."""
@@ -294,34 +316,53 @@ class Student(Companion):
         )
 
     def figures(self, recipe: TokenRecipe) -> Values:
-        return super().figures(recipe).replace(depth=len(recipe.retained))
+        targets = self.options.choices["targets"]
+        return super().figures(recipe).replace(depth=len(recipe.retained), targets=targets)
 
     def _retained(self, request: CompanionRequest, teacher: Teacher, follower: Follower) -> tuple[int, ...]:
-        layers = teacher.network.transformer.config.layers
+        layers, chosen = teacher.network.transformer.config.layers, self.options.importance
         if self.options.retained:
+            if chosen:
+                raise SettingError("The layers are listed, so no importance selects them; omit one of the two.")
             return require_layers(self.options.retained, layers)
         depth = fitting_depth(layers) if self.depth is None else self.depth
         if not 1 <= depth <= layers:
             raise SettingError(f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {depth}.")
-        return _record(request, teacher, follower).retained(depth)
+        found = read_record(places(request.model, teacher.root), teacher.base)
+        if not chosen:
+            record = found or self._measured(request, teacher, follower, (DIVERGENCE, COSINE))
+            return record.retained(depth)
+        measure, judge = IMPORTANCE[chosen]
+        if judge:  # Before anything is spoken.
+            judge_named(judge).ready(["Yes."])
+        there = None if found is None else found.measure(measure)
+        if found is None or there is None or (judge and (there.judge or WORDS) != judge):
+            found = self._measured(request, teacher, follower, (measure,), judge, found)
+        return found.published(depth, measure)
 
-
-def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> ImportanceRecord:
-    """The existing measurement of layers, or the cheap one, measured now and stored."""
-    found = read_record(places(request.model, teacher.root), teacher.base)
-    if found is not None:
-        return found
-    follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
-    where = request.folder, "", request.device
-    model = load_model(request.model, *where, check=follower.check, vocoder=request.vocoder)
-    assert isinstance(model, LanguageSpeech)
-    sentences = teacher.sentences(MEASURED_SENTENCES)
-    speakers = voices(request.model, request.folder)
-    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
-    setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
-    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), Passing(follower, "status", "progress"))
-    record.write(own_place(request.model) / FILE)
-    return record
+    def _measured(
+        self,
+        request: CompanionRequest,
+        teacher: Teacher,
+        follower: Follower,
+        measures: tuple[str, ...],
+        judge: str = "",
+        earlier: ImportanceRecord | None = None,
+    ) -> ImportanceRecord:
+        """Measure the layers, and store the record in the user's folder."""
+        follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
+        where = request.folder, "", request.device
+        model = load_model(request.model, *where, check=follower.check, vocoder=request.vocoder)
+        assert isinstance(model, LanguageSpeech)
+        sentences = teacher.sentences(self.measured_sentences)
+        speakers = voices(request.model, request.folder)
+        utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
+        setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
+        observer = Passing(follower, "status", "progress")
+        where_kept = Path(request.work)
+        record = measure_layers(model, utterances, setting, measures, observer, earlier, judge or WORDS, where_kept)
+        record.write(own_place(request.model) / FILE)
+        return record
 
 
 def importance(task: JobTask) -> LayersMeasured:
@@ -330,7 +371,8 @@ def importance(task: JobTask) -> LayersMeasured:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     path = own_place(model.info.id) / FILE
     earlier = read_record(places_of(model.info), model.info.fingerprint)
-    record = measure_layers(model, request.utterances, request.setting, request.measures, task.observer, earlier)
+    given = model, request.utterances, request.setting, request.measures, task.observer
+    record = measure_layers(*given, earlier, request.judge, path.parent)
     record.write(path)
     return LayersMeasured(record, str(path))
 

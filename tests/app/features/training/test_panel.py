@@ -17,7 +17,7 @@ from paretone.models.catalogue import entry
 from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import NO_VALUES, Values, checked, defaults
-from paretone.techniques import average_velocity, guidance_free
+from paretone.techniques import average_velocity, guidance_free, spade
 from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
@@ -26,7 +26,7 @@ from paretone.techniques.spade import StudentRequest
 from paretone.techniques.speculative import FORM as DRAFT
 from paretone.techniques.speculative import DraftRequest
 from paretone.training import session
-from paretone.training.forms import Place, TrainingForm, TrainingPlan, training_forms
+from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
 from paretone.training.requests import Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
 from paretone_app.features.training.panel import (
@@ -85,6 +85,10 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
         False,
         defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation"),
     )
+    panel.epochs.setValue(2.5)
+    assert not panel.minutes.isEnabled(), "the budget is one or the other"
+    arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
+    assert arguments["epochs"] == 2.5 and "minutes" not in arguments
 
 
 def test_a_model_may_learn_from_what_it_says_itself(panel: TrainingPanel, tmp_path: Path) -> None:
@@ -389,6 +393,22 @@ def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
     assert STUDENT.request(PLACE, plan(STUDENT, depth=4)).depth == 4
     assert STUDENT.request(PLACE, plan(STUDENT, stage=0.0)).stages == ()
     assert STUDENT.request(PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+
+
+def test_distillation_of_the_form_reaches_the_request() -> None:
+    usual, made = spade.Distillation(), STUDENT.request(PLACE, plan(STUDENT))
+    assert made.distillation == usual.distillation
+    chosen = {
+        "importance": "whisper",
+        "alpha": 0.5,
+        "skew": 0.2,
+        "attention_interval": 1,
+        "attention_scale": 8.0,
+        "original_layers": True,
+        "relative_latents": False,
+    }
+    assert STUDENT.request(PLACE, plan(STUDENT, **chosen)).distillation == chosen
+    assert "says 8 sentences in every voice" in STUDENT.remark(plan(STUDENT, **chosen).knobs)
 
 
 def test_techniques_carry_out_what_they_are_asked_to_train() -> None:

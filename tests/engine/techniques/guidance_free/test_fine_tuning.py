@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from paretone import cli
 from paretone.errors import Cancelled, CheckpointError, DeviceError, SettingError, TrainingError
 from paretone.models.catalogue import entry
 from paretone.models.files.checkpoints import fingerprint
@@ -272,3 +273,30 @@ def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: Gu
         _run(job, resume=True)
     with pytest.raises(SettingError, match="numbers of steps from 1"):
         _run(job, stages=(0,))
+
+
+def test_the_command_passes_every_choice_on(job: GuidanceFreeRequest, capsys: pytest.CaptureFixture[str]):
+    place = [
+        "--manifest",
+        job.manifest,
+        "--work",
+        job.work,
+        "--folder",
+        job.folder,
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+    ]
+    chosen = "--w 0.5 --times uniform --no-stop-gradient --weight-warm-up 0 --warm-up 3 --stages 1"
+    assert cli.main(["train", "cfg-free", *place, *chosen.split(), *"--steps 2 --frames 300 --json".split()]) == 0
+    path = Path(json.loads(capsys.readouterr().out)["checkpoint"])
+    for one in (path, path.with_stem("w-0.50-after-1-steps")):
+        with safe_open(one, framework="pt") as file:
+            said = file.metadata()
+        assert (said["times"], said["stop_gradient"], said["weight_warm_up"], said["warm_up"]) == (
+            "uniform",
+            "false",
+            "0",
+            "3",
+        )

@@ -116,6 +116,31 @@ def test_losses_are_relative_and_leave_padding_out() -> None:
     assert float(terms.total(0.0)) == pytest.approx(others / 4)
 
 
+def test_the_loss_is_the_papers_formula_under_every_choice() -> None:
+    student, teacher = seen(0), seen(1)
+    labels, alpha, skew, scale = torch.arange(7), 0.4, 0.3, 8.0
+    terms = composite_loss(student, teacher, labels, (1, 1), skew=skew)
+    wanted, found = (one.logits.double().softmax(-1) for one in (teacher, student))
+    hard = -student.logits.double().log_softmax(-1)[labels, labels].mean()
+    logits = -(wanted * (skew * wanted + (1 - skew) * found).log()).sum(-1).mean()
+    latent = torch.stack([(student.outputs[one] - teacher.outputs[1]).square().mean() for one in (0, 1)]).mean()
+    maps = torch.stack([(student.attention[one] - teacher.attention[1]).square().mean() for one in (0, 1)]).mean()
+    embedding = (student.embedded - teacher.embedded).square().mean()
+    plain = alpha * hard + (1 - alpha) / 4 * (logits + latent + scale * maps + embedding)
+    assert float(terms.total(alpha, scale)) == pytest.approx(float(plain), rel=1e-5)
+
+
+def test_choices_out_of_range_are_refused() -> None:
+    for changes, words in (
+        ({"alpha": 1.5}, "α must lie between 0 and 1, not be 1.5"),
+        ({"skew": -0.1}, "skew λ must lie"),
+        ({"attention_interval": 0}, "not every 0"),
+        ({"importance": "size"}, "no importance 'size'; known: word_error, whisper, divergence, cosine"),
+    ):
+        with pytest.raises(SettingError, match=words):
+            spade.StudentRequest(model="lm-mini", work="none", **changes)
+
+
 def test_where_attention_was_not_looked_at_its_term_is_zero() -> None:
     student, teacher = (Seen(one.logits, one.embedded, one.outputs) for one in (seen(0), seen(1)))
     assert float(composite_loss(student, teacher, torch.arange(7), (0, 1)).attention) == 0
@@ -124,6 +149,7 @@ def test_where_attention_was_not_looked_at_its_term_is_zero() -> None:
 def test_every_removed_layer_is_learnt_by_the_one_before_it() -> None:
     assert target_layers((0, 3, 4), 8) == (2, 3, 7)
     assert target_layers(range(5), 5) == tuple(range(5))
+    assert target_layers((0, 3, 4), 8, original=True) == (0, 3, 4), "the paper's ablation"
 
 
 pytestmark = pytest.mark.slow
