@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from paretone.models.llasa import adapter as llasa
+from paretone.models.megatts3 import graphemes
 from paretone.paths import resource
 from paretone.studies import definition
 from paretone.studies.gains import published_rows
@@ -20,13 +22,13 @@ from tests.workload import workload
 FILES = sorted(resource("studies", "papers").glob("*.toml"))
 OFFICIAL = [one for one in FILES if "published" in definition.values(one)]
 LACKING = {
-    "cfg-free-table-1": "paretone train cfg-free",
-    "spade-table-1-cosyvoice2": "paretone train spade",
-    "spade-table-1-llasa": "paretone train spade",
-    "ssd-tables-1-to-3": "paretone train draft",
-    "omnivoice-first-audio": "graphics card",
+    "cfg-free-table-1": "train",
+    "spade-table-1-cosyvoice2": "has been trained yet; train one",
+    "spade-table-1-llasa": "has been trained yet; train one",
+    "ssd-tables-1-to-3": "train one first",
+    "omnivoice-first-audio": "NVIDIA GPU",
 }
-"""What the settings without takes name, where weights have to be trained first or a card is needed."""
+"""What the settings without takes say, where weights have to be trained first or a card is needed."""
 
 
 def values(file: Path, **changes: object) -> dict[str, Any]:
@@ -53,7 +55,10 @@ def test_a_bundled_model_has_the_same_table(file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", OFFICIAL, ids=lambda one: one.stem)
-def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path) -> None:
+def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Random weights end when they like, or not at all.
+    monkeypatch.setattr(llasa, "CONTEXT", 200)
+    monkeypatch.setattr(graphemes, "LONGEST", 6)
     given = values(file)
     name = {"F5TTS_v1_Base": "f5-mini"}.get(given["model"], given["model"])
     model, voice, _ = LAYOUTS[name](tmp_path / "models")
@@ -62,16 +67,22 @@ def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path) -> N
     elif "voices" in given:
         given["voices"] = 1
     few = given["setting"][: workload(None, 2)]
+    for one in few:  # The small models have three layers.
+        if spade := one.get("techniques", {}).get("spade"):
+            spade["depth"] = 2 if spade["depth"] > 9 else 1
     if "steps" in given.get("options", {}):
         given["options"]["steps"] = 4
-    study = definition.parse(
-        {**given, "setting": few, "sentences": ["Rice."], "count": 1, "judges": [], "rounds": 1, "seeds": [0]}
-    )
+    if name.startswith("Llasa"):  # The small release has no encoder for recordings.
+        given["options"] = {"clone": False}
+    given |= {"folder": str(tmp_path / "models" / name), "setting": few, "sentences": ["Rice."], "judges": []}
+    study = definition.parse({**given, "count": 1, "rounds": min(2, given.get("rounds", 1)), "seeds": [0]})
     assert small.finished(tmp_path / "results", study, load=lambda *_, **__: model) == FINISHED
     found = read(tmp_path / "results")
-    assert found.settings[0].finished == 1
+    assert found.settings[0].finished, found.failures
     for one in found.settings:
         assert one.finished or LACKING[file.stem] in one.problem, one.problem
     lines = published_lines(found)
     assert len(lines) == 1 + len(published_rows(given["published"]))
-    assert "here RTF" in lines[1] and "published " in lines[1]
+    assert ": published " in lines[1] and any(
+        f"here {one}" in lines[1] for one in ("RTF", "Backbone RTF", "TTFA (P90)")
+    )
