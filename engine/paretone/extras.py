@@ -86,6 +86,7 @@ EXTRAS = (
         "publish",
         "Judges of papers: Whisper, SIM-o, UTMOS, DNSMOS",
         ("jiwer", "transformers", "onnxruntime", "zhconv"),
+        (SPEECHMOS,),
     ),
     Extra("mandarin", "Paraformer, a judge of Chinese", ("jiwer", "funasr", "zhconv")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),

@@ -55,6 +55,7 @@ from paretone.studies.results import Results, read
 from paretone.studies.study import Candidate, results_folder, seeded
 from paretone.studies.verifying import Check
 from paretone.techniques import technique
+from paretone.techniques.published import PUBLISHED, chosen, comparisons, options_of
 from paretone.techniques.registry import applying_to
 
 if TYPE_CHECKING:
@@ -193,9 +194,16 @@ class Model:
             for one in applying_to(self.info.family, entry.options, entry.mel_steps)
         }
 
-    def setting(self, options: Knobs | None = None, techniques: Knobs | None = None, seed: int = 0) -> Setting:
-        """A checked setting of this model; missing artefacts are not prepared."""
-        return self._setting(options, techniques, seed)[0]
+    def setting(
+        self,
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        as_published: bool | str = False,
+    ) -> Setting:
+        """A checked setting of this model; missing artefacts are not prepared. ``as_published``: as in
+        :meth:`speak`."""
+        return self._setting(options, techniques, seed, as_published)[0]
 
     def speak(
         self,
@@ -206,19 +214,22 @@ class Model:
         options: Knobs | None = None,
         techniques: Knobs | None = None,
         seed: int = 0,
+        as_published: bool | str = False,
         profile: Profile | str | Path | None = None,
         repeat: int = 0,
     ) -> Speech:
         """Speak ``text``: the same samples as in the window and from ``paretone speak`` under the same setting.
 
         A technique that needs calibration is calibrated on the text itself, once for all texts under the same setting;
-        see :meth:`calibrate`. A ``profile``, or its file, replaces ``options``, ``techniques`` and ``seed``.
+        see :meth:`calibrate`. ``as_published`` takes missing knobs and options from the papers: ``True`` for their main
+        settings, or the name of another, such as ``"T2"``; see :attr:`Speech.published`. A ``profile``, or its file,
+        replaces ``options``, ``techniques`` and ``seed``.
         ``repeat``: number of further runs for timing; the times are then medians. After an error or an interrupt in the
         middle of a text, :func:`paretone.finished_part` gives the finished passages.
         """
         _require_text(text)
         if profile is not None:
-            if options or techniques or seed:
+            if options or techniques or seed or as_published:
                 raise SettingError("A profile has its own options, techniques and seed; give either these or it.")
             used = profile if isinstance(profile, Profile) else Profile.load(profile)
             used.check(self.info)
@@ -226,7 +237,8 @@ class Model:
             speaker = self._voice(voice, transcript) if voice else used.voice(self._folder)
         else:
             speaker = self._voice(voice, transcript)
-            setting, artefacts = self._prepared(text, speaker, *self._setting(options, techniques, seed))
+            chosen_setting = self._setting(options, techniques, seed, as_published)
+            setting, artefacts = self._prepared(text, speaker, *chosen_setting)
         made = self._desk.carry_out(Synthesise(JOB, text, speaker, setting, artefacts))
         speech = Speech(made.take, self, speaker, artefacts)
         return speech.time_again(repeat) if repeat else speech
@@ -241,10 +253,11 @@ class Model:
         options: Knobs | None = None,
         techniques: Knobs | None = None,
         seed: int = 0,
+        as_published: bool | str = False,
         **knobs: object,
     ) -> Calibrated:
         """Calibrate the technique ``name`` with its ``knobs`` on ``texts``; returns a value for ``techniques``. The
-        argument ``techniques``: others in use during calibration.
+        argument ``techniques``: others in use during calibration; ``as_published``: as in :meth:`speak`.
 
         >>> table = model.calibrate("ditreducio", ["Rice.", "Milk."], threshold=0.2)
         >>> model.speak("Good morning.", techniques={"ditreducio": table})
@@ -256,7 +269,7 @@ class Model:
         if declared.prepared_by != "calibration":
             raise SettingError(f"{declared.title} is not calibrated; use it as it is, or train what it needs.")
         speaker = self._voice(voice, transcript)
-        setting, _ = self._setting(options, {**(techniques or {}), name: knobs}, seed)
+        setting, _ = self._setting(options, {**(techniques or {}), name: knobs}, seed, as_published)
         artefact = self._desk.calibrate(name, [Utterance(text, speaker) for text in texts], setting)
         used = setting.technique(name)
         assert used is not None
@@ -369,17 +382,20 @@ class Model:
         return catalogue.voice_or_recording(str(voice), transcript, self.info.id, self._folder)
 
     def _setting(
-        self, options: Knobs | None, techniques: Knobs | None, seed: int
+        self, options: Knobs | None, techniques: Knobs | None, seed: int, as_published: bool | str = False
     ) -> tuple[Setting, tuple[Artefact, ...]]:
         entry, model = catalogue.entry(self.info.id), self._desk.model
-        values = entry.options_with(**_mapping(options, "options"))
+        named, used = PUBLISHED if as_published is True else as_published, _mapping(techniques, "techniques")
+        published = chosen(entry.id, named, used) if named else {}
+        values = entry.options_with(**{**options_of(published), **_mapping(options, "options")})
         setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
         artefacts: tuple[Artefact, ...] = ()
-        for name, given in _mapping(techniques, "techniques").items():
+        for name, given in used.items():
             if isinstance(given, Calibrated):
                 setting, artefacts = setting.with_technique(given.used), (*artefacts, given.artefact)
                 continue
-            knobs = _mapping(given, f"techniques[{name!r}]")
+            own = published[name].knobs if name in published else {}
+            knobs = {**own, **_mapping(given, f"techniques[{name!r}]")}
             declared = technique(name)
             file = declared.artefact_file
             if file is not None and file.option in knobs:
@@ -458,6 +474,11 @@ class Speech:
     def notes(self) -> tuple[str, ...]:
         """Remarks on the take, in sentences."""
         return self.take.notes
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Sentences on what its techniques have otherwise than their papers."""
+        return tuple(one.sentence for one in comparisons(self.setting))
 
     def save(self, path: str | Path) -> None:
         """Write the audio in the format of the suffix. WAV files hold exactly the samples."""

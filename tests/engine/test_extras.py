@@ -140,6 +140,8 @@ def test_sentences_that_say_what_to_install_are_understood(monkeypatch: pytest.M
         "whisper": "publish",
         "similarity": "publish",
         "utmos": "publish",
+        "paraformer": "mandarin",
+        "dnsmos": "publish",
     }
     assert named_in("Chinese text needs pypinyin; install it with: pip install paretone[chinese]").name == "chinese"
     assert named_in("Nothing is missing.") is None

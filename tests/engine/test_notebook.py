@@ -82,6 +82,21 @@ def test_trained_weights_go_by_name(model: Model) -> None:
     assert free.measurements.ops_ratio == pytest.approx(0.5, abs=0.01)
 
 
+def test_settings_are_as_published(model: Model) -> None:
+    """Given values stay; what is otherwise than in the paper is said."""
+    free = model.setting(techniques={"guidance_free": {}}, as_published="w=0.67-epss")
+    assert (free.options["steps"], free.options["guidance"], free.techniques[0].knobs["weight"]) == (7, 2.0, 0.67)
+    with pytest.raises(PlainError, match=r"it has T0, T1"):
+        model.setting(techniques={"ditreducio": {}}, as_published="T7")
+    table = model.calibrate("ditreducio", TEXT, options=FEW, as_published=True)
+    assert table.used.knobs["threshold"] == 0.2 and table.used.knobs["metric"] == "relative"
+    speech = model.speak(TEXT, options=FEW, techniques={"ditreducio": table}, as_published="T4")
+    assert speech.setting.options["guidance"] == 2.0 and speech.setting.techniques == (table.used,)
+    (said,) = speech.published
+    assert said.startswith("DiTReducio is set as T4 (arXiv 2509.09748, table 1, F5-TTS), except Steps 4, not 32; model")
+    assert model.speak(TEXT, options=FEW).published == ()
+
+
 def test_times_are_medians_of_repeats(model: Model) -> None:
     speech = model.speak(TEXT, options=FEW, repeat=2)
     assert len(speech.take.repeats) == 2

@@ -300,7 +300,7 @@ def legend_text(names: Sequence[str], colours: Colours) -> str:
 def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
     """Evenly spaced whole numbers, at most this many, starting from 1 like steps and layers."""
     wanted = (greatest - least) / max(1, most)
-    spacing = next((one for one in (1, 2, 3, 5, 10, 20, 50, 100) if one >= wanted), 1000)
+    spacing = next((one for one in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if one >= wanted), 1000)
     first = 1 + spacing * math.ceil((least - 1) / spacing)
     return [float(first + spacing * index) for index in range(int((greatest - first) // spacing) + 1)]
 

@@ -14,9 +14,10 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own, known_as
 from paretone.setting.knobs import Knob
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Artefact, Setting
+from paretone.setting.setting import Artefact, Published, Setting
 from paretone.setting.take import Take
 from paretone.techniques import technique
+from paretone.techniques.published import as_published
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import value_text
 from paretone_app.state.selection import Choices, Selection
@@ -86,6 +87,11 @@ class Editing(QObject):
         self._do(
             f"choose weights of {technique(name).title}", lambda: self._selection.choose_weights(name, fingerprint)
         )
+
+    def use_published(self, name: str, one: Published) -> None:
+        """Switch a technique on, with its knobs and the sampler options as published."""
+        chosen, title = self._selection, technique(name).title
+        self._do(f"set {title} as {one.name}", lambda: chosen.adopt_setting(as_published(chosen.setting, name, one)))
 
     def choose_voice(self, voice: str) -> None:
         found = next((one.title for one in self._selection.voices if one.id == voice), voice)

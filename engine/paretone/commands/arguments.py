@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from paretone.audio.recording import writable_kinds
 from paretone.by_name import nearest
 from paretone.commands import output
-from paretone.commands.technique_args import needs_file, typed_techniques
+from paretone.commands.technique_args import from_files, needs_file, typed_techniques
 from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
@@ -23,8 +23,9 @@ from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
-from paretone.setting.setting import LARGEST_SEED, Setting
+from paretone.setting.setting import LARGEST_SEED, Published, Setting
 from paretone.techniques import foreseen, techniques
+from paretone.techniques.published import chosen, options_of
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -85,6 +86,18 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
         help=f"technique to use, with knobs that differ from their defaults; repeat for more ({names}; "
         "'paretone models MODEL' lists those of a model, with knobs). 'weights=NAME' chooses among several drafts, "
         "students or other weights: file name, or beginning of its SHA-256",
+    )
+    add_published(group)
+
+
+def add_published(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    group.add_argument(
+        "--as",
+        dest="as_published",
+        default="",
+        metavar="SETTING",
+        help="set the techniques and the sampler as published: 'published' for the main setting of a paper, or another "
+        "by name, such as T2 ('paretone models MODEL' lists them); options and knobs that are given stay",
     )
 
 
@@ -197,13 +210,28 @@ def load(options: argparse.Namespace, session: Session, model: str, variant: str
     return session.load(model, options.folder, variant, options.device, getattr(options, "vocoder", ""))
 
 
-def setting(options: argparse.Namespace, model: str) -> Setting:
-    """Setting of the arguments, with the techniques that need no file. Raises :class:`SettingError` for incompatible
-    parts, before a model is loaded."""
-    entry = catalogue.entry(model)
-    values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
+def published(options: argparse.Namespace, model: str, *more: str) -> dict[str, Published]:
+    """Published settings that the arguments name, by technique: of the typed ones, those with a file, and ``more``.
+    Raises :class:`SettingError`."""
+    filed = (one.name for one, file in from_files() if getattr(options, file.option, None))
+    typed = getattr(options, "technique", ())
+    return published_settings(getattr(options, "as_published", ""), model, typed, *more, *filed)
+
+
+def published_settings(name: str, model: str, typed: Iterable[str], *more: str) -> dict[str, Published]:
+    """Published settings called ``name`` (``""``: none) of ``typed`` techniques and of ``more``, by technique. Raises
+    :class:`SettingError`."""
+    return chosen(model, name, [*(text.partition(":")[0].strip() for text in typed), *more]) if name else {}
+
+
+def setting(options: argparse.Namespace, model: str, *more: str) -> Setting:
+    """Setting of the arguments, with the techniques that need no file, for a command that uses the techniques ``more``.
+    Raises :class:`SettingError` for incompatible parts, before a model is loaded."""
+    entry, found = catalogue.entry(model), published(options, model, *more)
+    given = {**options_of(found), **sampler_options(options, model)}
+    values = checked(entry.options, entry.options_with(**given), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
-    for one in typed_techniques(getattr(options, "technique", ())):
+    for one in typed_techniques(getattr(options, "technique", ()), found):
         if not needs_file(one):
             described = described.with_technique(one)
     foreseen(described)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,7 +30,7 @@ from paretone.measure.timing import Interval, PairedTimes, interval, paired_rati
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer
-from paretone.setting.knobs import checked
+from paretone.setting.knobs import NO_VALUES, Values, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
@@ -39,6 +39,7 @@ from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.paired import SIGN_NOTE, WORST, paired
 from paretone.studies.study import StudySentence
 from paretone.techniques import compatibility_of, foreseen
+from paretone.techniques.published import comparisons, options_of
 from paretone.wording import percent
 
 NAME = "compare"
@@ -46,8 +47,8 @@ SUMMARY = "Compare two settings: print speed and fidelity, write the speech of b
 EPILOGUE = (
     "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
     "'steps=16,guidance=1.5', where technique=NAME:KNOB=VALUE;KNOB=VALUE uses a technique (repeatable) "
-    "and table=FILE one that needs a strategy table. Figures are medians over the repeats of a text, then over the "
-    "texts."
+    "and table=FILE one that needs a strategy table; as=SETTING sets them as published. Figures are medians over the "
+    "repeats of a text, then over the texts."
 )
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
@@ -65,6 +66,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="the reference")
     parser.add_argument("b", metavar="B", help="the setting to compare with it")
     arguments.add_model(parser)
+    arguments.add_published(parser)
     arguments.add_text(parser, required=False, sentences=True)
     group = parser.add_argument_group("evaluation set")
     group.add_argument(
@@ -204,6 +206,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _busy_lines(measured, medians)
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
+    said = {name: comparisons(side.setting) for name, side in zip(SIDES, sides, strict=True)}
+    lines += [f"{name}: {one.sentence}" for name, found in said.items() for one in found]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if same := same_but_for_seed(sides):
@@ -567,6 +571,8 @@ class Side:
     variant: str = ""
     files: tuple[tuple[str, str], ...] = ()
     """Artefacts given as files: option and path."""
+    knobs: Mapping[str, Values] = field(default_factory=dict)
+    """Published knobs by technique, for artefacts from files."""
     profile: Profile | None = None
     model: SpeechModel | None = None
     artefacts: tuple[Artefact, ...] = ()
@@ -631,12 +637,12 @@ def _side(text: str, options: argparse.Namespace) -> Side:
     if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
         profile = Profile.load(text)
         return Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
-    return typed_side(text, options.model or arguments.DEFAULT_MODEL, options.variant)
+    return typed_side(text, options.model or arguments.DEFAULT_MODEL, options.variant, options.as_published)
 
 
-def typed_side(text: str, model: str, variant: str = "") -> Side:
-    """Side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another. Raises
-    :class:`PlainError`."""
+def typed_side(text: str, model: str, variant: str = "", as_published: str = "") -> Side:
+    """Side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another, with
+    its techniques ``as_published`` unless it names another setting. Raises :class:`PlainError`."""
     given: dict[str, str] = {}
     techniques: list[str] = []
     for part in filter(None, text.split(",")):
@@ -659,14 +665,19 @@ def typed_side(text: str, model: str, variant: str = "") -> Side:
     for option, path in files:
         if not path:
             raise SettingError(f"{option}= names no file; write its path, or leave {option} out.")
+    filed = (one.name for one, file in from_files() if file.option in dict(files))
+    named = given.pop("as", as_published if techniques or files else "")
+    published = arguments.published_settings(named, model, techniques, *filed)
     entry = catalogue.entry(model)
     known = {knob.name: knob for knob in entry.options}
     values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
-    setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
-    for one in typed_techniques(techniques):
+    values = entry.options_with(**{**options_of(published), **values})
+    setting = Setting(model, checked(entry.options, values, entry.title), seed=seed)
+    for one in typed_techniques(techniques, published):
         setting = setting.with_technique(one)
     foreseen(setting)
-    return Side(text, setting, variant, files)
+    knobs = {name: one.knobs for name, one in published.items()}
+    return Side(text, setting, variant, files, knobs=knobs)
 
 
 def prepare(side: Side, model: SpeechModel) -> None:
@@ -679,5 +690,6 @@ def prepare(side: Side, model: SpeechModel) -> None:
         return
     side.setting = with_weights(side.setting, model.info)
     for option, path in side.files:
-        side.setting, found = with_file(side.setting, model, option, path)
+        (name,) = (one.name for one, file in from_files() if file.option == option)
+        side.setting, found = with_file(side.setting, model, option, path, side.knobs.get(name, NO_VALUES))
         side.artefacts = (*side.artefacts, *found)

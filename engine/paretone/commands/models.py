@@ -17,6 +17,7 @@ from paretone.models.catalogue import CatalogueEntry
 from paretone.models.files.releases import RELEASES
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.techniques import applying_to, problems, techniques
+from paretone.techniques.published import offered
 from paretone.techniques.resolving import known
 
 NAME = "models"
@@ -91,7 +92,6 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
     usual = chosen.options_with()
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
     info = known(chosen.id)
-    offered = applying_to(chosen.family, chosen.options, chosen.mel_steps)
     found = [
         {
             "name": one.name,
@@ -100,8 +100,12 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
             "prepared_by": one.prepared_by,
             "not_offered": one.not_offered(info),
             "knobs": [_declared(knob, knob.default) for knob in one.knobs],
+            "published": [
+                {"name": each.name, "source": each.source, "knobs": dict(each.knobs), "options": dict(each.options)}
+                for each in offered(one, chosen.options)
+            ],
         }
-        for one in offered
+        for one in applying_to(chosen.family, chosen.options, chosen.mel_steps)
     ]
     voices = [
         {"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices(chosen.id, folder)
@@ -135,15 +139,25 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
         table([{"voice": one["id"], "description": one["title"]} for one in voices])
         or [f"No voice is there yet. {_own_voices(chosen)}"],
         table([{"technique": one["name"], "description": one["not_offered"] or one["summary"]} for one in found]),
-        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in _knobs(one)]),
+        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in _listed(one, "knobs")]),
+        table([_published(str(one["name"]), each) for one in found for each in _listed(one, "published")]),
     ]
     if techniques_only:
         data, text = {"id": chosen.id, "techniques": found}, text[3:]
     return Result(data, "\n\n".join("\n".join(block) for block in text if block))
 
 
-def _knobs(technique: Mapping[str, Any]) -> list[dict[str, object]]:
-    return list(technique["knobs"])
+def _listed(technique: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
+    return list(technique[what])
+
+
+def _published(technique: str, one: Mapping[str, Any]) -> dict[str, object]:
+    knobs, options = (
+        " ".join(f"{name}={_word(value)}" for name, value in one[what].items() if value != "")
+        for what in ("knobs", "options")
+    )
+    head = {"as published": f"{technique} --as {one['name']}", "source": one["source"]}
+    return {**head, "knobs": knobs, "options": options}
 
 
 def _declared(knob: Knob, default: object) -> dict[str, object]:

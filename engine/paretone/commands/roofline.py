@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     _take_settings(options)
     profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or files_given(options)):
+    if profile is not None and (options.technique or options.as_published or files_given(options)):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))

@@ -30,6 +30,7 @@ from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.base import to_type
+from paretone.techniques.published import comparisons
 from paretone.wording import percent
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
     apart({"--out": out, "--keep-profile": kept})
     profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or files_given(options)):
+    if profile is not None and (options.technique or options.as_published or files_given(options)):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         problem = "" if stopped is None else _few_repeats(take, stopped, options.repeat)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
-    found = figures(take)
+    found, compared = figures(take), comparisons(setting)
     code = 0
     if stopped is not None:
         code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
@@ -117,6 +118,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "first_audio_p90": None if (tail := figure_of(metric("first_audio_p90"), take)) is None else tail.value,
         "unfinished": take.unfinished,
         "notes": notes,
+        "published": [one.to_json() for one in compared],
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
@@ -134,6 +136,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         heard_line(found),
         *_decoding(measured),
         *(note for note in notes if note not in session.terminal.cautioned),
+        *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
     return Result(data, "\n".join(lines), problem, code)
@@ -256,17 +259,21 @@ def _with_techniques(
 ) -> tuple[Setting, tuple[Artefact, ...]]:
     """``setting`` with the techniques and artefacts given as files."""
     asked = [one.technique for one in map(typed_technique, options.technique)]
+    published = arguments.published(options, setting.model)
     artefacts: tuple[Artefact, ...] = ()
     for technique, file in from_files():
         path, flag = getattr(options, file.option), f"--{file.option}"
         if path:
             # Its other knobs may share names with sampler options.
-            knobs = arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs])
+            knobs = dict(arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs]))
+            if technique.name in published:
+                knobs = {**published[technique.name].knobs, **knobs}
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:
             error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
-            error.command = to_type(file.made_by, model.info) if file.made_by else ""
+            named = f" --as {options.as_published}" if technique.name in published else ""
+            error.command = to_type(f"{file.made_by}{named}", model.info) if file.made_by else ""
             raise error
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")

@@ -151,7 +151,7 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     results = found.read(_folder(options))
     answered = _status(results)
     evaluation = definition.read(file).evaluation
-    listed = [evaluation.words] if evaluation is not None else []
+    listed = [evaluation] if evaluation else []
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."

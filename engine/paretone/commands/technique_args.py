@@ -11,7 +11,7 @@ from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, SpeechModel
 from paretone.setting.knobs import NO_VALUES, Knob, Number, Switch, Values, checked
 from paretone.setting.plan import imported
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import require_family, technique, techniques
 from paretone.techniques.base import ArtefactFile, Technique
 from paretone.techniques.trained import named
@@ -22,9 +22,10 @@ _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 """A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
 
 
-def typed_technique(text: str) -> UsedTechnique:
-    """Technique from ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; missing knobs have their defaults. ``weights=…`` is
-    resolved by :func:`with_weights`, and missing knobs stay open until then. Raises :class:`SettingError`."""
+def typed_technique(text: str, published: Mapping[str, Published] = {}) -> UsedTechnique:
+    """Technique from ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; missing knobs are those of its ``published`` setting
+    or their defaults. ``weights=…`` is resolved by :func:`with_weights`, and missing knobs stay open until then. Raises
+    :class:`SettingError`."""
     name, _, parts = text.partition(":")
     declared = technique(name.strip())
     known = {knob.name: knob for knob in declared.knobs}
@@ -41,7 +42,8 @@ def typed_technique(text: str) -> UsedTechnique:
         if knob in given:
             raise SettingError(f"{knob!r} of {declared.title} is given twice; give each knob once.")
         given[knob] = typed(known[knob], value) if knob in known else value
-    return used_technique(declared, given)
+    own = published[declared.name].knobs if declared.name in published else NO_VALUES
+    return used_technique(declared, {**own, **given})
 
 
 def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
@@ -54,10 +56,10 @@ def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
     return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
 
 
-def typed_techniques(texts: Iterable[str]) -> tuple[UsedTechnique, ...]:
+def typed_techniques(texts: Iterable[str], published: Mapping[str, Published] = {}) -> tuple[UsedTechnique, ...]:
     """:func:`typed_technique` for several texts. Raises :class:`SettingError`, also for duplicates."""
     found: dict[str, UsedTechnique] = {}
-    for one in map(typed_technique, texts):
+    for one in (typed_technique(text, published) for text in texts):
         if one.technique in found:
             raise SettingError(f"{technique(one.technique).title} is given twice; give each technique once.")
         found[one.technique] = one

@@ -16,9 +16,10 @@ from paretone.session.commands import ComputeView
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, techniques
+from paretone.techniques.published import rule_of
 from paretone.views import named_view, views
 from paretone.views.figure import Bars, Figure, HeatMap, Panel
-from paretone.views.view import View
+from paretone.views.view import CHOSEN, RULE, View
 
 NAME = "view"
 SUMMARY = "Compute a view: a question about a model, answered by real runs as a figure."
@@ -61,9 +62,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, options.variant)
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
     for technique in _calibrated(view):
-        calibrating = Values(arguments.given(options, technique.knobs))
-        if calibrating:
-            plain = plain.with_technique(UsedTechnique(technique.name, calibrating))
+        given = arguments.given(options, technique.knobs)
+        if given:
+            # In the published rule, what is given replaces only itself.
+            published = RULE in view.knobs(NOMINAL_LAYERS) and "rule" not in knobs
+            used = rule_of(technique, plain, model.info.knobs, published).replace(**given)
+            plain = plain.with_technique(UsedTechnique(technique.name, used))
+            knobs = knobs.replace(rule=CHOSEN) if published else knobs
     figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
         files.write(table, figure.to_csv().encode())

@@ -52,6 +52,26 @@ class UsedTechnique:
 
 
 @dataclass(frozen=True)
+class Published:
+    """One setting of a technique in its source, declared by the technique; see :mod:`paretone.techniques.published`."""
+
+    name: str
+    """Short name to type, such as ``T4``; unique among those for one model."""
+    source: str
+    """Place in the source, such as ``table 1``."""
+    models: tuple[str, ...]
+    """Catalogue models that the source measured; empty: no particular ones."""
+    knobs: Values
+    """Values of the technique's knobs that the source fixes."""
+    options: Values = NO_VALUES
+    """Sampler options that the source fixes; models without one of them are not offered this setting."""
+    main: bool = False
+    """Whether it is the usual one of several for a model; otherwise the first is."""
+    besides: str = ""
+    """What the product has otherwise, whatever the knobs, in sentences."""
+
+
+@dataclass(frozen=True)
 class Difference:
     """One difference of two settings; ``technique``: whether it concerns techniques."""
 

@@ -130,7 +130,7 @@ class _Reader:
             vocoder=vocoder,
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
-            evaluation=evaluation,
+            evaluation=evaluation.words if evaluation is not None else "",
             definition=fields.values if evaluation is None else {**fields.values, _HASH: evaluation.sha256},
         )
         fields.require_known()

@@ -426,7 +426,8 @@ def _sentences(
     """Judged figures by setting, metric and sentence."""
     found: dict[str, dict[str, dict[str, complex]]] = defaultdict(dict)
     clusters = _Clusters([one.key for one in settings], by_setting)
-    for one in JUDGED:
+    judges = {said.judge for take in clusters.takes for said in take.verdicts}
+    for one in (each for each in JUDGED if each.judge in judges):
         for key, values in clusters.of(_values(one, clusters.takes, {}), one).items():
             found[key][one.name] = values
     return found

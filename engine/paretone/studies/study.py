@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
@@ -25,9 +25,6 @@ from paretone.setting.take import Take
 from paretone.studies.space import Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
-
-if TYPE_CHECKING:
-    from paretone.studies.evaluation_sets import EvaluationSet
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Origins of a study's settings."""
@@ -113,8 +110,8 @@ class Study:
     vocoder: str = ""
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
-    evaluation: EvaluationSet | None = field(default=None, repr=False, compare=False)
-    """The list that its sentences are from, if any."""
+    evaluation: str = field(default="", repr=False, compare=False)
+    """Sentence on the evaluation set that its sentences are from, or ``""``."""
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -24,8 +24,9 @@ from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone.reading import shortened, shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
+from paretone.setting.setting import Published
 from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
 
@@ -33,7 +34,7 @@ FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
 """Device features that a technique may need; see :func:`paretone.device.lacking`."""
 RESERVED = frozenset(
-    "again check compare csv device folder help json keep_profile model out profile published quiet repeat repeats "
+    "again as check compare csv device folder help json keep_profile model out profile published quiet repeat repeats "
     "rounds seed setting technique text text_file trace transcript variant vocoder voice".split()
 )
 """Options of commands that also take artefacts as files."""
@@ -94,6 +95,7 @@ def _faults(one: Technique) -> Iterator[str]:
         if not isinstance(getattr(one, field), bool):
             yield f"{field} must be True or False, not {kind_of(getattr(one, field))}"
     yield from _faults_of_knobs(one)
+    yield from _faults_of_published(one)
     yield from _faults_of_functions(one)
     yield from _faults_of_preparation(one)
     yield from _faults_of_modules(one)
@@ -177,6 +179,22 @@ def _fault_of_knob(knob: Knob) -> str:
     if isinstance(error, SettingError):
         return f"its default is not allowed: {error}".rstrip(".")
     return "" if error is None else f"check fails for its default ({described(error, type(knob).__module__)})"
+
+
+def _faults_of_published(one: Technique) -> Iterator[str]:
+    if not isinstance(one.published, tuple) or not all(isinstance(each, Published) for each in one.published):
+        yield f"published must be a tuple of Published, not {shown(one.published)}"
+    for each in one.published:
+        _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
+        if error is not None:
+            yield f"published: {error}".rstrip(".")
+        known = [entry.id for entry in catalogue.MODELS]
+        texts = all(isinstance(text, str) for text in (each.name, each.source, each.besides))
+        if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
+            yield (
+                f"published: {shown(each.name)} must have texts, models of the catalogue ({', '.join(known)}), and "
+                "options as Values"
+            )
 
 
 # --- Functions --------------------------------------------------------------------------------------------------------

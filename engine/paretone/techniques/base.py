@@ -26,7 +26,7 @@ from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
-from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Published, Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)
@@ -279,6 +279,8 @@ class Technique:
     ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`paretone.bench`."""
+    published: tuple[Published, ...] = ()
+    """Its settings as published, in the order of lists."""
     views: tuple[str, ...] = ()
     """Views, as in :mod:`paretone.views`: modules with a ``VIEW``, or ``"package.module:NAME"`` of a
     :class:`paretone.views.view.View`."""

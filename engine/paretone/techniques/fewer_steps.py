@@ -8,6 +8,7 @@ from paretone.figures.glyphs import Mark
 from paretone.sampling.options import MASKED_STEPS, SHIFT
 from paretone.setting.knobs import Values
 from paretone.setting.plan import MaskedPlan
+from paretone.setting.setting import Published
 from paretone.techniques.base import Context, Paper, Technique, no_fewer
 
 NAME = "fewer_steps"
@@ -34,6 +35,12 @@ def remarks(knobs: Values) -> tuple[str, ...]:
     )
 
 
+def _published(name: str, source: str, steps: int) -> Published:
+    """OmniVoice's schedule in ``steps``, on its own options."""
+    own = Values(steps=32, shift=0.1, guidance=2.0, layer_penalty=5.0, position_temperature=5.0, class_temperature=0.0)
+    return Published(name, source, ("OmniVoice",), Values(steps=steps, shift=0.1), own, main=steps == own["steps"])
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="Fewer steps",
@@ -46,6 +53,10 @@ TECHNIQUE = Technique(
     mark=Mark("green", "down"),
     exports="paretone.export.targets",
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
+    published=(
+        _published("schedule", "OmniVoice's release", 32),
+        _published("16-steps", "advice of OmniVoice's authors", FEWEST_ADVISED),
+    ),
     resolve=resolve,
     describe=describe,
 )

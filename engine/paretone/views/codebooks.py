@@ -10,8 +10,8 @@ from paretone.setting.knobs import Effect, Knob, Number
 from paretone.views.figure import Axis, Curve, HeatMap, Lines
 from paretone.views.view import Findings, Stages, Task, View
 
-MOST_FRAMES, BANDS = 96, 50
-"""Largest size of a drawn spectrogram; longer and finer ones are averaged."""
+MOST_FRAMES = 120
+"""Most columns of a drawn spectrogram; longer ones are averaged."""
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -76,14 +76,10 @@ def compute(task: Task) -> Findings:
 
 def _spectrogram(mel: np.ndarray, seconds: float, title: str) -> HeatMap:
     """``mel`` (frames, bands) in natural-log units, high bands on top."""
-    frames, bands = (
-        np.linspace(0, size, min(size, most) + 1).astype(int)
-        for size, most in zip(mel.shape, (MOST_FRAMES, BANDS), strict=True)
-    )
-    means = np.add.reduceat(np.add.reduceat(mel.astype(np.float64), frames[:-1], axis=0), bands[:-1], axis=1)
-    means /= np.diff(frames)[:, None] * np.diff(bands)[None]
-    times = tuple(round(float(one), 3) for one in frames[:-1] * seconds / len(mel))
-    rows = tuple(float(one + 1) for one in bands[:-1][::-1])
+    starts = np.arange(0, len(mel), -(-len(mel) // MOST_FRAMES))
+    means = np.add.reduceat(mel.astype(np.float64), starts) / np.diff(np.append(starts, len(mel)))[:, None]
+    times = tuple((starts * seconds / len(mel)).tolist())
+    rows = tuple(float(band) for band in range(mel.shape[1], 0, -1))
     values = tuple(map(tuple, means.T[::-1].tolist()))
     colour = Axis("Log mel", "natural-log units")
     return HeatMap(title, Axis("Time", "s"), Axis("Mel band"), colour, times, rows, values)

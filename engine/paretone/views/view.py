@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer, Passing, StepReport
-from paretone.setting.knobs import Effect, Knob, Number, Values
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
 from paretone.setting.setting import Setting
 from paretone.views.figure import Panel
 
@@ -72,6 +72,19 @@ def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number
         effect=Effect.NEXT_VIEW,
         whole=True,
     )
+
+
+PUBLISHED, CHOSEN = "published", "chosen"
+RULE = Choice(
+    "rule",
+    "Rule",
+    "Knobs of the technique, as far as its source fixes them: as published, or as chosen for it.",
+    default=PUBLISHED,
+    effect=Effect.NEXT_VIEW,
+    values=(PUBLISHED, CHOSEN),
+    titles=("As published", "As chosen"),
+)
+"""Knob of views that cite a source and draw under a technique's knobs."""
 
 
 # --- Progress of work in several parts --------------------------------------------------------------------------------

@@ -169,5 +169,6 @@ def test_a_frame_maps_figures_both_ways_up(qtbot: QtBot) -> None:
 
 def test_whole_numbers_are_evenly_apart_and_begin_with_one() -> None:
     assert whole_numbers(1.0, 16.0, 20) == [float(one) for one in range(1, 17)]
+    assert whole_numbers(1.0, 529.0, 4) == [1.0, 201.0, 401.0]
     assert whole_numbers(1.0, 22.0, 8) == [1.0, 4.0, 7.0, 10.0, 13.0, 16.0, 19.0, 22.0]
     assert whole_numbers(3.0, 5.0, 10) == [3.0, 4.0, 5.0]

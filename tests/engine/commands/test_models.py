@@ -71,6 +71,9 @@ def test_defaults_are_the_models_own(paretone: Callable[..., Outcome]) -> None:
     assert "There is no model named" in paretone("models", "f6").err
     only = paretone("models", "f5-mini", "--techniques", "--json").data
     assert set(only) == {"id", "techniques"}
+    (reducing,) = [one for one in only["techniques"] if one["name"] == "ditreducio"]
+    assert reducing["published"][2]["knobs"].items() >= {"threshold": 0.1, "metric": "relative"}.items()
+    assert re.search(r"ditreducio --as T2 +table 1, F5-TTS .*threshold=0.1 .*steps=32", said)
 
 
 @pytest.mark.parametrize(
@@ -98,5 +101,7 @@ def test_a_missing_file_names_the_command_that_writes_it(paretone: Callable[...,
     speak = ["speak", "--model", "f5-mini", "--text", "Rice.", "--out", tmp_path / "o.wav", "--technique", "ditreducio"]
     said = paretone(*speak)
     assert said.err.splitlines()[-1].endswith("Type: paretone calibrate --model f5-mini --table table.json")
+    said = paretone(*speak, "--as", "T2")
+    assert said.err.splitlines()[-1].endswith("Type: paretone calibrate --model f5-mini --table table.json --as T2")
     strange = paretone("speak", "--model", "f5-mini", "--text", "Rice.", "--out", tmp_path / "o.wav", "--top-k", 3)
     assert strange.err.strip().endswith("Type: paretone models f5-mini")

@@ -72,6 +72,31 @@ def test_a_missing_transcript_says_how_to_give_it(
     assert "has no transcript" in last and last.endswith("with --voice RECORDING --transcript WORDS.")
 
 
+def test_a_table_is_calibrated_and_spoken_as_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is given stays, and all three commands say what the paper has otherwise."""
+    table, few = str(tmp_path / "table.json"), ["--as", "T2", "--text", "Rice.", "--steps", "3", "--quiet"]
+    assert cli.main(["calibrate", *few, "--table", table, "--no-evidence", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["threshold"], made["metric"], made["setting"]["options"]["guidance"]) == (0.1, "relative", 2.0)
+    assert cli.main(["speak", *few, "--table", table, "--out", str(tmp_path / "o.wav"), "--json"]) == 0
+    spoken = json.loads(capsys.readouterr().out)
+    assert spoken["setting"] == made["setting"]
+    (found,) = spoken["published"]
+    assert found == made["published"][0] and (found["setting"], found["source"]) == ("T2", "table 1, F5-TTS")
+    assert found["differences"][0] == "Steps 3, not 32" and found["differences"][1].startswith("model F5 mini, not ")
+    side = f"as=T2,steps=3,table={table}"
+    assert cli.main(["compare", "baseline", side, "--text", "Rice.", "--repeats", "1", "--quiet"]) == 0
+    assert "B: DiTReducio is set as T2 (arXiv 2509.09748, table 1, F5-TTS), except Steps 3" in capsys.readouterr().out
+
+
+def test_a_setting_as_published_belongs_to_no_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = tmp_path / "p.json"
+    assert cli.main([*SPEAK, "--out", str(tmp_path / "o.wav"), "--keep-profile", str(profile)]) == 0
+    words = ["speak", "--text", "Rice.", "--profile", str(profile), "--as", "T2", "--out", str(tmp_path / "o.wav")]
+    assert cli.main(words) == SettingError.exit_code
+    assert "give either --profile or --technique" in capsys.readouterr().err
+
+
 def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", str(tmp_path / "o.wav")]
     technique = ["--technique", "guidance_free:weight=0.5"]

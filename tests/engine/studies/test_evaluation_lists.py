@@ -175,9 +175,10 @@ def test_a_csv_of_prompts_and_texts(tmp_path: Path) -> None:
 def test_a_study_holds_to_the_list_that_it_was_made_of(chinese: Path) -> None:
     given = {"manifest": "meta.lst", "grid": {"steps.steps": [4]}}
     study = parse(given, root=chinese)
-    assert study.evaluation is not None
+    found = read_evaluation(chinese / "meta.lst")
+    assert study.evaluation == found.words
     pinned = tomllib.loads(to_toml(study.definition))
-    assert pinned["manifest_sha256"] == study.evaluation.sha256
+    assert pinned["manifest_sha256"] == found.sha256
     assert parse(pinned, root=chinese).utterances == study.utterances
     with (chinese / "meta.lst").open("a", encoding="utf-8") as file:
         file.write("three|\u597d\u3002|prompt-wavs/a.wav|\u597d\u7684\u3002\n")

@@ -16,6 +16,7 @@ from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.studies.gains import Gain
 from paretone.techniques import find
 from paretone.techniques.base import Technique
+from paretone.techniques.published import comparisons, offered
 from paretone.training.forms import TrainingOffer
 from paretone.wording import listed
 from paretone_app.numbers import fixed, general, localised
@@ -169,6 +170,7 @@ class TechniqueCard(QGroupBox):
 
     training_wanted = Signal(str, object)
     weights_chosen = Signal(str)
+    published_chosen = Signal(object)
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
         # The panel is narrow: the bracketed part of a title goes below it.
@@ -194,6 +196,11 @@ class TechniqueCard(QGroupBox):
         self.weights.setAccessibleName(f"Weights of {technique.title}")
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
+        self.published = build.combo(f"Published settings of {technique.title}", tip="Settings of its source")
+        self.published.activated.connect(self._choose_published)
+        tip, name = "Set the knobs and the sampler as in the source", f"{technique.title} as published"
+        self.as_published = build.button("As published", self._choose_published, tip, name=name)
+        self.comparison = build.words("muted")
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
         self.meaning, self.remarks, self.reason = build.words("muted"), build.words("muted"), build.words("warning")
@@ -205,13 +212,14 @@ class TechniqueCard(QGroupBox):
         column = VBoxLayout(self._body)
         column.setContentsMargins(0, NEAR, 0, TIGHT)
         said = (self.meaning, self.remarks, self.reason, self.estimate)
-        for one in (summary, self.controls, self.weights, self.grid, *said, self.train):
+        source = build.row(self.as_published, self.published)
+        for one in (summary, source, self.controls, self.weights, self.grid, *said, self.comparison, self.train):
             column.addWidget(one)
         build.fill(VBoxLayout(self), [self._head, self._body]).setContentsMargins(GAP, 0, GAP, NEAR)
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        return self, *self.controls.reachable, self.weights, self.train
+        return self, self.as_published, self.published, *self.controls.reachable, self.weights, self.train
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the bold title."""
@@ -229,6 +237,7 @@ class TechniqueCard(QGroupBox):
         knobs = state.selection.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
         self._show_weights(state)
+        self._show_published(state, used)
         if self._has_grid:
             self.grid.show_options(state.selection.options_in_force, state.selection.options)
         else:
@@ -244,6 +253,26 @@ class TechniqueCard(QGroupBox):
                 self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
             self.weights.setCurrentIndex(max(0, self.weights.findData(state.selection.chosen_weights(name))))
         self.weights.setVisible(len(there) > 1)
+
+    def _show_published(self, state: AppState, used: bool) -> None:
+        """Show the published settings, the nearest one first, and what is otherwise."""
+        there = offered(self.technique, state.selection.sampler_knobs)
+        known = comparisons(state.selection.setting) if there and used else ()
+        found = next((one for one in known if one.technique == self.technique.name), None)
+        with QSignalBlocker(self.published):
+            self.published.clear()
+            for one in there:
+                self.published.addItem(one.name, one)
+                self.published.setItemData(self.published.count() - 1, one.source, Qt.ItemDataRole.ToolTipRole)
+            if found is not None:
+                self.published.setCurrentIndex(there.index(found.published))
+        self.published.setVisible(len(there) > 1)
+        self.as_published.setVisible(bool(there))
+        _say(self.comparison, localised(found.sentence) if found is not None else "")
+
+    @Slot()
+    def _choose_published(self) -> None:
+        self.published_chosen.emit(self.published.currentData())
 
     @property
     def fit(self) -> Applicability:
@@ -446,6 +475,7 @@ class TechniqueList(QWidget):
         group.toggled.connect(lambda on: self._state.editing.switch(one.name, on))
         group.training_wanted.connect(self.training_wanted)
         group.weights_chosen.connect(lambda fingerprint: self._state.editing.choose_weights(one.name, fingerprint))
+        group.published_chosen.connect(lambda chosen: self._state.editing.use_published(one.name, chosen))
         self._column.addWidget(group)
         self.groups[one.name] = group
 

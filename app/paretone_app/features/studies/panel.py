@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSi
 
 from paretone.studies.study import Study, duration
 from paretone_app.features.studies import MOST_RECENT
-from paretone_app.features.studies.table import FailuresTable, StudyTable
+from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
 from paretone_app.numbers import counted, grouped
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
@@ -38,8 +38,8 @@ def plan_words(study: Study, seconds: float | None) -> str:
         counted(study.rounds, "round", "rounds"),
     ]
     product = " × ".join(parts)
-    listed = study.evaluation.words if study.evaluation is not None else ""
-    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study))))
+    sentences = f"{_takes(study.takes)}: {product}.", study.evaluation, _further(study), _omitted(study)
+    words = " ".join(filter(None, sentences))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -196,13 +196,13 @@ class StudiesPanel(QWidget):
 
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
-        self.failures = FailuresTable()
+        self.failures, self.worst = FailuresTable(), WorstTable()
         self.found = _text("Findings")
         self.file = _text("The study's file")
         self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.tabs = build.named(_Parts(), "Parts of the study")
         self.tabs.setDocumentMode(True)
-        for one in (self.table, self.failures, self.found, self.file):
+        for one in (self.table, self.failures, self.worst, self.found, self.file):
             self.tabs.addTab(one, "")
         self.use_button, self.export_button = ActionButton(can.use, "Use this settin&g"), ActionButton(can.export)
         self.report_button = ActionButton(can.report, "Wr&ite report")
@@ -260,6 +260,8 @@ class StudiesPanel(QWidget):
             self._said = ""
         self.table.show_summary(summary)
         self.failures.show_summary(summary)
+        self.worst.show_summary(summary)
+        self.tabs.setTabVisible(self.tabs.indexOf(self.worst), bool(self.worst.rowCount()))
         failed = self.failures.rowCount()
         found = "\n\n".join(summary.findings) if summary is not None else ""
         for widget, text in (
@@ -271,7 +273,7 @@ class StudiesPanel(QWidget):
         ):
             if widget.toPlainText() != text:
                 widget.setPlainText(text)
-        titles = ("Settings", f"Failures ({failed})" if failed else "Failures", "Found", "File")
+        titles = ("Settings", f"Failures ({failed})" if failed else "Failures", "Most errors", "Found", "File")
         for index, title in enumerate(titles):
             self.tabs.setTabText(index, title)
         self._show()

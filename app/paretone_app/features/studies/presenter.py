@@ -168,7 +168,7 @@ _LOOK_MILLISECONDS = 1000
 class StudiesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._studies = services.folder / "studies"
+        self._studies, self._features = services.folder / "studies", services.features
         self.opened = OpenedStudies(self._results, services.settings, self)
         self.opened.changed.connect(self._show)
         self.opened.brought_forward.connect(self._go_to)
@@ -528,6 +528,19 @@ class StudiesPresenter(Presenter):
             raise StudyError(action.toolTip())
         action.trigger()
 
+    def hear(self, take: str, title: str, text: str) -> None:
+        """Play a take of the shown study. Raises :class:`PlainError` on failure."""
+        from paretone_app.audio.sound import Sound
+        from paretone_app.features.player.presenter import PlayerPresenter
+
+        player, seen = self._features.find(PlayerPresenter), self.summary
+        if seen is None or take not in seen.takes:
+            raise StudyError("The take cannot be played: its audio is not there; run the study to make it again.")
+        if reason := player.why_not_hear():
+            raise StudyError(f"The take cannot be played: {reason}")
+        samples, rate = seen.load_audio(take)
+        player.hear_sound(Sound(samples, rate, title, text, take))
+
     def report(self) -> None:
         """Write the report of the shown study, and open it."""
         if self.summary is None:
@@ -593,6 +606,7 @@ class StudiesPresenter(Presenter):
         can = StudiesActions(**self._can, cancel=self._actions.cancel)
         self.studies = panel = StudiesPanel(self._theme.colours, can)
         panel.install.follow(self._state.installing)
+        panel.worst.take_chosen.connect(lambda *take: self._actions.attempt(lambda: self.hear(*take)))
         panel.study_chosen.connect(self.opened.choose)
         panel.recent_chosen.connect(lambda place: self.open(Path(place)))
         panel.pages.offer(can.example, "Open example")

@@ -11,7 +11,8 @@ from paretone.measure.metrics import LOWER, Metric
 from paretone.measure.processor_time import BUSY, busy_line
 from paretone.models.voices import shown_name
 from paretone.studies.results import Results
-from paretone.studies.wording import figure_text, shown
+from paretone.studies.wording import figure_text, setting_title, shown
+from paretone.wording import percent
 from paretone_app.numbers import counted, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
@@ -269,15 +270,14 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
     return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
 
 
-_COLUMNS = "Setting", "Sentence", "Reason"
+class _TextsTable(QTableWidget):
+    """Rows of texts."""
 
-
-class FailuresTable(QTableWidget):
-    def __init__(self) -> None:
-        super().__init__(0, len(_COLUMNS))
-        self._shown: list[tuple[str, str, str]] = []
-        self.setAccessibleName("Failed takes")
-        self.setHorizontalHeaderLabels(_COLUMNS)
+    def __init__(self, name: str, columns: tuple[str, ...]) -> None:
+        super().__init__(0, len(columns))
+        self._shown: list[tuple[str, ...]] = []
+        self.setAccessibleName(name)
+        self.setHorizontalHeaderLabels(columns)
         self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)
@@ -289,9 +289,8 @@ class FailuresTable(QTableWidget):
         for column in range(2):
             self.setColumnWidth(column, 18 * self.fontMetrics().height())
 
-    def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show a study's failures; leave the table alone if they are unchanged."""
-        rows = _rows(summary) if summary is not None else []
+    def show_rows(self, rows: list[tuple[str, ...]]) -> None:
+        """Show ``rows``; leave the table alone if they are unchanged."""
         if rows == self._shown:
             return
         self._shown = rows
@@ -301,6 +300,43 @@ class FailuresTable(QTableWidget):
                 item = QTableWidgetItem(text)
                 item.setToolTip(text)
                 self.setItem(line, column, item)
+
+
+class FailuresTable(_TextsTable):
+    def __init__(self) -> None:
+        super().__init__("Failed takes", ("Setting", "Sentence", "Reason"))
+
+    def show_summary(self, summary: OpenStudy | None) -> None:
+        self.show_rows([*_rows(summary)] if summary is not None else [])
+
+
+class WorstTable(_TextsTable):
+    """The takes with the most errors of each setting."""
+
+    take_chosen = Signal(str, str, str)
+    """Play the take with this id: title and text."""
+
+    def __init__(self) -> None:
+        super().__init__("Takes with the most errors", ("Setting", "Sentence", "Errors", "Heard as"))
+        self.setToolTip("Double-click or press Enter to hear the take")
+        self._takes: list[tuple[str, str, str]] = []
+        self.activated.connect(lambda index: self.take_chosen.emit(*self._takes[index.row()]))
+
+    def show_summary(self, summary: OpenStudy | None) -> None:
+        results = summary.results if summary is not None else None
+        found = [(one, take) for one in results.settings for take in results.worst(one.key)] if results else []
+        self._takes = [(take.take, setting_title(one), take.text) for one, take in found]
+        self.show_rows(
+            [
+                (
+                    setting_title(one),
+                    f"“{take.text}” ({shown_name(take.voice)}, seed {take.seed})",
+                    localised(percent(take.error_rate or 0.0)),
+                    take.understood,
+                )
+                for one, take in found
+            ]
+        )
 
 
 def _rows(summary: OpenStudy) -> list[tuple[str, str, str]]:

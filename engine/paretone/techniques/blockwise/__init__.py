@@ -32,6 +32,7 @@ from dataclasses import replace
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Number, Switch, Values
 from paretone.setting.plan import Blocks, MaskedPlan, Part
+from paretone.setting.setting import Published
 from paretone.techniques.base import Context, Paper, Technique, ordinal
 
 NAME = "blockwise"
@@ -191,6 +192,22 @@ TECHNIQUE = Technique(
         ),
     ),
     benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.bench"),),
+    published=(
+        Published(
+            "blocks",
+            "blocks of 32 frames",
+            ("OmniVoice",),
+            Values(
+                {"block": 32, "first_block": 32, "first_steps": 8, "later_steps": 32, "look_ahead": 0},
+                adaptive=False,
+                step_time=0.0,
+                text_every=1,
+            ),
+            Values(shift=0.1, guidance=2.0, layer_penalty=5.0, position_temperature=5.0, class_temperature=0.0),
+            besides="Every block is decoded exactly, once the network has filled what it needs; the source decodes the "
+            "whole prefix and holds back two frames.",
+        ),
+    ),
     resolve=resolve,
     describe=describe,
 )

@@ -19,7 +19,7 @@ from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
 from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import compatibility_of
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from paretone.techniques.ditreducio.record import CalibrationRecord
@@ -186,6 +186,30 @@ def _deciding(knobs: Values) -> dict[str, object]:
     return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
 
 
+def _published(
+    model: str, models: tuple[str, ...], step: float, options: Values, compare: str, check_phase: str
+) -> tuple[Published, ...]:
+    """Columns T0 to T6 of table 1 for a model, by its official code of 2025: T0 is the baseline, each further one
+    raises δ by ``step``."""
+    knobs = Values(metric="relative", compare=compare, check_phase=check_phase, marked=10.0, branch_skip="both")
+    return tuple(
+        Published(
+            f"T{place}",
+            f"table 1, {model}",
+            models,
+            knobs.replace(threshold=round(place * step, 2), temporal="reuse", objective=PUBLISHED),
+            options.replace(steps=32, sway=-1.0),
+            main=place == RECOMMENDED,
+            besides="Its δ are of the official code's relative error; the paper's text has the mean absolute one.",
+        )
+        for place in range(7)
+    )
+
+
+RECOMMENDED = 4
+"""Column of table 1 that the paper recommends."""
+_F5 = Values(guidance=2.0, solver="euler")
+_MEGATTS3 = Values(intelligibility=1.6, similarity=2.5, overshoot=3.0)
 TECHNIQUE = Technique(
     name=NAME,
     title="DiTReducio",
@@ -242,6 +266,10 @@ TECHNIQUE = Technique(
             "paretone.techniques.ditreducio.record:TransferRequest",
             "paretone.techniques.ditreducio.preparation:carry_out_transfer",
         ),
+    ),
+    published=(
+        *_published("F5-TTS", ("F5TTS_v1_Base", "F5TTS_Base"), 0.05, _F5, "branches", "conditional"),
+        *_published("MegaTTS 3", ("MegaTTS3",), 0.2, _MEGATTS3, "combined", "first_half"),
     ),
     resolve=resolve,
     idle=idle,

@@ -56,8 +56,8 @@ def compute(task: Task) -> Findings:
     logarithmic = task.knobs["scale"] == LOGARITHMIC
     maps = pooled(captured.maps, int(task.knobs["cells"]))
     names = BRANCHES.get(len(maps), tuple(f"branch {one + 1}" for one in range(len(maps))))
-    ends = (np.arange(maps.shape[-1]) + 0.5) * captured.frames / maps.shape[-1]
-    places = tuple(round(float(one), 1) for one in ends)
+    width = -(-captured.frames // maps.shape[-1])
+    places = tuple(1.0 + width * cell for cell in range(maps.shape[-1]))
     colour = Axis("log10 of the attention" if logarithmic else "Attention")
     panels = []
     for name, one in zip(names if len(maps) > 1 else ("attention",), maps, strict=True):
@@ -83,8 +83,8 @@ def _caption(captured: AttentionCapture, names: tuple[str, ...], cells: int) -> 
     alike = ", ".join(f"{name} {one:.3f}" for name, one in zip(names, captured.similarities, strict=False))
     drawn = "" if cells == captured.frames else f", drawn as {cells} × {cells} cells"
     return (
-        f"Mean over the heads; {captured.frames} frames{drawn}, the first {captured.prompt_frames} of which are the "
-        f"voice's. Cosine similarity with the diagonal, as in the check phase: {alike}."
+        f"Mean over the heads; {captured.frames} frames{drawn}. The voice's are the first {captured.prompt_frames}. "
+        f"Cosine similarity with the diagonal, as in the check phase: {alike}."
     )
 
 

@@ -30,6 +30,7 @@ from paretone.speaking import scripted
 from paretone.techniques import ditreducio, resolve
 from paretone.techniques.ditreducio.record import CalibrationRecord, CalibrationRequest, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.published import comparisons
 
 NAME = "calibrate"
 SUMMARY = "Calibrate DiTReducio on one or several sentences and write the result, with measurements."
@@ -101,10 +102,10 @@ class _Calibration:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
+    calibrations = _planned(options, model_id)
     utterances = arguments.several_utterances(options, model_id, 1)
-    plain = arguments.setting(options, model_id)
+    plain = arguments.setting(options, model_id, NAME_OF)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
@@ -124,18 +125,23 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         data = {**found[0], "machine": machine}
     if options.thresholds is not None:
         data["machine"] = machine
-    return Result(data, _shown(calibrations, found))
+    data["published"] = [one.to_json() for one in comparisons(_reduced(plain, calibrations[0]))]
+    compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
+    data["published"] = [one.to_json() for one in compared]
+    return Result(data, "\n".join([_shown(calibrations, found), *(one.sentence for one in compared)]))
 
 
-def _planned(options: argparse.Namespace) -> list[_Calibration]:
+def _planned(options: argparse.Namespace, model: str) -> list[_Calibration]:
     """Planned calibrations, checked before loading anything."""
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --profile, --table or --official.")
     apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
     given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+    published = arguments.published(options, model, NAME_OF).get(NAME_OF)
+    own = published.knobs if published is not None else {}
     if options.thresholds is None:
-        return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]
+        return [_Calibration(_knobs({**own, **given}), {kind: writable(name) for kind, name in names.items()})]
     if "threshold" in given:
         raise SettingError("Give either --threshold or --thresholds.")
     if given.get("objective") == ditreducio.END:
@@ -147,7 +153,7 @@ def _planned(options: argparse.Namespace) -> list[_Calibration]:
         raise SettingError("--thresholds has a threshold twice; give each of them once.")
     return [
         _Calibration(
-            _knobs({**given, "threshold": threshold}),
+            _knobs({**own, **given, "threshold": threshold}),
             {kind: writable(_named(Path(name), threshold)) for kind, name in names.items()},
         )
         for threshold in options.thresholds

@@ -19,8 +19,10 @@ from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.published import rule_of
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
-from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
+from paretone.views.view import PUBLISHED as BY_PAPER
+from paretone.views.view import RULE, Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
@@ -63,7 +65,24 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
             values=(CALIBRATED, PREDICTED),
             titles=("Calibrated", "Predicted"),
         ),
+        RULE,
     )
+
+
+def ruled(compute: Callable[[Task], Findings]) -> Callable[[Task], Findings]:
+    """``compute`` with DiTReducio's knobs by the view's rule, which the caption then names."""
+
+    def computed(task: Task) -> Findings:
+        knobs = rule_of(ditreducio.TECHNIQUE, task.setting, task.model.info.knobs, task.knobs["rule"] == BY_PAPER)
+        used = UsedTechnique(ditreducio.NAME, knobs)
+        found = compute(replace(task, setting=task.setting.with_technique(used)))
+        caption = f"{found.caption} Calibrated {'as published' if task.knobs['rule'] == BY_PAPER else 'as chosen'}."
+        if knobs["metric"] != "relative":
+            unit = ditreducio.UNITS["mae"]
+            caption += f" δ is in {unit}; the published δ belong to the official code's relative error."
+        return replace(found, caption=caption)
+
+    return computed
 
 
 def thresholds(task: Task) -> tuple[float, ...]:
@@ -169,8 +188,6 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 def compute_tables(task: Task) -> Findings:
     """Calibrate, and show the tables."""
-    from paretone.techniques.ditreducio.preparation import knobs_of
-
     steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
@@ -183,10 +200,7 @@ def compute_tables(task: Task) -> Findings:
         _table_panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
         for threshold, table in found.tables.items()
     )
-    caption = _tables_caption(found, ratios)
-    if knobs_of(task.setting)["metric"] != "relative":
-        caption += f" δ is in {ditreducio.UNITS['mae']}; the published δ belong to the official code's relative error."
-    return Findings(panels, caption, across=3)
+    return Findings(panels, _tables_caption(found, ratios), across=3)
 
 
 def _table_panel(title: str, table: StrategyTable) -> HeatMap:
@@ -236,7 +250,7 @@ TABLES = View(
     source="DiTReducio (arXiv 2509.09748), figure 9",
     families=("flow",),
     knobs=lambda layers: threshold_knobs(),
-    compute=compute_tables,
+    compute=ruled(compute_tables),
 )
 
 
@@ -341,7 +355,7 @@ MODULE_LATENCIES = View(
     source="DiTReducio (arXiv 2509.09748), figure 5",
     families=("flow",),
     knobs=latency_knobs,
-    compute=compute_latencies,
+    compute=ruled(compute_latencies),
 )
 
 
@@ -543,7 +557,7 @@ ABLATION = View(
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
     knobs=ablation_knobs,
-    compute=compute_ablation,
+    compute=ruled(compute_ablation),
 )
 
 
@@ -671,5 +685,5 @@ OBJECTIVES = View(
     source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
     knobs=objective_knobs,
-    compute=compute_objectives,
+    compute=ruled(compute_objectives),
 )

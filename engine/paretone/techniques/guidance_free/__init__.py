@@ -20,7 +20,7 @@ from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Values
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import technique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, to_type
 from paretone.training.forms import (
@@ -187,6 +187,21 @@ WEIGHTS = Weights(
     knobs_of=_knobs_of,
     required=True,
 )
+_USUAL = " Its w is 0.7; 0.67 equals the guidance 2 of F5-TTS, and of its baseline."
+PUBLISHED = tuple(
+    Published(
+        f"w={weight:g}{'-cfg' if on_top else ''}{'-epss' if spacing == 'epss' else ''}",
+        f"table I, {steps} steps",
+        ("F5TTS_v1_Base", "F5TTS_Base"),
+        Values(weight=weight, guidance=on_top),
+        Values(steps=steps, spacing=spacing, sway=-1.0, guidance=2.0, solver="euler"),
+        besides="The paper trains from scratch at t ~ U(0, 1); weights here are fine-tuned, by default at other times "
+        f"(paretone train cfg-free --times uniform).{_USUAL if weight != 0.7 else ''}",
+    )
+    for weight, on_top in ((0.67, 0.0), (0.7, 0.0), (0.7, 2.0))
+    for steps, spacing in ((32, "uniform"), (7, "epss"))
+)
+"""CFG-free weights in one branch, and with guidance on top."""
 TECHNIQUE = Technique(
     name=NAME,
     title="CFG-free",
@@ -245,6 +260,7 @@ TECHNIQUE = Technique(
     resolve=resolve,
     describe=describe,
     weights=WEIGHTS,
+    published=PUBLISHED,
 )
 
 

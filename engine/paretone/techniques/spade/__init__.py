@@ -19,7 +19,7 @@ from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERRO
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
 from paretone.training.forms import (
     SENTENCES,
@@ -290,6 +290,12 @@ _STAGES = Choice(
     titles=("Pruned", "Briefly retrained", "Fully retrained"),
 )
 
+_MODELS = ("CosyVoice2-0.5B", "Llasa-1B")
+_HALF = Values(depth=0, recovery=RECOVERED, layers="", targets=FOLLOWING)
+_TRAINED = (
+    "How the student was trained is not among the knobs; as in the paper: paretone train spade --importance whisper "
+    "--attention-interval 1 --published-latents --manifest FILE."
+)
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -359,6 +365,11 @@ TECHNIQUE = Technique(
             titles=("Removed layers, too", "Original layers"),
             later=True,
         ),
+    ),
+    published=(
+        Published("half", "table 1a", _MODELS, _HALF, besides=_TRAINED),
+        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), besides=_TRAINED),
+        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), besides=_TRAINED),
     ),
     resolve=resolve,
     describe=describe,

@@ -10,7 +10,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.setting.knobs import Choice, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
@@ -140,6 +140,23 @@ def describe(knobs: Values) -> str:
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
 
 
+LENGTH = 3
+"""The paper's draft length."""
+TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
+"""Tolerances of the paper's table 3."""
+_MODELS = ("CosyVoice2-0.5B",)
+_BY_PAPER = Values(
+    tolerated=PUBLISHED,
+    draft_length=LENGTH,
+    adaptive=False,
+    verification=BY_TOKEN,
+    draft=TRAINED_DRAFT,
+    alone=False,
+)
+_DRAFT = (
+    "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
+    "--upper 6 --spoken-share 1 --manifest FILE."
+)
 TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
@@ -238,6 +255,20 @@ TECHNIQUE = Technique(
             default=False,
             later=True,
         ),
+    ),
+    published=(
+        *(
+            Published(
+                f"beta={tolerance:g}",
+                "table 3",
+                _MODELS,
+                _BY_PAPER.replace(tolerance=tolerance),
+                main=tolerance == TOLERANCES[-1],
+                besides=_DRAFT,
+            )
+            for tolerance in TOLERANCES
+        ),
+        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), besides=_DRAFT),
     ),
     resolve=resolve,
     describe=describe,

@@ -6,7 +6,7 @@ Every sentence is spoken in all ways before the next one, so that drifts of the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,10 +15,11 @@ from paretone.errors import SettingError
 from paretone.measure.decoding import Drafting, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
+from paretone.setting.knobs import Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
+from paretone.techniques.speculative import TOLERANCES
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import percent
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
     from paretone.measure.intelligibility import WordErrors
 
 _Place = TypeVar("_Place", int, float)
-TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
-"""Tolerances of the paper's table 3."""
-TABLE_LENGTH = 3
-"""The paper's draft length in that table."""
+TABLE_LENGTH = speculative.LENGTH
 PAPER = {0.0: 0.504 / 0.509, 0.1: 0.504 / 0.444, 0.2: 0.504 / 0.408, 0.3: 0.504 / 0.386, 0.4: 0.504 / 0.360}
 """Speed-ups of the published table 3: LM-RTF of CosyVoice 2 alone over that with SSD."""
 DRAWS = 1000
@@ -63,8 +61,9 @@ class _Way:
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    draft = next(one for one in speculative.TECHNIQUE.knobs if one.name == "draft")
-    assert isinstance(draft, Choice)
+    draft, rule = (
+        next(one for one in speculative.TECHNIQUE.knobs if one.name == name) for name in ("draft", "tolerated")
+    )
     return (
         sentences_knob(4),
         Number(
@@ -89,15 +88,8 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             step=0.1,
             effect=Effect.NEXT_VIEW,
         ),
-        Choice(
-            "draft",
-            draft.title,
-            draft.meaning,
-            default=str(draft.default),
-            effect=Effect.NEXT_VIEW,
-            values=draft.values,
-            titles=draft.titles,
-        ),
+        replace(rule, default=speculative.PUBLISHED, effect=Effect.NEXT_VIEW),
+        replace(draft, effect=Effect.NEXT_VIEW),
     )
 
 
@@ -131,7 +123,8 @@ def compute(task: Task) -> Findings:
     if errors:
         panels.append(_intelligibility(table, reference, errors))
     panels.append(_tokens(figure))
-    return Findings(tuple(panels), _caption(table, figure, reference, errors, len(sentences)), 2, sentences)
+    said = RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
+    return Findings(tuple(panels), said, 2, sentences)
 
 
 def _require_draft(task: Task) -> None:
@@ -141,6 +134,10 @@ def _require_draft(task: Task) -> None:
         raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
 
 
+RULES = {
+    speculative.PUBLISHED: "The tolerance applies to every id, as published. ",
+    speculative.GUARDED: "The tolerance applies to ids that the model may draw, unlike in the paper. ",
+}
 _BETA, _LENGTH = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
 
 
@@ -149,6 +146,7 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
         tolerance=tolerance,
         draft_length=length,
         adaptive=False,
+        tolerated=own["tolerated"],
         draft=own["draft"],
         # The rule for tolerances, at 0 as well: otherwise two things would change between 0 and the next value.
         verification=speculative.BY_TOKEN,

@@ -15,7 +15,7 @@ from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part, imported
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Published, Setting
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from paretone.techniques.token_groups.groups import SPACES, Groups, check, fixed_knobs
 
@@ -100,6 +100,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.token_groups.finding:hear",
         ),
     ),
+    published=(Published("published", "acceptance", (), Values(within=False)),),
     resolve=resolve,
     describe=describe,
     knobs=(

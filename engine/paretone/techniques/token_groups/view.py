@@ -2,7 +2,7 @@
 
 The target speaks the sentences without drafts. At each token the draft's distribution p and the target's q are
 compared: a drafted token is accepted with probability Σ min(P, Q) over groups, Σ min(p, q) over tokens, and with a
-tolerance Σ p · min(1, q / p + β) over tokens that the target may draw.
+tolerance Σ p · min(1, q / p + β): over all tokens as published, else over tokens that the target may draw.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.setting.knobs import Knob, Values, checked
+from paretone.setting.knobs import Knob, Values
 from paretone.techniques import resolve, token_groups
+from paretone.techniques.published import rule_of
 from paretone.techniques.token_groups.groups import SPACES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
+from paretone.views.view import PUBLISHED, RULE, Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TOLERANCES = (0.0, 0.2, 0.4)
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    return (sentences_knob(2, "spoken plainly"),)
+    return sentences_knob(2, "spoken plainly"), RULE
 
 
 def compute(task: Task) -> Findings:
@@ -44,9 +45,7 @@ def compute(task: Task) -> Findings:
     speech = language_speech(task.model)
     if not speech.info.drafts:
         raise SettingError(f"{speech.info.title} has no draft to propose tokens; train one in Training.")
-    technique = token_groups.TECHNIQUE
-    used = task.setting.technique(technique.name)
-    own = checked(technique.knobs, used.knobs if used else {}, technique.title)
+    own = rule_of(token_groups.TECHNIQUE, task.setting, speech.info.knobs, task.knobs["rule"] == PUBLISHED)
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     work = Stages(task.observer, 100 * (len(sentences) + 1))
     pairs = []
@@ -66,7 +65,8 @@ def compute(task: Task) -> Findings:
             groups = TokenGroups(around.nearest(size).groups(cosine, int(own["smallest"])), tokens.rows, tokens.device)
             shared = torch.minimum(groups.masses(possible), groups.masses(q)).sum(-1)
             accepted[size].append(100 * float(shared.mean()))
-    tolerated = {beta: 100 * float(_tolerated(p, q, beta)) for beta in TOLERANCES}
+    barred = q <= 0 if own["within"] else torch.zeros_like(q, dtype=torch.bool)
+    tolerated = {beta: 100 * float(_tolerated(p, q, beta, barred)) for beta in TOLERANCES}
     return Findings((_panel(accepted, tolerated),), _caption(accepted, tolerated, len(q), own), 1, sentences)
 
 
@@ -92,13 +92,13 @@ def _distributions(
     return found[0], found[1]
 
 
-def _tolerated(p: Tensor, q: Tensor, beta: float) -> Tensor:
-    """Mean acceptance probability of drafted tokens with tolerance ``beta``, guarded."""
+def _tolerated(p: Tensor, q: Tensor, beta: float, barred: Tensor) -> Tensor:
+    """Mean acceptance probability of drafted tokens with tolerance ``beta``, which ``barred`` ids do not get."""
     import torch
 
     from paretone.sampling.verification import acceptance
 
-    stays = acceptance(p, q, beta, q <= 0).clamp(max=1.0)
+    stays = acceptance(p, q, beta, barred).clamp(max=1.0)
     return torch.where(p > 0, p * stays, 0.0).sum(-1).mean()
 
 
@@ -120,10 +120,11 @@ def _caption(accepted: dict[int, list[float]], tolerated: dict[float, float], to
     )
     relaxed = listed(f"{found:.0f} % at β = {beta:g}" for beta, found in tolerated.items() if beta)
     where = "that scores tokens" if knobs["space"] == SPACES[0] else "that embeds tokens"
+    rule = "only tokens that the model may draw" if knobs["within"] else "any token, as published"
     return (
         f"The model would accept {tolerated[0.0]:.0f} % of drafted tokens token by token; at most {said}. A tolerance "
-        f"accepts {relaxed}. Groups are exact for groups, a tolerance for nothing. {tokens} tokens, compared by rows "
-        f"of the table {where}; the draft reads the whole prompt here."
+        f"accepts {relaxed}; groups and tolerance apply to {rule}. Groups are exact for groups, a tolerance for "
+        f"nothing. {tokens} tokens, compared by rows of the table {where}; the draft reads the whole prompt here."
     )
 
 

@@ -208,6 +208,8 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     for one in sorted(presenter.state.selection.techniques, key=lambda one: column.indexOf(groups[one.name])):
         expected.append(groups[one.name].accessibleName())
         if presenter.state.selection.is_used(one.name):
+            if one.published:
+                expected += [f"{one.title} as published", f"Published settings of {one.title}"]
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
     expected += [f"Sampler: {knob.label}" for knob in presenter.state.selection.sampler_knobs]
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
@@ -274,6 +276,27 @@ def give_weights(presenter: Presenter) -> None:
     """As an engine does once a training has ended."""
     info = replace(presenter.state.selection.info, weight_sets=(TWO_THIRDS,))
     presenter.state.follow(Prepared(9, "guidance_free", Trained("there", "It learnt.", NO_VALUES, 10, 1.0, {}), info))
+
+
+def test_one_click_sets_a_technique_as_published(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    """With the sampler, undoably; the card says what is otherwise."""
+    state, group = presenter.state, panel.techniques.groups["ditreducio"]
+    state.selection.switch("ditreducio", True)
+    before = state.selection.choices
+    assert [group.published.itemText(place) for place in range(7)] == [f"T{place}" for place in range(7)]
+    assert "Error metric “Mean absolute error (paper)”, not “Relative (official code)”" in group.comparison.text()
+    group.published.setCurrentIndex(3)
+    qtbot.mouseClick(group.as_published, Qt.MouseButton.LeftButton)
+    knobs = state.selection.knobs("ditreducio")
+    assert (knobs["threshold"], knobs["metric"]) == (0.15, "relative")
+    assert (state.selection.options["steps"], panel.sampler.editor("steps").value()) == (32, 32)
+    assert group.published.currentText() == "T3"
+    assert group.comparison.text().startswith(
+        "DiTReducio is set as T3 (arXiv 2509.09748, table 1, F5-TTS), except model"
+    )
+    state.undo_stack.undo()
+    assert state.selection.choices == before
+    assert group.as_published.isVisibleTo(panel) and panel.techniques.groups["steps"].as_published.isHidden()
 
 
 def test_a_technique_takes_one_line_until_it_is_used(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:

@@ -122,6 +122,25 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -
     assert panel.table.current == seen.rows[2].key
 
 
+def test_the_takes_with_the_most_errors_are_listed_and_asked_for(
+    panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot
+) -> None:
+    show(panel, seen)
+    place = panel.tabs.indexOf(panel.worst)
+    assert not panel.tabs.isTabVisible(place), "nothing was judged"
+    with sqlite3.connect(seen.folder / DATABASE) as direct:
+        verdict = json.dumps([["words", {"edits": 3.0, "words": 4.0}, "a murmur"]])
+        direct.execute("UPDATE takes SET verdicts = ?", (verdict,))
+    direct.close()
+    show(panel, read_study(seen.folder, seen.file))
+    assert panel.tabs.isTabVisible(place) and panel.tabs.tabText(place) == "Most errors"
+    assert panel.worst.rowCount() == 4
+    assert [panel.worst.item(0, column).text() for column in (2, 3)] == ["75 %", "a murmur"]
+    with qtbot.waitSignal(panel.worst.take_chosen) as asked:
+        panel.worst.activated.emit(panel.worst.model().index(0, 0))
+    assert asked.args[0] in seen.takes and asked.args[2] in small.SENTENCES
+
+
 def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: OpenStudy) -> None:
     with Store(seen.folder) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})

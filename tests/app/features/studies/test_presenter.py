@@ -13,10 +13,12 @@ from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
+from paretone.errors import StudyError
 from paretone.models import load_model
 from paretone.session.events import Event, StudyTakeDone
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE
+from paretone_app.audio.sound import Sound
 from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
@@ -40,6 +42,25 @@ def stop_after(window: MainWindow, posts: Posts, takes: int, stop: Callable[[], 
 
     posts.hold_at(StudyTakeDone, takes)
     window.bridge.happened.connect(note)
+
+
+def test_a_take_with_many_errors_is_played(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(window, run_once(tmp_path), qtbot)
+    presenter, player = window.features["studies"], window.features["player"]
+    played: list[Sound] = []
+    monkeypatch.setattr(player, "hear_sound", played.append)
+    monkeypatch.setattr(player, "why_not_hear", lambda: "")
+    take = next(iter(presenter.summary.takes))
+    panel.worst.take_chosen.emit(take, "Quick", "This is sentence 0.")
+    assert (played[0].title, played[0].key) == ("Quick", take)
+    assert len(played[0].samples) == presenter.summary.takes[take].frames
+    with pytest.raises(StudyError, match="its audio is not there"):
+        presenter.hear("gone", "", "")
+    monkeypatch.setattr(player, "why_not_hear", lambda: "no sound")
+    with pytest.raises(StudyError, match="cannot be played: no sound"):
+        presenter.hear(take, "", "")
 
 
 # --- Opening and running ----------------------------------------------------------------------------------------------

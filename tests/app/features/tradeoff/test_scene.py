@@ -391,6 +391,12 @@ def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> 
     }
     words = shown([own], x="backbone_time_factor", y="whisper_word_error_rate", published=True, ratios=True)
     assert {one.model for one in words.points if one.published} == {"MegaTTS 3", "CosyVoice 2"}, "LM-RTF and DiT only"
+    heard = shown([own], x="backbone_time_factor", y="listening:naturalness_mos", published=True, ratios=True)
+    assert [one.title.split(", ")[1] for one in heard.points] == [
+        "autoregressive (its own baseline)",
+        "β = 0.4",
+        "draft alone",
+    ], "votes of listeners lie on the votes of listeners"
     closed = shown([own], x="backbone_time_factor", y="word_error_rate", published=True, ratios=True)
     assert not any(one.published for one in closed.points), "no paper's recogniser has a closed vocabulary"
     assert not divided.notes

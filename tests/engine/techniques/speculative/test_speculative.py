@@ -14,10 +14,11 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import LanguageWeights, find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniSpeech
 from paretone.setting.knobs import defaults
-from paretone.setting.setting import UsedTechnique
-from paretone.techniques import knobs_of, technique
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import foreseen, knobs_of, technique
 from paretone.techniques.speculative import NAME, TECHNIQUE
-from paretone.techniques.speculative.view import PAPER, TOLERANCES, paired_speed_up
+from paretone.techniques.speculative.view import PAPER, TOLERANCES, _speculating, paired_speed_up
+from paretone.techniques.speculative.view import knobs as sweep_knobs
 from paretone.views.figure import Lines
 from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view
@@ -104,6 +105,15 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
     tokens = figure.panels[-1].curves[0]
     assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
     assert f"{measured.y[0]:.2f}× as fast at β = 0" in figure.caption
+    assert figure.caption.startswith("The tolerance applies to every id, as published.")
+
+
+@pytest.mark.parametrize(("rule", "guarded"), [({}, False), ({"tolerated": "guarded"}, True)])
+def test_the_sweep_accepts_as_published_unless_asked_otherwise(rule: dict[str, str], guarded: bool) -> None:
+    knobs = defaults(sweep_knobs(LAYERS)).replace(**rule)
+    plan = foreseen(_speculating(Setting("lm-mini", entry("lm-mini").options_with()), knobs, 0.4, 3))
+    way = dict(plan.decoding.arguments)
+    assert way == {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "block": False, "guarded": guarded}
 
 
 def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
