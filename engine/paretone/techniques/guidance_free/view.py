@@ -266,7 +266,8 @@ def _stage_caption(panels: Sequence[Lines], sentences: int) -> str:
     ]
     return (
         f"{' '.join(parts)} Step 0 is the conditional branch alone. Bands are 95 % bootstrap intervals over "
-        f"{counted(sentences, 'sentence', 'sentences')}. The paper trained from scratch, and measured LibriSpeech-PC with Whisper and SIM-o."
+        f"{counted(sentences, 'sentence', 'sentences')}. The paper trained from scratch, and measured LibriSpeech-PC "
+        "with Whisper and SIM-o."
     )
 
 
