@@ -23,13 +23,15 @@ QUICK = {
     "tables": {"count": 3},
     "objectives": {"count": 2, "budgets": 2, "sentences": 1},
     "guidance-weight": {"sentences": 2},
+    "weights-over-training": {"sentences": 1},
 }
 
 
 def write_weights(folder: Path) -> Path:
-    """A folder for :func:`load` with CFG-free weights for w = 0.5."""
+    """A folder for :func:`load` with CFG-free weights for w = 0.5, and a stage of their training."""
     (folder / "weights").touch()
     save_cfg_free(folder / "half.safetensors", 0.5)
+    save_cfg_free(folder / "half-after-1-steps.safetensors", 0.5, steps="1", stage="true")
     return folder
 
 

@@ -49,7 +49,8 @@ def trained_guidance(path: Path) -> float | None:
 def find_weight_sets(
     weight_set_folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[WeightSet, ...]:
-    """CFG-free weights in these folders made from the checkpoint with the fingerprint ``base``, ordered by weight.
+    """CFG-free weights in these folders made from the checkpoint with the fingerprint ``base``, ordered by weight,
+    stages of trainings last.
 
     ``check`` may raise to cancel.
     """
@@ -61,7 +62,7 @@ def find_weight_sets(
             number = int(steps) if re.fullmatch(r"[0-9]{1,12}", steps) else 0
             method = metadata.get("method", "")
             found.append(WeightSet(str(path), fingerprint(path, check), weight, method, number, stage))
-    return tuple(sorted(found, key=lambda one: one.weight))
+    return tuple(sorted(found, key=lambda one: (one.weight, one.stage)))
 
 
 def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:

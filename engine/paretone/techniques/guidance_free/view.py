@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, guidance_free
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, sentences_knob
-from paretone.wording import percent
+from paretone.wording import counted, percent
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
 """Weights whose checkpoints the caption reports; the paper's training broke down above 0.7."""
@@ -199,6 +200,7 @@ def compute_stages(task: Task) -> Findings:
     for run in runs:
         weight, strength = run[0].weight, run[0].equivalent_guidance
         name, goal = f"w = {weight:.2f} ({run[0].method})", f"{GUIDED}, g = {strength:.2f}"
+        name += f", {Path(run[-1].path).stem}" if name in points else ""
         points[name] = [(0.0, start)]
         for one in run:
             used = UsedTechnique(guidance_free.NAME, Values(weight=weight), one.fingerprint)
@@ -220,10 +222,15 @@ def compute_stages(task: Task) -> Findings:
 
 def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
     """Weights of each training with stages, in the order of their steps. Raises :class:`SettingError` without any."""
+    from paretone.training.runs import log_of
+    from paretone.training.session import read_log
+
     guidance_free.require_guidance(info)
-    found: dict[tuple[float, str], list[WeightSet]] = {}
+    found: dict[tuple[float, str, str], list[WeightSet]] = {}
     for one in sorted(info.weight_sets, key=lambda one: one.steps):
-        found.setdefault((one.weight, one.method), []).append(one)
+        # All files of a run have its log, whose first line is the run's own.
+        begun = str(read_log(log_of(Path(one.path)))[:1])
+        found.setdefault((one.weight, one.method, begun), []).append(one)
     runs = tuple(tuple(one) for one in found.values() if any(each.stage for each in one))
     if not runs:
         raise SettingError(
@@ -258,8 +265,9 @@ def _stage_caption(panels: Sequence[Lines], sentences: int) -> str:
         if not curve.reference
     ]
     return (
-        f"{' '.join(parts)} Step 0 is the conditional branch alone. {sentences} sentences; bands are 95 % bootstrap "
-        "intervals. The paper trained from scratch, and measured LibriSpeech-PC with Whisper and SIM-o."
+        f"{' '.join(parts)} Step 0 is the conditional branch alone. Bands are 95 % bootstrap intervals over "
+        f"{counted(sentences, 'sentence', 'sentences')}. The paper trained from scratch, and measured LibriSpeech-PC "
+        "with Whisper and SIM-o."
     )
 
 

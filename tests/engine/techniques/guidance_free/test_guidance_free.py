@@ -223,7 +223,10 @@ def test_weights_over_training_are_those_of_each_stage(tmp_path: Path) -> None:
     write_weights(tmp_path)
     for name, steps, stage in (("a", 2, "true"), ("b", 9, "false")):
         save_cfg_free(tmp_path / f"{name}.safetensors", 0.5, steps=str(steps), stage=stage)
-    (tmp_path / "half.safetensors").unlink()
+    save_cfg_free(tmp_path / "another-run.safetensors", 0.5, steps="400")
+    (tmp_path / "another-run.training.jsonl").write_text('{"recipe": "cfg-free", "run": "another"}\n')
+    for path in tmp_path.glob("half*.safetensors"):
+        path.unlink()
     model = load(tmp_path)
     of = replace(task(model), utterance=Utterance("One.", replace(VOICE, audio=voices()[0].audio)))
     figure = compute_view("weights-over-training", replace(of, knobs=Values(sentences=1)))
