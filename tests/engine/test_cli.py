@@ -65,7 +65,7 @@ def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Out
     listed = without_model("models", "--json").data["techniques"]
     knobs = {one["name"]: [knob["name"] for knob in one["knobs"]] for one in listed}
     assert knobs["steps"] == ["steps", "spacing", "sway"]
-    assert knobs["guidance_free"] == ["weight"]
+    assert knobs["guidance_free"] == ["weight", "guidance"]
     assert knobs["precision"] == ["precision"]
 
 

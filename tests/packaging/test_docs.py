@@ -16,6 +16,7 @@ import pytest
 
 from paretone.measure.metrics import METRICS
 from paretone.models import catalogue
+from paretone.setting.profile import Profile
 from paretone.techniques.registry import techniques
 from tests.documents.blocks import PAGES, ROOT
 from tests.workload import only_in_full
@@ -138,7 +139,7 @@ def test_the_reference_is_what_the_code_says(site: Path) -> None:
         assert part in commands
     messages = shown(site / "reference" / "messages.html")
     assert "Load a model of the catalogue." in messages and "JobFinished" in messages
-    assert "A setting that is exported" in shown(site / "reference" / "python.html")
+    assert (Profile.__doc__ or "").partition(".")[0] in shown(site / "reference" / "python.html")
 
 
 @SITE

@@ -212,7 +212,7 @@ class TestPackaged:
 
     def test_its_weights_are_the_wheels(self, packaged: Packaged) -> None:
         """Packed: what is taken from the repository by mistake is a hundred megabytes more."""
-        (models,) = packaged.place.rglob("_internal/resources/models")
+        (models,) = packaged.place.rglob("_internal/paretone/resources/models")
         known = json.loads((models / bundled.LIST).read_text(encoding="utf-8"))
         weights = {one.relative_to(models).as_posix(): one for one in models.rglob(f"*{bundled.SUFFIX}")}
         assert {name: origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known

@@ -317,7 +317,7 @@ def test_one_module_brings_several_commands_and_views(
     visible(tmp_path)
     assert not problems()
     assert [one.name for one in commands()][-2:] == ["say-yes", "say-no"]
-    assert [one.name for one in views()][-2:] == ["first-view", "second-view"]
+    assert {"first-view", "second-view"} <= {one.name for one in views()}
     assert cli.main(["say-no"]) == 0 and capsys.readouterr().out.strip() == "no"
 
 

@@ -34,6 +34,7 @@ from paretone.studies.wording import (
     idle_lines,
     lost_lines,
     paired_lines,
+    published_lines,
     reference_lines,
     search_in,
     setting_title,
@@ -368,6 +369,7 @@ def _findings(results: Results) -> tuple[str, ...]:
     lines = (
         *(answer_lines(search, results) if search else ()),
         *reference_lines(results),
+        *published_lines(results),
         *paired_lines(results),
         *worst_lines(results),
         *lost_lines(results),

@@ -217,12 +217,14 @@ def _notes(results: Results) -> list[str]:
         idle_lines,
         lost_lines,
         paired_lines,
+        published_lines,
         reference_lines,
         worst_lines,
     )
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [*reference_lines(results), *published_lines(results), *lost_lines(results)]
+    lines += [*busy_lines(results), *idle_lines(results)]
     lines += [*paired_lines(results), *worst_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:

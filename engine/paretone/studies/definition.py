@@ -23,6 +23,7 @@ from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
+from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
@@ -105,6 +106,8 @@ class _Reader:
         limit = fields.whole("limit", LIMIT, minimum=1)
         evaluation = self._evaluation()
         utterances = self._utterances(evaluation)
+        if published := fields.text("published"):
+            published_rows(published)
         grids = self._grids()
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
         listed = self._listed()
@@ -284,7 +287,10 @@ class _Reader:
         settings = [one.setting.baseline for one in candidates]
         if search is not None:
             settings.append(Setting(self._model, self._options))
-        baselines = {one.fingerprint: Candidate(one, BASELINE, "baseline") for one in settings}
+        named = {one.key: one.name for one in candidates if one.name}
+        baselines = {
+            one.fingerprint: Candidate(one, BASELINE, named.get(one.fingerprint, "baseline")) for one in settings
+        }
         others = {one.key: one for one in candidates if one.key not in baselines}
         return (*baselines.values(), *others.values())
 

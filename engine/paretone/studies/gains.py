@@ -17,6 +17,7 @@ from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from paretone.by_name import by_name
 from paretone.errors import SettingError
 from paretone.measure.machine import hardware
 from paretone.measure.metrics import metric
@@ -221,6 +222,8 @@ _TITLES = {
 class PublishedPoint:
     """One row of a paper's table."""
 
+    series: str
+    """Name of its table, by which studies refer to it."""
     paper: str
     model: str
     label: str
@@ -241,6 +244,11 @@ class PublishedPoint:
     """Who or what measured the quality."""
 
     @property
+    def figures(self) -> tuple[str, ...]:
+        """Names of the metrics that measure its values here."""
+        return tuple(_METRICS[name] for name in self.values if name in _METRICS and ":" not in _METRICS[name])
+
+    @property
     def as_published(self) -> str:
         """Absolute values, such as ``RTF 0.178, SIM-o 0.64``."""
         return ", ".join(f"{_TITLES[name]} {value:g}" for name, value in self.values.items())
@@ -253,6 +261,7 @@ def published() -> tuple[PublishedPoint, ...]:
     found = []
     for series in data["series"]:
         more = {name: series[name] for name in ("paper", "model", "source", "hardware", "data", "rtf")}
+        more["series"] = series["name"]
         more["judges"] = series.get("judges", "")
         first = _values(series["points"][0])
         for index, point in enumerate(series["points"]):
@@ -267,6 +276,14 @@ def published() -> tuple[PublishedPoint, ...]:
             more |= {"label": point["label"], "technique": point.get("technique", series["technique"])}
             found.append(PublishedPoint(baseline=index == 0, ratios=ratios, values=values, **more))
     return tuple(found)
+
+
+def published_rows(series: str) -> tuple[PublishedPoint, ...]:
+    """Points of one table, baseline first. Raises :class:`SettingError` for an unknown name."""
+    tables: dict[str, list[PublishedPoint]] = defaultdict(list)
+    for one in published():
+        tables[one.series].append(one)
+    return tuple(by_name(series, tables, "published table", "published tables"))
 
 
 def _values(point: Mapping[str, Any]) -> dict[str, float]:

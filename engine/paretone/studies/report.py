@@ -44,6 +44,7 @@ from paretone.studies.wording import (
     idle_lines,
     lost_lines,
     paired_lines,
+    published_lines,
     reference_lines,
     search_in,
     setting_title,
@@ -210,7 +211,8 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines = [*reference_lines(results), *published_lines(results), *lost_lines(results)]
+    lines += [*busy_lines(results), *idle_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 

@@ -11,6 +11,7 @@ from paretone.models import catalogue
 from paretone.models.voices import shown_name
 from paretone.setting.knobs import Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.gains import published_rows
 from paretone.studies.paired import SIGN_NOTE, caution
 from paretone.studies.results import PlayableTake, Results, SettingResult
 from paretone.studies.search import answer
@@ -125,6 +126,21 @@ def reference_lines(results: Results) -> list[str]:
     ]
     if results.no_reference:
         lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
+    return lines
+
+
+def published_lines(results: Results) -> list[str]:
+    """Rows of the paper's table that the study repeats, each beside what was measured here."""
+    series = results.definition.get("published")
+    rows = published_rows(series) if isinstance(series, str) and series else ()
+    lines = []
+    for row in rows:
+        one = next((one for one in results.settings if one.name == row.label), None)
+        figures = [] if one is None else [(metric(name).label, one.figures.get(name)) for name in row.figures]
+        measured = [f"{label} {figure_text(figure)}" for label, figure in figures if figure is not None]
+        lines.append(f"{row.label}: published {row.as_published}; here {', '.join(measured) or 'not measured'}.")
+    if rows:
+        lines.insert(0, f"{rows[0].source}: {rows[0].model} on {rows[0].hardware}; {rows[0].data}.")
     return lines
 
 

@@ -420,10 +420,11 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
             if line.startswith(f"import '{imported}'"):
                 process.send_signal(number)
                 break
-        rest = [line for line in process.stderr.readlines() if not line.startswith(("#", "import "))]
+        rest = process.stderr.read()
         assert process.wait(60) == code
         said = json.loads(process.stdout.read())
-    assert rest == ["Cancelled.\n"]
+    # Within a line of the interpreter's own, if the signal came in the middle of it.
+    assert rest.count("Cancelled.\n") == 1 and "Traceback" not in rest
     assert said == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": code}
 
 

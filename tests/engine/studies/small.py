@@ -74,7 +74,9 @@ class Follower(StudyFollower):
         return self._pause_after is not None and len(self.takes) >= self._pause_after
 
 
-def finished(folder: Path, chosen: Study | None = None, follower: Follower | None = None) -> str:
+def finished(
+    folder: Path, chosen: Study | None = None, follower: Follower | None = None, load: Callable[..., F5Speech] = load
+) -> str:
     """Run a study in ``folder`` with the small model; how it ended."""
     chosen = chosen or study()
     with Store(folder) as store:
