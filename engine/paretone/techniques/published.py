@@ -152,4 +152,6 @@ def _changed(knobs: Iterable[Knob], values: Mapping[str, Any], wanted: Mapping[s
 def _shown(knob: Knob, value: Any) -> str:
     if isinstance(knob, Choice) and knob.titles:
         return f"“{knob.titles[knob.values.index(value)]}”"
-    return ("on" if value else "off") if isinstance(value, bool) else f"{value:g}" if value != "" else "empty"
+    if isinstance(value, str):
+        return value or "empty"
+    return ("on" if value else "off") if isinstance(value, bool) else f"{value:g}"

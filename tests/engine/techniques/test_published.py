@@ -95,6 +95,11 @@ def test_what_is_given_stays_and_is_said() -> None:
     assert found.to_json()["differences"] == ["Guidance weight w 0.5, not 0.67", "Steps 16, not 32"]
 
 
+def test_layers_by_hand_are_said_as_they_are_typed() -> None:
+    (found,) = comparisons(parsed("CosyVoice2-0.5B", "--technique", "spade:layers=0,1,5"))
+    assert "Layers by hand 0,1,5, not empty" in found.differences
+
+
 def test_a_setting_is_compared_with_the_nearest_published_one() -> None:
     plain = Setting("f5-mini", entry("f5-mini").options_with())
     knobs = Values(metric="relative", threshold=0.1)
