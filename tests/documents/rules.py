@@ -110,4 +110,4 @@ ADDED = {
     "transfer": (("--steps", "4"),),
     "view": (("--steps", "4"), ("--text", "Rice.")),
 }
-"""Options that a command is given in addition, unless they are printed."""
+"""Options that a command is given in addition, unless printed. Speech with a table of few steps has as many."""

@@ -155,6 +155,8 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
         value = SHORTER.get(words[-1]) if words and word != "0" else None
         found = sorted(folder.glob(word)) if "*" in word and value is None else []
         words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
+    if "--as" in words and "--table" in words and words[0] == "speak":
+        words += ["--steps", "4"]
     for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):
         if option not in words and not (option == "--steps" and "lm-mini" in words):
             words += [option, *values]

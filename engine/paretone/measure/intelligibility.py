@@ -98,6 +98,8 @@ class Judge:
         padded *= LEVEL / max(NOISE, float(np.sqrt(np.mean(padded**2))))
         padded += NOISE * np.random.default_rng(0).standard_normal(len(padded)).astype(np.float32)
         heard = []
+        # Otherwise the noise that it has tracked in the recordings before decides what it hears in this one.
+        self._decoder.reinit_feat()
         for piece in pieces(padded):
             check()
             self._decoder.start_utt()

@@ -4,11 +4,12 @@ import sys
 
 import numpy as np
 import pytest
+import soundfile
 
 from paretone.errors import AudioError, Cancelled, PlainError, TextError
 from paretone.measure import intelligibility
 from paretone.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
-from paretone.models.catalogue import voice
+from paretone.models.catalogue import voice, voices
 from paretone.paths import resource
 from paretone.training.natural_teacher import original_speech
 from tests.packages import needs
@@ -48,6 +49,18 @@ def test_words_that_the_judge_has_never_heard_of_are_taught() -> None:
     sentence = "The blorfing vocoder hears nothing."
     result = Judge([sentence]).word_errors([sentence], [original(sentence)])
     assert (result.edits, result.words) == ((0,), (5,))
+
+
+def test_what_was_heard_before_does_not_matter() -> None:
+    speakers = voices("f5-mini")
+    texts = [one.transcript for one in speakers]
+    noise = np.random.default_rng(0)
+    heard = []
+    for one in speakers:
+        samples, rate = soundfile.read(one.audio, dtype="float32")
+        heard.append((samples + 0.05 * noise.standard_normal(len(samples)).astype(np.float32), rate))
+    judge = Judge(texts)
+    assert [judge.hear(*one) for one in heard] == [Judge(texts).hear(*one) for one in heard]
 
 
 def test_judging_twice_gives_the_same(judge: Judge) -> None:

@@ -181,16 +181,13 @@ def word_errors_without(
 ) -> LayerImportance:
     """WLI: word error rate without each layer. Raises :class:`paretone.errors.PlainError` if the judge is missing."""
     layers, count = model.info.layers, len(utterances)
-    texts, kind = [one.text for one in utterances], judge_named(judge)
-    loaded = kind.ready(texts, model.info.device_type or "cpu")
+    ear = judge_named(judge).ready([one.text for one in utterances], model.info.device_type or "cpu")
     ways = [setting, *(without(setting, layer, layers) for layer in range(layers))]
     kept = _Kept.of(unfinished, [model.info.all_weights, judge, setting.fingerprint, setting.seed, utterances])
 
     def heard(way: int, number: int) -> list[float]:
         one = utterances[number]
         spoken = synthesise(model, one.text, one.voice, ways[way], (), observer)
-        # pocketsphinx hears a take otherwise after others, as it keeps their noise level; loaded anew, it does not.
-        ear = kind.ready(texts) if judge == WORDS else loaded
         figures = ear.hear(one.text, one.voice, spoken.samples, spoken.sample_rate).figures
         run_away = spoken.trace.decoding is not None and any(spoken.trace.decoding.run_away)
         return [figures["edits"], figures["words"], float(run_away)]
