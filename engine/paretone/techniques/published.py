@@ -13,6 +13,7 @@ from typing import Any
 from paretone.by_name import meant
 from paretone.errors import SettingError
 from paretone.models import catalogue
+from paretone.reading import shown
 from paretone.setting.knobs import Choice, Knob, Values, defaults
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Technique
@@ -54,7 +55,7 @@ def chosen(model: str, name: str, techniques: Iterable[str]) -> dict[str, Publis
         which = listed(one.title for one in used)
         if not known:
             raise SettingError(f"{which} has no published setting for {entry.title}; set its knobs instead.")
-        raise SettingError(f"{which} has no setting {name!r} for {entry.title}; {meant(name, known, 'it has')}")
+        raise SettingError(f"{which} has no setting {shown(name)} for {entry.title}; {meant(name, known, 'it has')}")
     options_of(found)
     return found
 

@@ -109,7 +109,7 @@ def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path: Path, caps
 
 def test_a_budget_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["voice-vocoder", "--work", str(tmp_path)]) == 2
-    assert "one of the arguments --minutes --steps is required" in capsys.readouterr().err
+    assert "one of the arguments --minutes --steps --epochs is required" in capsys.readouterr().err
 
 
 def test_every_recipe_has_its_command():

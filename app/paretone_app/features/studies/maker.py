@@ -431,8 +431,13 @@ class StudyMaker(QDialog):
         self._changed()
 
     def _ask_for_text(self) -> None:
-        kind = _LIST if self.sentences.currentData() == _SET else _TEXT
-        file_dialogs.ask_for_file(self, "Sentences", kind, lambda path: self.text_file.setText(str(path)))
+        if self.sentences.currentData() == _SET:
+            file_dialogs.ask_for_file(self, "Sentences", _LIST, self._choose_text)
+        else:
+            file_dialogs.ask_for_file(self, "Sentences", _TEXT, self._choose_text)
+
+    def _choose_text(self, path: Path) -> None:
+        self.text_file.setText(str(path))
 
     def _ask_where(self) -> None:
         typed = self.path.text().strip()

@@ -268,7 +268,7 @@ class TrainingPanel(QWidget):
         form.addRow(controls)
         form.addRow(self.remark)
         form.addRow("&Time", self.minutes)
-        form.addRow("&Epochs", self.epochs)
+        form.addRow("Ep&ochs", self.epochs)
         form.addRow(self.estimate)
         form.addRow("Learnin&g rate", self.rate)
         form.addRow(self.half)

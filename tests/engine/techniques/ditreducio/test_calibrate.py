@@ -49,7 +49,7 @@ def test_an_error_that_is_no_number_ends_the_calibration() -> None:
 def planned(place: Path, *given: str) -> list[_Calibration]:
     parser = argparse.ArgumentParser()
     declare(parser)
-    return _planned(parser.parse_args(["--table", str(place / "t.json"), *given]))
+    return _planned(parser.parse_args(["--table", str(place / "t.json"), *given]), "f5-mini")
 
 
 def test_a_budget_is_calibrated_instead_of_a_threshold(tmp_path: Path) -> None:
