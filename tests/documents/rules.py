@@ -70,6 +70,7 @@ REFUSED = {"study set-aside my.toml": "is not damaged, so it stays where it is"}
 """Commands that have nothing to do here, and what they say of it."""
 ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view objectives", "calibrates for several thresholds and budgets"),
+    Rule(r"view (speculation|depth|attention-maps)|--as beta", "computes for many seconds; so do others", "papers.md"),
     Rule(r"calibrate --objective end", "runs the trajectory some fifty times"),
     Rule(r"calibrate --thresholds|worst\.json", "calibrates several times"),
     Rule(r"search-grid|--grid grid", "tries two dozen grids"),
