@@ -29,10 +29,8 @@ from paretone.studies.study import BASELINE, SEARCH, Study, results_folder
 from paretone.studies.wording import (
     REFERENCE,
     answer_lines,
-    busy_lines,
     described,
-    idle_lines,
-    lost_lines,
+    doubt_lines,
     paired_lines,
     published_lines,
     reference_lines,
@@ -372,9 +370,7 @@ def _findings(results: Results) -> tuple[str, ...]:
         *published_lines(results),
         *paired_lines(results),
         *worst_lines(results),
-        *lost_lines(results),
-        *busy_lines(results),
-        *idle_lines(results),
+        *doubt_lines(results),
     )
     return tuple(map(localised, lines))
 

@@ -36,7 +36,7 @@ from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
-from paretone.studies.paired import SIGN_NOTE, WORST, paired
+from paretone.studies.paired import SIGN_NOTE, paired, worst
 from paretone.studies.study import StudySentence
 from paretone.techniques import compatibility_of, foreseen
 from paretone.techniques.published import comparisons, options_of
@@ -430,11 +430,13 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
     return found
 
 
-def _worst(said: Sequence[Verdict]) -> list[dict[str, object]]:
+def _worst(said: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Texts with the most errors, by number, the worst first."""
-    rates = [(error_rate(each.figures), number) for number, each in enumerate(said, start=1)]
-    worst = sorted((-rate, number) for rate, number in rates if rate)[:WORST]
-    return [{"text": number, "error_rate": -rate, "heard": said[number - 1].heard} for rate, number in worst]
+    texts: list[dict[str, Any]] = [
+        {"text": number, "error_rate": error_rate(each.figures), "heard": each.heard}
+        for number, each in enumerate(said, start=1)
+    ]
+    return worst((one, one["error_rate"]) for one in texts)
 
 
 def _heard_lines(heard: Heard) -> list[str]:
@@ -450,9 +452,9 @@ def _heard_lines(heard: Heard) -> list[str]:
         lines.append(f"{metric(name).title}: {', '.join(said)}{count}{missing}.")
         if sides.get("paired", {}).get("sentences", 0) > 1:
             lines.append(f"B against A on the same texts: {sides['paired']['words']}.")
-        for side, worst in sides.get("worst", {}).items():
-            errors = (f"text {one['text']} {percent(one['error_rate'])}, heard as “{one['heard']}”" for one in worst)
-            lines += [f"Most errors of {side.upper()}: {'; '.join(errors)}."] if worst else []
+        for side, wrong in sides.get("worst", {}).items():
+            errors = (f"text {one['text']} {percent(one['error_rate'])}, heard as “{one['heard']}”" for one in wrong)
+            lines += [f"Most errors of {side.upper()}: {'; '.join(errors)}."] if wrong else []
     return [*lines, f"{SIGN_NOTE}."] if any("on the same texts" in one for one in lines) else lines
 
 

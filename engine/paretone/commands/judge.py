@@ -13,7 +13,7 @@ from paretone.commands.terminal import Session
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.metrics import JUDGED, metric
-from paretone.studies.paired import WORST
+from paretone.studies.paired import worst
 from paretone.wording import percent
 
 NAME = "judge"
@@ -98,8 +98,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     diversity = found.diversity if options.diversity else None
     if options.diversity:
         lines += ["", _diversity_line(diversity)]
-    worst = sorted((one for one in found.files if one.error_rate), key=lambda one: -(one.error_rate or 0.0))[:WORST]
-    errors = [f"{one.file} {percent(one.error_rate or 0.0)}" for one in worst]
+    wrong = worst((one, one.error_rate) for one in found.files)
+    errors = [f"{one.file} {percent(one.error_rate or 0.0)}" for one in wrong]
     unknown = any(one.error_rate is not None for one in found.files) and floor is None
     remarks = [
         *([f"Most errors: {'; '.join(errors)}."] if errors else []),
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             }
             for one in found.files
         ],
-        "worst": [one.file for one in worst],
+        "worst": [one.file for one in wrong],
         "ground_truth": [{"file": one.file, **one.figures} for one in floor.files] if floor is not None else [],
         "means": {name: _estimate_json(one) for name, one in found.means.items()},
         **({"diversity": diversity} if options.diversity else {}),

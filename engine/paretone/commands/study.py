@@ -125,7 +125,6 @@ def _set_aside(folder: Path) -> Result:
 
 # --- Running ----------------------------------------------------------------------------------------------------------
 def _run(options: argparse.Namespace, session: Session) -> Result:
-    from paretone.studies import definition
     from paretone.studies import results as found
     from paretone.studies.running import FINISHED, PAUSED
 
@@ -150,13 +149,12 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ) from None
     results = found.read(_folder(options))
     answered = _status(results)
-    evaluation = definition.read(file).evaluation
-    listed = [evaluation] if evaluation else []
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
-    summary |= {"evaluation_set": listed[0]} if listed else {}
-    return Result({**answered.data, **summary}, "\n".join([made, *listed, *ended.log, *ended.found, "", answered.text]))
+    summary |= {"evaluation_set": ended.evaluation} if ended.evaluation else {}
+    lines = [*filter(None, (made, ended.evaluation)), *ended.log, *ended.found, "", answered.text]
+    return Result({**answered.data, **summary}, "\n".join(lines))
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:
@@ -212,19 +210,10 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from paretone.studies.wording import (
-        busy_lines,
-        idle_lines,
-        lost_lines,
-        paired_lines,
-        published_lines,
-        reference_lines,
-        worst_lines,
-    )
+    from paretone.studies.wording import doubt_lines, paired_lines, published_lines, reference_lines, worst_lines
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += [*reference_lines(results), *published_lines(results), *lost_lines(results)]
-    lines += [*busy_lines(results), *idle_lines(results)]
+    lines += [*reference_lines(results), *published_lines(results), *doubt_lines(results)]
     lines += [*paired_lines(results), *worst_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
@@ -235,11 +224,11 @@ def _notes(results: Results) -> list[str]:
 def _export(results: Results, options: argparse.Namespace) -> Result:
     from paretone.listening.results import listened
     from paretone.studies.report import require_no_links, write_report
-    from paretone.studies.wording import busy_lines, idle_lines, lost_lines
+    from paretone.studies.wording import doubt_lines
 
     place = results.folder / "report" if options.out is None else options.out
     require_no_links(results.folder, Path(place))
     written = write_report(results, made_folder(place), listened(options.listening))
-    notes = [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    notes = doubt_lines(results)
     lines = [*notes, *(f"Wrote {path}" for path in written)]
     return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

@@ -90,7 +90,8 @@ def error_rate(figures: Mapping[str, float]) -> float | None:
     return _of_words(figures) if figures.get("words") else _of_characters(figures)
 
 
-def _tail(figures: Mapping[str, float]) -> float | None:
+def tail(figures: Mapping[str, float]) -> float | None:
+    """1 for a take with more errors than :data:`TAIL_ERROR`, else 0; ``None`` without a judge of words."""
     rate = error_rate(figures)
     return None if rate is None else float(rate > TAIL_ERROR)
 
@@ -320,7 +321,7 @@ METRICS: tuple[Metric, ...] = (
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
     ),
-    Metric("failed_takes", "Failed takes", _TAIL, LOWER, judge="words", verdict=_tail, percent=True),
+    Metric("failed_takes", "Failed takes", _TAIL, LOWER, judge="words", verdict=tail, percent=True),
     Metric(
         "naturalness",
         "Naturalness",
@@ -396,7 +397,7 @@ METRICS: tuple[Metric, ...] = (
         _TAIL,
         LOWER,
         judge="paraformer",
-        verdict=_tail,
+        verdict=tail,
         percent=True,
     ),
     Metric(
@@ -415,9 +416,7 @@ METRICS: tuple[Metric, ...] = (
         judge="dnsmos",
         verdict=_said("p808"),
     ),
-    Metric(
-        "whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=_tail, percent=True
-    ),
+    Metric("whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=tail, percent=True),
     Metric(
         "speaker_similarity",
         "SIM-o",

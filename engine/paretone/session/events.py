@@ -211,6 +211,8 @@ class StudyEnded(Event):
     """Remarks on the workers, in sentences."""
     found: tuple[str, ...] = ()
     """Findings about the model itself, in sentences."""
+    evaluation: str = ""
+    """Sentence on the evaluation set that was spoken, or ``""``."""
     fields: Values = NO_VALUES
     """The findings by name, for programs, such as ``layers``, the updated file of the model's layers."""
 

@@ -223,6 +223,7 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
         observer.made,
         tuple(workers.log()),
         tuple(one.sentence for _, one in found),
+        study.evaluation,
         Values({name: value for _, one in found for name, value in one.fields}),
     )
 

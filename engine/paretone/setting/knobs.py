@@ -133,6 +133,32 @@ class Text(Knob):
         return words
 
 
+@dataclass(frozen=True)
+class WholeNumbers(Knob):
+    """Whole numbers from ``least``, separated by commas, ascending and without duplicates; ``""`` for none."""
+
+    least: int = 0
+    wanted: str = "whole numbers separated by commas"
+    """What it must be, with an example, for the sentence that refuses other text."""
+
+    def check(self, value: object) -> str:
+        try:
+            numbers = whole_numbers(value, self.least) if isinstance(value, str) else None
+        except ValueError:
+            numbers = None
+        if numbers is None:
+            raise SettingError(f"{self.title} must be {self.wanted}, not {shown(value)}.")
+        return ",".join(map(str, numbers))
+
+
+def whole_numbers(text: str, least: int = 0) -> tuple[int, ...]:
+    """Numbers listed in ``text``, ascending, without duplicates. Raises :class:`ValueError`."""
+    numbers = sorted({int(part) for part in text.split(",") if part.strip()})
+    if numbers and numbers[0] < least:
+        raise ValueError(f"{numbers[0]} is below {least}")
+    return tuple(numbers)
+
+
 class Values(Mapping[str, Any]):
     """Immutable, hashable, picklable mapping from knob names to values of type bool, int, float or str."""
 

@@ -7,9 +7,10 @@ two-sided sign test on the sentences that differ (W. J. Conover, "Practical Nonp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from paretone.measure.estimates import drawn, ends, statistic_of
 from paretone.measure.metrics import LOWER, metric
 from paretone.wording import percent
 
+Item = TypeVar("Item")
 WORST = 5
 """Utterances shown as the worst of a setting."""
 LEVEL = 0.05
@@ -82,6 +84,12 @@ def paired(name: str, one: Mapping[str, complex], other: Mapping[str, complex]) 
         low, high = map(float, ends(figures[:, 0] - figures[:, 1]))
     difference = float(value - other_value)
     return PairedTest(name, difference, low, high, len(common), votes.better, votes.worse, votes.p)
+
+
+def worst(rated: Iterable[tuple[Item, float | None]], count: int = WORST) -> list[Item]:
+    """Items with the most errors, the worst first, from pairs with their error rates; none without errors."""
+    wrong = [(rate, one) for one, rate in rated if rate]
+    return [one for _, one in sorted(wrong, key=lambda pair: -pair[0])[:count]]
 
 
 def caution(tests: Sequence[PairedTest]) -> str:

@@ -40,9 +40,7 @@ from paretone.studies.study import duration
 from paretone.studies.wording import (
     REFERENCE,
     answer_words,
-    busy_lines,
-    idle_lines,
-    lost_lines,
+    doubt_lines,
     paired_lines,
     published_lines,
     reference_lines,
@@ -211,8 +209,7 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *published_lines(results), *lost_lines(results)]
-    lines += [*busy_lines(results), *idle_lines(results)]
+    lines = [*reference_lines(results), *published_lines(results), *doubt_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 

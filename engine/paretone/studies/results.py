@@ -23,7 +23,7 @@ from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estima
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
-from paretone.studies.paired import WORST, PairedTest, paired
+from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
 from paretone.studies.study import BASELINE, Cell, Study
@@ -186,8 +186,7 @@ class Results:
 
     def worst(self, key: str, count: int = WORST) -> tuple[PlayableTake, ...]:
         """Playable takes of a setting with the most errors, the worst first; none without errors."""
-        wrong = [one for one in self.heard.get(key, ()) if one.error_rate]
-        return tuple(sorted(wrong, key=lambda one: -(one.error_rate or 0.0))[:count])
+        return tuple(worst(((one, one.error_rate) for one in self.heard.get(key, ())), count))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -307,9 +306,9 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
 
 
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
-    rated = [(one.heard, rate) for one in take.verdicts if (rate := error_rate(one.figures)) is not None]
-    heard = [*rated[:1], *((one.heard, None) for one in take.verdicts)]
-    understood, rate = next(((words, rate) for words, rate in heard if words or rate is not None), ("", None))
+    rated = ((one.heard, rate) for one in take.verdicts if (rate := error_rate(one.figures)) is not None)
+    unrated = next((one.heard for one in take.verdicts if one.heard), "")
+    understood, rate = next(rated, (unrated, None))
     return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood, rate)
 
 

@@ -194,10 +194,8 @@ class Queue:
         return None
 
     def _speak(self, cell: Cell) -> Speak:
-        candidate = self._candidates[cell.setting]
-        artefact = self._artefacts.get(cell.setting)
-        setting = seeded(candidate, cell.seed, artefact.fingerprint if artefact else "")
-        return Speak(cell, setting, self._spoken[cell.utterance], (artefact,) if artefact else ())
+        spoken, artefact = self._spoken[cell.utterance], self._artefacts.get(cell.setting)
+        return Speak.of(cell, self._candidates[cell.setting], spoken, artefact)
 
     # --- Recording results --------------------------------------------------------------------------------------------
     def done(self, worker: object, seconds: float, artefact: Artefact | None = None) -> None:
@@ -453,12 +451,9 @@ class _Run:
 
     def run(self) -> str:
         study, store = self._study, self._store
-        texts = tuple(dict.fromkeys(one.text for one in study.utterances))
-        equipment = Equipment(
-            study.model, study.folder, study.variant, study.device, study.judges, texts, study.vocoder
-        )
         try:
-            store.settle_checkpoint(self._executor.begin(equipment, self._follower), code_fingerprint())
+            weights = self._executor.begin(study.equipment(study.judges), self._follower)
+            store.settle_checkpoint(weights, code_fingerprint())
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
             self._candidates = {one.key: one for one in study.candidates}
             finished = store.cells()

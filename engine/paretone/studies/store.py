@@ -222,9 +222,10 @@ class Store(Database):
                 f"ones, {checkpoint_text(fingerprint)}; choose another folder for its results."
             )
         codes = self.codes()
-        if not known or code not in codes:
+        added = (code,) if code and code not in codes else ()
+        if not known or added:
             with self._problems("written"), self._writing():
-                kept = json_text([*codes, *({code} - {"", *codes})])
+                kept = json_text([*codes, *added])
                 self._open_connection().execute("UPDATE study SET checkpoint = ?, code = ?", (fingerprint, kept))
 
     def codes(self) -> tuple[str, ...]:

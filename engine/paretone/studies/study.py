@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -131,6 +131,11 @@ class Study:
                 for spoken in self.utterances:
                     yield Cell(candidate.key, spoken.key, seed, number)
 
+    def equipment(self, judges: Sequence[str]) -> Equipment:
+        """What its tasks need, with these judges."""
+        texts = tuple(dict.fromkeys(one.text for one in self.utterances))
+        return Equipment(self.model, self.folder, self.variant, self.device, tuple(judges), texts, self.vocoder)
+
     def to_json(self) -> dict:
         return dict(self.definition)
 
@@ -217,6 +222,12 @@ class Speak:
     spoken: StudySentence
     artefacts: tuple[Artefact, ...] = ()
     baseline: Sounded | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, cell: Cell, candidate: Candidate, spoken: StudySentence, artefact: Artefact | None) -> Speak:
+        """The take of ``cell``, with the artefact that was prepared for its setting, if any."""
+        setting = seeded(candidate, cell.seed, artefact.fingerprint if artefact else "")
+        return cls(cell, setting, spoken, (artefact,) if artefact else ())
 
 
 Task = Prepare | MeasureReference | Speak

@@ -22,7 +22,7 @@ from paretone.reading import shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.studies import definition
 from paretone.studies.store import Store, StoredTake
-from paretone.studies.study import Equipment, Failed, Made, Speak, Study, seeded, take_id
+from paretone.studies.study import Equipment, Failed, Made, Speak, Study, take_id
 from paretone.wording import counted, grouped
 
 if TYPE_CHECKING:
@@ -81,11 +81,8 @@ class _Verification:
             return
         yield self._texts(study)
         yield self._code()
-        texts = tuple(dict.fromkeys(one.text for one in study.utterances))
-        judges = tuple(dict.fromkeys(verdict.judge for take in self._takes for verdict in take.verdicts))
-        runner = self._equip(
-            Equipment(study.model, study.folder, study.variant, study.device, judges, texts, study.vocoder)
-        )
+        judges = dict.fromkeys(verdict.judge for take in self._takes for verdict in take.verdicts)
+        runner = self._equip(study.equipment([*judges]))
         yield self._weights(runner.equip(observer).info.all_weights)
         yield from self._again(study, runner)
 
@@ -169,16 +166,9 @@ class _Verification:
             heard = runner.hear(spoken[take.cell.utterance], stored, take.sample_rate)
             judged += len(take.verdicts)
             misjudged += [said for one in take.verdicts if (said := _differs(one, heard, take.take))]
-            artefact = artefacts.get(take.cell.setting)
-            setting = seeded(
-                self._settings[take.cell.setting].candidate,
-                take.cell.seed,
-                artefact.fingerprint if artefact else "",
-            )
-            outcome = runner.carry_out(
-                Speak(take.cell, setting, spoken[take.cell.utterance], (artefact,) if artefact else ()),
-                self._observer,
-            )
+            candidate = self._settings[take.cell.setting].candidate
+            again = Speak.of(take.cell, candidate, spoken[take.cell.utterance], artefacts.get(take.cell.setting))
+            outcome = runner.carry_out(again, self._observer)
             made += 1
             if isinstance(outcome, Failed):
                 unlike.append(f"the take {take.take} could not be made again: {outcome.sentence}")

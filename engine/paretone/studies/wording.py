@@ -81,6 +81,11 @@ def idle_lines(results: Results) -> list[str]:
     return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
 
 
+def doubt_lines(results: Results) -> list[str]:
+    """All reasons to doubt a study's takes: lost audio, a busy machine, techniques that skipped nothing."""
+    return [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
+
+
 MOST_TESTED = 12
 """Settings whose paired tests are written out; all are in the report and in JSON."""
 
@@ -130,7 +135,7 @@ def reference_lines(results: Results) -> list[str]:
 
 
 def published_lines(results: Results) -> list[str]:
-    """Rows of the paper's table that the study repeats, each beside what was measured here."""
+    """Rows of the paper's table that the study repeats, each with what was measured here."""
     series = results.definition.get("published")
     rows = published_rows(series) if isinstance(series, str) and series else ()
     lines = []

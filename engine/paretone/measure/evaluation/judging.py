@@ -19,7 +19,7 @@ from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
 from paretone.measure.loudness import signal_metrics
-from paretone.measure.metrics import JUDGED, TAIL_ERROR, error_rate, estimate, metric
+from paretone.measure.metrics import FAILED, JUDGED, error_rate, estimate, metric, tail
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
 from paretone.reading import require_regular
@@ -227,8 +227,8 @@ class FileJudges:
             check()
             errors = self._words.word_errors([text], [(samples, rate)], check)
             heard = errors.heard[0]
-            found |= {"edits": errors.edits[0], "words": errors.words[0], "word_error_rate": errors.rate}
-            found["failed_takes"] = float(errors.rate > TAIL_ERROR)
+            counts: dict[str, float] = {"edits": errors.edits[0], "words": errors.words[0]}
+            found |= {**counts, "word_error_rate": errors.rate, FAILED: tail(counts)}
         rate_of_errors = found.get("word_error_rate")
         for kind, judge in self._further:
             check()

@@ -125,7 +125,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         data = {**found[0], "machine": machine}
     if options.thresholds is not None:
         data["machine"] = machine
-    data["published"] = [one.to_json() for one in comparisons(_reduced(plain, calibrations[0]))]
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
     data["published"] = [one.to_json() for one in compared]
     return Result(data, "\n".join([_shown(calibrations, found), *(one.sentence for one in compared)]))

@@ -16,8 +16,7 @@ from paretone.export.f5_models import weights_target, why_not_weights
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, TrainedWeights, WeightSet
-from paretone.reading import shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Values
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, UsedTechnique
@@ -274,30 +273,6 @@ MINUTES = minutes_by_share(20.0, 8_200_000)
 """Training of the shipped weights (bundled model, w = 0.5) on one CPU core with bfloat16."""
 
 
-@dataclass(frozen=True)
-class StepList(Knob):
-    """Steps of a training, separated by commas; ``""`` for none."""
-
-    def check(self, value: object) -> str:
-        try:
-            steps = parsed_steps(value) if isinstance(value, str) else None
-        except ValueError:
-            steps = None
-        if steps is None:
-            raise SettingError(
-                f"{self.title} must be numbers of steps separated by commas, such as 100,200, not {shown(value)}."
-            )
-        return ",".join(map(str, steps))
-
-
-def parsed_steps(text: str) -> tuple[int, ...]:
-    """Steps listed in ``text``, ascending. Raises :class:`ValueError`."""
-    steps = sorted({int(part) for part in text.split(",") if part.strip()})
-    if steps and steps[0] < 1:
-        raise ValueError(f"{steps[0]} is not a step")
-    return tuple(steps)
-
-
 def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
     knobs = plan.knobs
     return GuidanceFreeRequest(
@@ -307,7 +282,7 @@ def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
         stop_gradient=bool(knobs["stop_gradient"]),
         weight_warm_up=float(knobs["weight_warm_up"]),
         warm_up=int(knobs["warm_up"]),
-        stages=parsed_steps(str(knobs["stages"])),
+        stages=whole_numbers(str(knobs["stages"]), least=1),
         **fine_tuning_arguments(place, plan),
     )
 
@@ -389,13 +364,15 @@ FORM = TrainingForm(
             WARM_UP,
             1_000_000,
         ),
-        StepList(
+        WholeNumbers(
             "stages",
             "Stages",
             "Also keep the weights after these numbers of steps, separated by commas: the view Weights over training "
             "draws their word errors and similarity (figure 2 of the paper). Empty: none.",
             default="",
             effect=Effect.AFTER_TRAINING,
+            least=1,
+            wanted="numbers of steps separated by commas, such as 100,200",
         ),
         OWN_SENTENCES,
     ),

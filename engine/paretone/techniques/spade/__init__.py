@@ -17,7 +17,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights, Utterance
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Values
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import LanguagePlan, NotPrepared
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
@@ -140,28 +140,9 @@ NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
 
 
-@dataclass(frozen=True)
-class LayerList(Knob):
-    """Numbers of layers, from 0, separated by commas; ``""`` if they follow from other knobs."""
-
-    def check(self, value: object) -> str:
-        try:
-            layers = parsed_layers(value) if isinstance(value, str) else None
-        except ValueError:
-            layers = None
-        if layers is None:
-            raise SettingError(
-                f"{self.title} must be layer numbers separated by commas, such as 0,1,5, not {shown(value)}."
-            )
-        return ",".join(map(str, layers))
-
-
 def parsed_layers(text: str) -> tuple[int, ...]:
     """Layers listed in ``text``, sorted, without duplicates. Raises :class:`ValueError`."""
-    layers = sorted({int(part) for part in text.split(",") if part.strip()})
-    if layers and layers[0] < 0:
-        raise ValueError(f"{layers[0]} is not a layer")
-    return tuple(layers)
+    return whole_numbers(text)
 
 
 def fitting_depth(layers: int) -> int:
@@ -348,12 +329,13 @@ TECHNIQUE = Technique(
             lowest="half of the layers",
         ),
         _STAGES,
-        LayerList(
+        WholeNumbers(
             "layers",
             "Layers by hand",
             "Numbers of the layers to keep, from 0, separated by commas; leave empty for the most important ones by "
             "measurement. Overrides the number above.",
             default="",
+            wanted="layer numbers separated by commas, such as 0,1,5",
         ),
         Choice(
             "targets",
