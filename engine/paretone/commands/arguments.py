@@ -42,6 +42,12 @@ VOICES = (
 
 
 # --- Declaring arguments ----------------------------------------------------------------------------------------------
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all commands to a subcommand. Those before its name must not be reset by defaults after it."""
+    for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
+        parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+
+
 def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the model's arguments. Without ``default``, the command itself determines the model."""
     group = parser.add_argument_group("model")
