@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.models import load_model
 from paretone.models.base import SpeechModel
 from paretone.models.families.passages import StreamingDifference
 from paretone.models.minis.lm_mini import GatheringDecoder
-from tests.engine import small_omni_mini, speaking
+from tests.engine import speaking
 from tests.engine.models.omnivoice import small_release
 
 Paretone = Callable[..., tuple[int, str, str]]
@@ -22,14 +21,9 @@ LANGUAGE, MASKED, MINI = "lm-mini", "OmniVoice", "omni-mini"
 QUICK = ("--no-clone", "--steps", "4")
 
 
-def _omni_mini(folder: Path) -> SpeechModel:
-    return load_model(MINI, folder=str(small_omni_mini.write_model(folder)), device="cpu")
-
-
 LOADING: dict[str, Callable[[Path], SpeechModel]] = {
     LANGUAGE: lambda folder: speaking.load(speaking.write_all(folder)),
     MASKED: lambda folder: small_release.load(small_release.write_release(folder)),
-    MINI: _omni_mini,
 }
 
 
@@ -138,21 +132,6 @@ def test_a_masked_model_takes_techniques_by_name(paretone: Paretone, tmp_path: P
     assert data["first_audio_seconds"] < data["seconds"]
     code, said, _ = paretone(*speak, "guidance_stride:every=2")
     assert (code, json.loads(said)["ops_ratio"] < 1) == (0, True)
-
-
-@pytest.mark.parametrize("model", [MINI], indirect=True)
-def test_the_bundled_masked_model_speaks_sentence_by_sentence(paretone: Paretone, tmp_path: Path) -> None:
-    text = ("--text", "Rice is often served. The box was thrown.", "--speed", "2")
-    speak = ("speak", "--model", MINI, *text, "--out", tmp_path / "speech.wav")
-    code, said, _ = paretone(*speak, "--steps", "5", "--by-sentence", "--json")
-    assert code == 0
-    data = json.loads(said)
-    assert data["setting"]["options"]["steps"] == 5
-    assert data["setting"]["options"]["position_temperature"] == 2.5
-    assert data["evaluations"] == 10
-    assert soundfile.info(tmp_path / "speech.wav").frames == data["samples"]
-    code, _, said = paretone(*speak, "--top-k", "5")
-    assert code == 2 and "top-k" in said
 
 
 # --- Both -------------------------------------------------------------------------------------------------------------

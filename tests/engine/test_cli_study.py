@@ -225,10 +225,6 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
     assert run(capsys, "set-aside", str(file))[0] == 0
 
 
-def _no_database(place: Path) -> None:
-    place.write_bytes(b"")
-
-
 def _another(place: Path) -> None:
     with sqlite3.connect(place) as direct:
         direct.execute(f"PRAGMA application_id = {Store.application}")
@@ -242,13 +238,11 @@ def _another(place: Path) -> None:
     [
         (DATABASE, os.mkfifo),
         (DATABASE, Path.mkdir),
-        (DATABASE, lambda place: place.symlink_to("nowhere")),
-        (DATABASE, _no_database),
         (DATABASE, _another),
         (f"{DATABASE}-wal", os.mkfifo),
         ("audio", lambda place: place.write_text("no folder")),
     ],
-    ids=["pipe", "folder", "link", "empty", "other tables", "log a pipe", "audio a file"],
+    ids=["pipe", "folder", "other tables", "log a pipe", "audio a file"],
 )
 def test_whatever_lies_there_is_set_aside(
     tmp_path: Path,

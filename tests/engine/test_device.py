@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from paretone import computing, device, own_process
-from paretone.computing import Computing, cuda_command, cuda_of_torch, graphics_card
+from paretone.computing import cuda_command, cuda_of_torch, graphics_card
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
 
@@ -61,14 +61,6 @@ def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.Monkey
 def test_the_installed_torch_is_described_without_importing_it() -> None:
     assert cuda_of_torch() == (torch.version.cuda or "")
     assert computing.torch_version() == torch.__version__
-
-
-def test_the_line_says_everything_but_the_advice() -> None:
-    found = Computing("2.13.0+cpu", "CPU, 2 threads", "this is PyTorch's build for processors", "Do this.")
-    assert found.line == "torch 2.13.0+cpu · CPU, 2 threads · no GPU: this is PyTorch's build for processors"
-    used = computing.computing(("cuda", "cpu"), "NVIDIA H200")
-    assert used.line == f"torch {torch.__version__} · NVIDIA H200"
-    assert (used.lacking, used.advice, used.idle) == ("", "", "")
 
 
 def test_a_card_is_seen_on_the_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

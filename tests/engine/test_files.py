@@ -143,24 +143,6 @@ def test_a_reader_that_pauses_can_be_left(tmp_path: Path, monkeypatch: pytest.Mo
     os.close(reading)
 
 
-def test_a_reader_that_stops_is_a_sentence(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-
-    def read_a_little() -> None:
-        with pipe.open("rb") as file:
-            file.read(10)
-
-    reader = threading.Thread(target=read_a_little)
-    reader.start()
-    with (
-        files.waiting_for_readers(lambda _: None),
-        pytest.raises(PlainError, match="could not be written: its reader has stopped"),
-    ):
-        files.write(pipe, b"x" * 1_000_000)
-    reader.join()
-
-
 def test_a_device_is_written_into(tmp_path: Path) -> None:
     device = tmp_path / "device"
     try:

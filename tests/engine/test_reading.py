@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import ast
 import os
 from pathlib import Path
 
 import pytest
 
-import paretone
 from paretone.errors import ProfileError, StudyError
 from paretone.fields import Fields, exact, is_of, require_usual_numbers
 from paretone.reading import DEEPEST, LONGEST_SHOWN, parsed_json, parsed_yaml, read_bytes, read_text, shown
@@ -118,36 +116,6 @@ def test_bytes_that_are_not_text_are_said_without_words_of_python(tmp_path: Path
     for read in (lambda: read_text(path, "utf-8-sig"), lambda: parsed_json(path.read_bytes())):
         with pytest.raises(ValueError, match=r"^byte 5 is not text in UTF-8$"):
             read()
-
-
-ROOMS = ("models", "setting", "studies", "techniques", "training", "measure", "front_end")
-"""Parts of the engine that read what others wrote."""
-OF_OUR_OWN = {
-    *("models/catalogue.py", "models/files/releases.py", "models/families/voices.py"),
-    "models/minis/megatts3_mini.py",
-    *(
-        "studies/cluster.py",
-        "studies/ray_address.py",
-        "studies/definition.py",
-        "training/manifest.py",
-        "training/recipes/bundled_training.py",
-    ),
-    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/table_commands.py"),
-    *("techniques/spade/importance.py", "techniques/guidance_free/recipe.py"),
-    "techniques/average_velocity/recipe.py",
-}
-"""Files that quote only names of ours, what is typed on a command line, and beginnings of fingerprints."""
-
-
-def test_no_sentence_of_an_error_quotes_a_value_at_full_length() -> None:
-    engine, found = Path(paretone.__file__).parent, set()
-    for path in (path for room in ROOMS for path in (engine / room).rglob("*.py")):
-        calls = [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, ast.Call)]
-        errors = [one for one in calls if str(getattr(one.func, "id", "")).endswith("Error")]
-        quoted = [one for error in errors for one in ast.walk(error) if isinstance(one, ast.FormattedValue)]
-        if any(one.conversion == ord("r") and not isinstance(one.value, ast.Subscript) for one in quoted):
-            found.add(path.relative_to(engine).as_posix())
-    assert not sorted(found - OF_OUR_OWN)
 
 
 KINDS = {"name": str, "count": int, "share": int | float, "on": bool}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -232,15 +231,6 @@ def test_files_that_come_first_or_are_divided_are_there() -> None:
     assert [one for one in (*(f"tests/{name}" for name in LONGEST_FILES), *DIVIDED) if not (ROOT / one).is_file()] == []
 
 
-@pytest.mark.parametrize(("cores", "memory", "expected"), [(2, 16, 3), (2, 8, 2), (1, 2, 1)])
-def test_processes_share_the_tests_as_cores_and_memory_allow(
-    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: int, memory: int, expected: int
-) -> None:
-    monkeypatch.setattr(dev.os, "cpu_count", lambda: cores)
-    monkeypatch.setattr(dev, "memory_gibibytes", lambda: memory)
-    assert dev.test_processes() == expected
-
-
 @pytest.fixture
 def project(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project whose tests are really run, by the interpreter of these."""
@@ -321,12 +311,3 @@ def test_without_a_command_it_explains_itself() -> None:
         done = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == code
         assert "packaging/dev.py run" in done.stdout
-
-
-def test_a_damaged_stamp_counts_as_none(dev: ModuleType) -> None:
-    dev.ENVIRONMENT.mkdir()
-    for content in ("", "[]", "{"):
-        dev.stamp_file().write_text(content)
-        assert dev.read_stamp() == {}
-    dev.stamp_file().write_text(json.dumps({"inputs": "x"}))
-    assert dev.read_stamp() == {"inputs": "x"}

@@ -132,15 +132,6 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
         assert data["files"] and all(Path(one).is_file() for one in data["files"])
 
 
-def test_sides_that_differ_in_their_seeds_only_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["compare", "steps=4,cross_fade=0", "steps=4,cross_fade=0,seed=3", "--text", "One word."]
-    assert cli.main([*arguments, "--repeats", "1"]) == 0
-    out = capsys.readouterr().out
-    said = "Both sides are the same setting with different seeds (0 and 3): only their noise differs."
-    assert said in out.splitlines()
-    assert "more than the technique" not in out
-
-
 def test_without_reference_speech_it_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,12 +174,6 @@ def request(*given: str) -> FineTuningRequest:
     return FineTuningRequest(**train.fine_tuning_request(options(*given)))
 
 
-def test_without_speech_a_request_names_none() -> None:
-    made = request()
-    assert (made.sentences, made.texts, made.manifest, made.names_speech) == (0, (), "", False)
-    assert (made.model, made.work, made.steps, made.frames, made.seed) == ("f5-mini", "runs", 3, 1800, 1)
-
-
 def test_without_speech_a_released_model_says_as_many_sentences_as_the_window_proposes() -> None:
     model = ("--model", "F5TTS_v1_Base")
     assert request(*model).sentences == usual_sentences(known("F5TTS_v1_Base"))["sentences"] == 200

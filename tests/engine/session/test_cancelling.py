@@ -21,8 +21,6 @@ from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
     AudioReady,
     EngineHeld,
-    EngineReady,
-    EngineStatus,
     JobCancelled,
     JobFinished,
     Prepared,
@@ -35,7 +33,7 @@ from paretone.session.jobs import StudyObserver
 from paretone.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder, is_of
-from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
+from tests.engine.session.small_jobs import calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 
 
@@ -63,18 +61,6 @@ def test_cancel_takes_effect_within_one_step(
     assert len(seen) == 1, "the step at which it was cancelled is the last"
     assert bool(recorder.of(2, TakeReady)) == (kind is AudioReady), "only what was finished is a take"
     assert not recorder.of(2, Prepared)
-
-
-def test_cancel_while_loading(engine: EngineThread, recorder: Recorder) -> None:
-    recorder.wait_for_kind(EngineReady)
-    gate = Gate(recorder, EngineStatus)
-    engine.submit(LOAD)
-    gate.reached()
-    engine.cancel(1)
-    gate.open()
-    assert isinstance(recorder.end_of(1), JobCancelled)
-    engine.submit(synthesis(2))
-    assert "No model is loaded" in recorder.end_of(2).sentence
 
 
 def test_cancel_while_waiting(engine: EngineThread, recorder: Recorder) -> None:

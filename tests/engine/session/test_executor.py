@@ -210,8 +210,3 @@ def test_no_estimate_without_evidence() -> None:
     assert run([2.0, 2.0], total=9) == [None, None]
     assert run([0.01] * 5, total=9) == [None] * 5
     assert run([0.01], total=1) == [0.0], "nothing is left at the end"
-
-
-def test_recent_work_counts_more() -> None:
-    slow_then_fast = run([1.0] * 10 + [0.1] * 50, total=120)[-1]
-    assert 0.1 * 60 < slow_then_fast < 0.25 * 60, "the mean over all would say 0.25 s a unit"

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from paretone.models.files.checkpoints import fingerprint
 from paretone.session.commands import (
     Cancel,
     ExportProfile,
-    LoadModel,
     PauseStudy,
     Prepare,
     RunStudy,
@@ -35,18 +33,14 @@ from paretone.session.events import (
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.studies.results import read
-from paretone.techniques import guidance_free, speculative
+from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.techniques.speculative import DraftRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
-from paretone.training.spoken_tokens import write_tokens
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder, is_of
 from tests.engine.running import running
-from tests.engine.small_language import write_model
 from tests.engine.studies import small
-from tests.engine.training.test_companions import SENTENCES, utterances
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 
@@ -168,39 +162,6 @@ def test_training_is_a_job(tmp_path: Path) -> None:
 
     engine.submit(ShutDown(4))
     assert engine.join(PATIENCE_SECONDS)
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    return write_model(tmp_path / "model")
-
-
-@pytest.fixture
-def language_engine(recorder: Recorder, root: Path) -> Iterator[EngineThread]:
-    with running(recorder, model=LoadModel(1, "lm-mini", str(root), device="cpu")) as engine:
-        yield engine
-
-
-def work_folder(root: Path, folder: Path) -> str:
-    base = fingerprint(root / "model.safetensors")
-    write_tokens(folder / f"{base[:8]}-{SENTENCES}-own-speech.npz", utterances())
-    return str(folder)
-
-
-@pytest.mark.slow
-def test_a_draft_is_trained_as_a_job(
-    language_engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path
-) -> None:
-    work = work_folder(root, tmp_path / "work")
-    common = {"model": "lm-mini", "work": work, "sentences": SENTENCES, "folder": str(root), "device": "cpu"}
-    language_engine.submit(Prepare(2, speculative.NAME, DraftRequest(lower=1, upper=1, steps=2, **common)))
-    assert isinstance(recorder.end_of(2), JobFinished)
-    (done,), made = recorder.of(2, Prepared), recorder.result(2)
-    assert (done.technique, made.figures["retained"], made.steps) == ("speculative", "0,2", 2)
-    assert done.info is not None and done.info.drafts[0].path == made.checkpoint
-    told = recorder.reports(2, TrainingProgress)
-    assert "acceptance" in told[0].validation and "divergence" in told[1].losses
 
 
 def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
