@@ -111,7 +111,7 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     else:
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
-            f"{other_checkpoint(info, f'{kind}s')}",
+            f"{other_checkpoint(info, 'students' if kind == 'student' else 'drafts')}",
             # Students belong to another technique.
             command="paretone train --help"
             if kind == "student"
