@@ -21,7 +21,6 @@ from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrat
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 ROWS = ((N, N, T, T, B, B), (N, B, T, N, T, T), (N, N, N, N, N, N))
-OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=3, branches=2)
 
 
 @pytest.fixture
