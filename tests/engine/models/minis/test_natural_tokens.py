@@ -39,12 +39,13 @@ from paretone.models.networks.quantised_mel import SpeechTokenizer, SpeechTokeni
 from paretone.observer import Observer
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream, synthesise
+from paretone.speaking import synthesise
 from paretone.techniques import applying_to, resolve
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.recorder import collected
 from tests.engine.small_natural import CODEBOOKS, CODES, CPU, write_lm, write_named, write_omni, write_recording
 from tests.engine.small_vocos import write_vocos
+from tests.engine.speaking import stream
 from tests.same_sound import assert_same_sound
 from tests.voices import FIRST
 

@@ -31,12 +31,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import DemaskingTrace
-from paretone.speaking import make_ready, scripted, stream
+from paretone.speaking import make_ready, scripted
 from paretone.techniques import problem, resolve, technique
 from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 from tests.engine.recorder import Follower, collected
+from tests.engine.speaking import stream
 
 RATE, HOP = 24000, 960
 
