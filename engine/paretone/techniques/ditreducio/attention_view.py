@@ -3,16 +3,14 @@ import."""
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from paretone.models.base import AttentionCapture
-from paretone.setting.knobs import Choice, Effect, Knob, Number
+from paretone.setting.knobs import Choice, Effect, Knob
 from paretone.speaking import scripted
-from paretone.techniques.ditreducio.redundancy_views import BRANCHES
+from paretone.techniques.ditreducio.redundancy_views import branch_names
 from paretone.views.figure import Axis, HeatMap
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 
 LINEAR, LOGARITHMIC = "linear", "logarithmic"
 _DECADES = 6
@@ -21,17 +19,11 @@ _DECADES = 6
 
 def knobs(layers: int) -> tuple[Knob, ...]:
     """Layer and step, by default those of the paper's diagonal pattern, and the drawing."""
-    number = partial(Number, minimum=1, whole=True, effect=Effect.NEXT_VIEW)
+    pooled = "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum."
     return (
-        number("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), maximum=layers),
-        number("step", "Step", "Number of the sampling step, from 1.", 1, maximum=1000),
-        number(
-            "cells",
-            "Cells",
-            "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum.",
-            64,
-            maximum=256,
-        ),
+        count_knob("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), layers),
+        count_knob("step", "Step", "Number of the sampling step, from 1.", 1, 1000),
+        count_knob("cells", "Cells", pooled, 64, 256),
         Choice(
             "scale",
             "Scale",
@@ -55,7 +47,7 @@ def compute(task: Task) -> Findings:
     work.done(1)
     logarithmic = task.knobs["scale"] == LOGARITHMIC
     maps = pooled(captured.maps, int(task.knobs["cells"]))
-    names = BRANCHES.get(len(maps), tuple(f"branch {one + 1}" for one in range(len(maps))))
+    names = branch_names(len(maps))
     width = -(-captured.frames // maps.shape[-1])
     places = tuple(1.0 + width * cell for cell in range(maps.shape[-1]))
     colour = Axis("log10 of the attention" if logarithmic else "Attention")

@@ -10,14 +10,14 @@ from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
 from paretone.setting.knobs import Effect, Knob, Number, defaults
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 from paretone.wording import percent
 
-BRANCHES = {
-    2: ("conditional", "unconditional"),
-    3: ("speaker and text", "text only", "unconditional"),
-}
-"""Inputs of the branches, by their number."""
+
+def branch_names(count: int) -> tuple[str, ...]:
+    """Inputs of each of ``count`` branches."""
+    known = {2: ("conditional", "unconditional"), 3: ("speaker and text", "text only", "unconditional")}
+    return known.get(count, tuple(f"branch {one + 1}" for one in range(count)))
 
 
 def compute_branches(task: Task) -> Findings:
@@ -47,17 +47,9 @@ def compute_branches(task: Task) -> Findings:
     task.observer.status("Comparing the branches")
     with torch.inference_mode():
         run_through(target, Stages(task.observer, steps * layers), see)
-    names = BRANCHES.get(target.branches, tuple(f"branch {one + 1}" for one in range(target.branches)))
+    names = branch_names(target.branches)
     panels = tuple(
-        HeatMap(
-            f"{MODULES[name]}: {names[0]} and {names[other]}",
-            Axis("Step"),
-            Axis("Layer"),
-            Axis("Cosine similarity"),
-            tuple(float(step + 1) for step in range(steps)),
-            tuple(float(layer + 1) for layer in range(layers)),
-            tuple(map(tuple, values)),
-        )
+        HeatMap.by_layer(f"{MODULES[name]}: {names[0]} and {names[other]}", "Cosine similarity", values)
         for (other, name), values in found.items()
     )
     return Findings(panels, f"Outputs before the gate. {' '.join(map(_words, panels))}")
@@ -155,16 +147,8 @@ def _found(
         for step in range(1, len(similarities[layer]))
     ]
     bars, caption = shares(pairs, redundant_from, width)
-    steps = tuple(float(step + 1) for step in range(len(similarities[0])))
-    rows = tuple(float(layer + 1) for layer in range(len(similarities)))
-    maps = tuple(
-        HeatMap(title, Axis("Step"), Axis("Layer"), Axis(colour), steps, rows, tuple(map(tuple, values)))
-        for title, colour, values in (
-            ("Diagonal similarity", "Cosine similarity", similarities),
-            ("Temporal redundancy R", "R", redundancies),
-        )
-    )
-    return Findings((bars, *maps), caption)
+    similarity = HeatMap.by_layer("Diagonal similarity", "Cosine similarity", similarities)
+    return Findings((bars, similarity, HeatMap.by_layer("Temporal redundancy R", "R", redundancies)), caption)
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
@@ -239,16 +223,7 @@ DEPTHS = (0.45, 0.90)
 def temporal_knobs(layers: int) -> tuple[Knob, ...]:
     titles = {"first_layer": "First layer", "second_layer": "Second layer"}
     return tuple(
-        Number(
-            name,
-            title,
-            "Number of the layer, from 1 at the input.",
-            default=max(1, round(depth * layers)),
-            minimum=1,
-            maximum=layers,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        )
+        count_knob(name, title, "Number of the layer, from 1 at the input.", max(1, round(depth * layers)), layers)
         for (name, title), depth in zip(titles.items(), DEPTHS, strict=True)
     )
 
@@ -272,22 +247,12 @@ def compute_temporal(task: Task) -> Findings:
 
     task.observer.status("Comparing module outputs")
     with torch.inference_mode():
-        run_through(
-            target,
-            Stages(task.observer, target.steps * target.backbone.layers),
-            see,
-        )
+        run_through(target, Stages(task.observer, target.steps * target.backbone.layers), see)
         grams = {key: _cosines(rows) for key, rows in kept.items()}
     steps = tuple(float(step + 1) for step in range(target.steps))
     panels = tuple(
         HeatMap(
-            f"{MODULES[name]}, layer {layer}",
-            Axis("Step"),
-            Axis("Step"),
-            Axis("Cosine similarity"),
-            steps,
-            steps,
-            gram,
+            f"{MODULES[name]}, layer {layer}", Axis("Step"), Axis("Step"), Axis("Cosine similarity"), steps, steps, gram
         )
         for (layer, name), gram in grams.items()
     )
