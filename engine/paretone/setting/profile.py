@@ -152,7 +152,6 @@ class Evidence:
         return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
     def to_json(self) -> dict[str, object]:
-        """JSON values for :meth:`from_json`."""
         return {
             "metrics": dict(self.metrics),
             "machine": self.machine,
@@ -401,7 +400,6 @@ class Profile:
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         return {
             "kind": _KIND,
             "schema": self.schema,

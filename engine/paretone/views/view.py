@@ -63,7 +63,6 @@ class View:
 def count_knob(
     name: str, title: str, meaning: str, default: int, most: int, least: int = 1, unit: str = "", symbol: str = ""
 ) -> Number:
-    """Whole-number knob of a view."""
     return Number(
         name, title, meaning, default, symbol, unit, Effect.NEXT_VIEW, minimum=least, maximum=most, whole=True
     )

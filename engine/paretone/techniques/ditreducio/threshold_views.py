@@ -164,7 +164,6 @@ def calibrate_on_task(
 
 
 def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
-    """The task with DiTReducio under ``table``."""
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     knobs = knobs_of(task.setting).replace(threshold=threshold)
@@ -176,7 +175,6 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 
 def compute_tables(task: Task) -> Findings:
-    """Calibrate, and show the tables."""
     steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))

@@ -79,7 +79,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _number(text: str) -> float:
-    """A number, or a fraction such as ``2/3``."""
     try:
         return float(Fraction(text)) if "/" in text else float(text)
     except (ValueError, ZeroDivisionError, OverflowError):
