@@ -21,7 +21,7 @@ from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio import attention_view, threshold_views
+from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.probing import ModuleClock, run_through
 from paretone.techniques.ditreducio.threshold_views import share
@@ -272,7 +272,7 @@ def test_attention_maps_are_those_of_the_layer_at_the_step(model: F5Speech) -> N
     ]
     for panel, plain in zip(figure.panels, maps, strict=True):
         assert isinstance(panel, HeatMap)
-        whole = attention_view.pooled(plain[None], 256)[0]
+        whole = redundancy_views.pooled(plain[None], 256)[0]
         assert np.allclose(panel.values, whole, atol=1e-6)
     small = computed(model, "attention-maps", layer=2, step=3, cells=5, scale="logarithmic")
     rows = 10 ** np.array(small.panels[0].values)
