@@ -69,16 +69,6 @@ def test_a_passage_is_heard_before_it_ends() -> None:
     assert len(joiner.push(np.ones(20, np.float32))) == 10
 
 
-def test_the_end_of_the_last_passage_is_not_held_back() -> None:
-    joiner = PassageJoiner(CrossFader(30), 2)
-    joiner.begin()
-    assert len(joiner.push(np.ones(100, np.float32))) == 70
-    joiner.begin()
-    assert len(joiner.push(np.ones(40, np.float32))) == 40
-    assert len(joiner.push(np.ones(5, np.float32))) == 5
-    assert len(joiner.finish()) == 0
-
-
 @pytest.mark.parametrize("size", [1, 700, 10_000])
 def test_a_passage_is_silent_after_its_end_however_it_comes(size: int) -> None:
     passages = [np.ones(length, np.float32) for length in (5_000, 4_000)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.audio.prompt import LONG_PAUSES, Track, prepare_prompt, silent_ranges, spoken_ranges
+from paretone.audio.prompt import prepare_prompt
 from paretone.audio.recording import Recording
 from paretone.errors import AudioError
 from paretone.models.catalogue import voice
@@ -45,18 +45,6 @@ def test_cutting_is_said_and_keeping_all_is_not() -> None:
     cut = prepare_prompt(recording(24000, [(14.0, 3000)]))
     assert cut.notes == ("The reference recording was cut to its first 12.0 s.",)
     assert prepare_prompt(recording(24000, [(3.0, 3000)])).notes == ()
-
-
-def test_pauses_and_what_is_spoken() -> None:
-    one = recording(24000, [(2.0, 3000), (3.0, 0), (2.0, 3000)])
-    track = Track(one.samples, one.sample_rate)
-    assert silent_ranges(track, LONG_PAUSES) == [(2000, 5000)]
-    assert spoken_ranges(track, LONG_PAUSES) == [(0, 3000), (4000, 7000)]
-
-
-def test_neighbouring_pieces_share_a_short_pause() -> None:
-    one = recording(24000, [(2.0, 3000), (1.2, 0), (2.0, 3000)])
-    assert spoken_ranges(Track(one.samples, one.sample_rate), LONG_PAUSES) == [(0, 2600), (2600, 5200)]
 
 
 def test_what_is_silent_throughout_is_refused() -> None:

@@ -100,13 +100,6 @@ def test_a_sound_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path, co
         read_recording(path)
 
 
-def test_a_truncated_recording_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.flac", tone(2))
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(AudioError, match=r"a\.flac"):
-        read_recording(path)
-
-
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AudioError, match=r"gone\.wav is missing"):
         read_recording(tmp_path / "gone.wav")
@@ -184,13 +177,3 @@ def test_what_is_louder_than_a_format_holds_is_scaled_by_one_factor(tmp_path: Pa
     assert np.abs(soundfile.read(tmp_path / "little.flac")[0]).max() < 1
     assert write_sound(tmp_path / "loud.wav", tone, RATE) == ()
     assert np.array_equal(soundfile.read(tmp_path / "loud.wav", dtype="float32")[0], tone)
-
-
-def test_speech_over_full_scale_is_turned_down_and_not_clipped() -> None:
-    time = np.arange(RATE) / RATE
-    loud = (2.0 * np.sin(2 * np.pi * 300 * time)).astype(np.float32)
-    samples, _ = soundfile.read(io.BytesIO(ogg(loud, RATE, 200_000)))
-    inner = samples[RATE // 4 : -RATE // 4]
-    assert 0.9 < np.abs(inner).max() < 1.02
-    # A tone that was clipped is flat at its tops: much of it lies close to its peak.
-    assert np.mean(np.abs(inner) > 0.98 * np.abs(inner).max()) < 0.2

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.audio.spectrogram import BANDS, FLOOR, HOP, RATE, band_frequency, frequency_band, log_mel
+from paretone.audio.spectrogram import BANDS, FLOOR, HOP, RATE, frequency_band, log_mel
 
 
 @pytest.mark.parametrize("rate", [24000, 48000, 16000])
@@ -30,8 +30,3 @@ def test_silence_short_and_empty_takes() -> None:
     np.testing.assert_allclose(log_mel(np.zeros(5000), RATE), np.log(FLOOR))
     assert log_mel(np.zeros(10), RATE).shape == (1, BANDS)
     assert log_mel(np.zeros(0), RATE).shape == (0, BANDS)
-
-
-def test_bands_and_frequencies_are_inverse() -> None:
-    for band in (0, 17.5, 99):
-        assert frequency_band(band_frequency(band)) == pytest.approx(band)

@@ -12,8 +12,9 @@ from paretone.errors import AudioError, CheckpointError
 from paretone.files import wav
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.megatts3.front_end import PromptRecording, prepare_recording, prepare_voice, read_latents
-from paretone.models.megatts3.wavvae import Encoder, PaddedConv1d, WavVAE, sampled_latents
+from paretone.models.megatts3.wavvae import PaddedConv1d, WavVAE, sampled_latents
 from tests.engine.models.megatts3.small_release import SMALL_WAVVAE, WAVVAE_CONFIG, wavvae_weights, write_config
+from tests.workload import crossed
 
 WINDOW = 1200
 
@@ -46,10 +47,6 @@ def test_recordings_are_filled_up_as_upstream_does() -> None:
         assert 0 <= padded - samples < WINDOW
 
 
-def test_the_english_sample_of_the_release_has_174_latents() -> None:
-    assert prepare_recording(recording(155178), WINDOW).latents == 174
-
-
 def test_other_rates_are_converted_and_the_silence_counts_for_loudness(prompt: PromptRecording) -> None:
     converted = prepare_recording(recording(110250, 44100), WINDOW)
     assert len(converted.samples) == len(prompt.samples)
@@ -57,9 +54,10 @@ def test_other_rates_are_converted_and_the_silence_counts_for_loudness(prompt: P
     assert len(prompt.for_aligner()) // 160 // 8 * 8 == prompt.frames
 
 
-@pytest.mark.parametrize("shape", [(1, -1, 32), (-1, 32)])
-@pytest.mark.parametrize("spare", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ">f4"])
+@pytest.mark.parametrize(
+    ("shape", "spare", "dtype"),
+    crossed([(1, -1, 32), (-1, 32)], [0, 1, 2], [np.float32, np.float16, ">f4"]),
+)
 def test_latents_are_read_and_cut(
     prompt: PromptRecording, audio: Path, shape: tuple[int, ...], spare: int, dtype: object
 ) -> None:
@@ -71,7 +69,7 @@ def test_latents_are_read_and_cut(
     assert np.array_equal(found.numpy(), stored[:, : prompt.latents].astype(np.float32))
 
 
-@pytest.mark.parametrize("count", [20, -1, 3, 4000])
+@pytest.mark.parametrize("count", [20, -1])
 def test_latents_of_another_recording_are_refused_with_both_numbers(
     prompt: PromptRecording, audio: Path, count: int
 ) -> None:
@@ -87,14 +85,10 @@ def test_latents_of_another_recording_are_refused_with_both_numbers(
     ("array", "words"),
     [
         (np.zeros((1, 32, 77), np.float32), "the shape 1 × 32 × 77"),
-        (np.zeros((2, 77, 32), np.float32), "the shape 2 × 77 × 32"),
-        (np.zeros(32, np.float32), "the shape 32;"),
         (np.float32(1), "the shape one number"),
         (np.zeros((0, 32), np.float32), "has 0 latents"),
         (np.zeros((1, 77, 32), np.int64), "of the type int64"),
-        (np.zeros((1, 77, 32), np.complex64), "of the type complex64"),
         (np.full((1, 77, 32), np.nan, np.float32), "not numbers"),
-        (np.full((1, 77, 32), np.inf, np.float32), "not numbers"),
     ],
 )
 def test_arrays_that_are_no_latents_are_named(
@@ -131,26 +125,11 @@ def test_files_that_are_no_arrays_are_refused_and_never_unpickled(prompt: Prompt
         read_latents(path, prompt, audio)
 
 
-def test_a_voice_is_a_recording_and_its_latents(prompt: PromptRecording, audio: Path) -> None:
-    np.save(audio.with_suffix(".npy"), stored_latents(prompt.latents))
-    voice = prepare_voice(audio, WINDOW, WavVAE(SMALL_WAVVAE))
-    assert voice.latents.shape == (1, prompt.latents, 32)
-    assert voice.recording.latents == prompt.latents
-
-
 def test_a_recording_alone_is_refused_with_the_reason_and_what_to_do(audio: Path) -> None:
     with pytest.raises(AudioError) as raised:
         prepare_voice(audio, WINDOW, WavVAE(SMALL_WAVVAE))
     for part in ("public release of MegaTTS 3 has no encoder", "voice.npy is missing", "wavvae/model_only_last.ckpt"):
         assert part in str(raised.value)
-
-
-def test_with_an_encoder_a_recording_alone_is_enough(audio: Path, prompt: PromptRecording) -> None:
-    wavvae = WavVAE(SMALL_WAVVAE, Encoder(4, 16)).eval()
-    voices = [prepare_voice(audio, WINDOW, wavvae, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
-    assert voices[0].latents.shape == (1, prompt.latents, 32)
-    assert torch.equal(voices[0].latents, voices[1].latents)
-    assert not torch.equal(voices[0].latents, voices[2].latents)
 
 
 def load(folder: Path, weights: dict[str, Tensor], **entries: object) -> WavVAE:
@@ -171,7 +150,7 @@ def latents() -> Tensor:
     return torch.randn((1, 24, 32), generator=torch.Generator().manual_seed(3))
 
 
-@pytest.mark.parametrize("prompt", [1, 6, 7, 11, 23])
+@pytest.mark.parametrize("prompt", [1, 7])
 def test_decoding_the_target_alone_equals_decoding_everything(decoder: WavVAE, latents: Tensor, prompt: int) -> None:
     whole = decoder.decode(latents)
     assert whole.shape == (1, 24 * 960)
@@ -194,50 +173,18 @@ def test_the_margin_is_as_large_as_it_must_be(decoder: WavVAE, latents: Tensor) 
     assert decoder.margin == 6
 
 
-def test_less_is_computed_than_upstream_does(decoder: WavVAE, latents: Tensor) -> None:
-    seen = []
-    hook = decoder.decoder.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[-1]))
-    decoder.decode(latents, 20)
-    hook.remove()
-    assert seen == [(4 + decoder.margin) * 960]
-
-
-def test_no_hop_size_is_an_error_and_not_four(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="lacks 'hop_size'"):
-        load(tmp_path, wavvae_weights(), hop_size=None)
-
-
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
         ({"hop_size": 4}, "should be the 960 samples"),
-        ({"vae_stride": 8}, "should be the 960 samples"),
         ({"hop_size": "240"}, "hop_size should be a positive whole number, not '240'"),
-        ({"melgan_config": {"use_tanh": False}}, "use_tanh"),
         ({"melgan_config": {"use_tanh": True, "num_band": 4}}, "num_band"),
-        ({"melgan_config": 7}, "melgan_config"),
         ({"melgan_config": {}}, "lacks 'use_tanh'"),
     ],
 )
 def test_a_contradicting_configuration_is_named(tmp_path: Path, entries: dict, words: str) -> None:
     with pytest.raises(CheckpointError, match=words):
         load(tmp_path, wavvae_weights(), **entries)
-
-
-def test_missing_unknown_and_misshapen_weights_are_named_as_the_file_has_them(tmp_path: Path) -> None:
-    weights = wavvae_weights()
-    del weights["decoder.model_up.2.upsample.3.weight_g"]
-    weights["decoder.model_up.99.bias"] = torch.zeros(1)
-    weights["decoder.model_up.1.bias"] = torch.zeros(3)
-    with pytest.raises(CheckpointError) as raised:
-        load(tmp_path, weights)
-    for name in ("decoder.model_up.2.upsample.3.weight_g", "decoder.model_up.99.bias", "decoder.model_up.1.bias is 3"):
-        assert name in str(raised.value)
-
-
-def test_without_an_encoder_new_recordings_are_refused_with_what_to_do(decoder: WavVAE) -> None:
-    with pytest.raises(CheckpointError, match=r"no encoder.*\.npy.*wavvae/model_only_last.ckpt"):
-        decoder.encode(torch.zeros(1, 9600))
 
 
 def test_a_file_with_both_halves_encodes_and_decodes(tmp_path: Path) -> None:
@@ -269,13 +216,6 @@ def test_latents_are_drawn_around_the_mean_with_a_bounded_deviation() -> None:
     assert torch.allclose(wide, mean + noise * torch.exp(torch.tensor(10.0)), rtol=1e-5)
 
 
-@pytest.mark.parametrize("samples", [1, 2, 3, 7, 8, 40])
-@pytest.mark.parametrize(("kernel", "stride"), [(7, 1), (4, 2), (10, 5), (12, 6)])
-def test_convolutions_of_the_encoder_round_up(samples: int, kernel: int, stride: int) -> None:
-    convolution = PaddedConv1d(1, 1, kernel, stride)
-    assert convolution(torch.ones(1, 1, samples)).shape[-1] == -(-samples // stride)
-
-
 def test_edges_are_reflected_with_the_larger_half_on_the_left() -> None:
     """A kernel over ten samples with stride five: five are added, three before and two after."""
     convolution = PaddedConv1d(1, 1, 10, 5)
@@ -286,8 +226,3 @@ def test_edges_are_reflected_with_the_larger_half_on_the_left() -> None:
     padded = torch.tensor([3.0, 2, 1, *range(10), 8, 7])
     expected = [sum(place * padded[start + place] for place in range(10)) for start in (0, 5)]
     assert found.tolist() == [value.item() for value in expected]
-
-
-def test_encoder_hears_960_samples_a_latent() -> None:
-    with torch.inference_mode():
-        assert Encoder(4, 16)(torch.zeros(2, 960 * 3)).shape == (2, 16, 3)

@@ -27,7 +27,6 @@ from paretone.models.minis.natural_decoder import (
     VOICING,
     WINDOW,
     NaturalDecoder,
-    PulseTrain,
     SeededNoise,
     moved_magnitudes,
     moved_phases,
@@ -52,9 +51,7 @@ def latents(frames: int, hertz: float = 200.0, columns: int = LATENT) -> torch.T
     return made
 
 
-@pytest.mark.parametrize(
-    ("size", "frames", "columns"), crossed([1, 3, 16, 1000], [1, 2, 3, 5, 13, 60], [LATENT, VOICE])
-)
+@pytest.mark.parametrize(("size", "frames", "columns"), crossed([1, 16, 1000], [2, 5, 60], [LATENT, VOICE]))
 def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, frames: int, columns: int):
     made = latents(frames, columns=columns)
     whole = decoder.decode(made, 1.1, 0.95, SeededNoise(3))
@@ -68,20 +65,6 @@ def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, fr
 def test_sound_comes_fourteen_frames_after_its_latents(decoder: NaturalDecoder):
     streamed = StreamedNatural(decoder)
     assert len(streamed.push(latents(60))) == (60 - 14) * HOP
-
-
-def test_nothing_gives_nothing(decoder: NaturalDecoder):
-    assert len(decoder.decode(torch.zeros(0, LATENT))) == 0
-    assert len(StreamedNatural(decoder).finish()) == 0
-
-
-def test_a_scale_of_the_pitch_is_heard_as_pitch():
-    train = PulseTrain()
-    pulses = torch.cat([train.push(torch.full((80,), 150.0)), train.finish()])
-    spectrum = torch.fft.rfft(pulses).abs()
-    peaks = torch.nonzero(spectrum > spectrum.max() / 2)[:, 0]
-    assert peaks[0] == 150  # One second: bins are hertz.
-    assert set(peaks.tolist()) == set(range(150, 11_000 + 1, 150))
 
 
 def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder: NaturalDecoder):
@@ -122,13 +105,6 @@ def test_voice_frames_carry_formant_scale_and_level(decoder: NaturalDecoder):
     louder = made.clone()
     louder[:, LEVEL] += np.log(0.5) / LEVEL_SCALE
     assert float(decoder.decode(louder).square().mean()) < float(decoder.decode(made).square().mean())
-
-
-def test_a_seed_is_one_noise_however_it_is_drawn():
-    once, twice = SeededNoise(5).draw(7), SeededNoise(5)
-    assert torch.equal(once, torch.cat([twice.draw(3), twice.draw(4)]))
-    assert once.shape == (7, BINS)
-    assert not torch.equal(once, SeededNoise(6).draw(7))
 
 
 def test_latents_of_latents_are_themselves(decoder: NaturalDecoder):

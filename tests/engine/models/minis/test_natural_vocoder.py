@@ -32,6 +32,7 @@ from paretone.models.minis.speaking import NaturalVoice, VoiceReader
 from paretone.models.voices import shipped_voices
 from paretone.paths import resource
 from tests.tools.natural_voices import VOICES, NamedVoice
+from tests.workload import workload
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:
@@ -49,14 +50,6 @@ def test_what_is_said_does_not_say_who_says_it():
     torch.testing.assert_close(NaturalVoice.of(other).frames(said), other)
 
 
-def test_the_pitch_of_a_voice_is_that_of_its_voiced_frames():
-    frames = voice_frames(0.5, -1.0)
-    voiced = frames[:, VOICING] > 0
-    assert NaturalVoice.of(frames).pitch == pytest.approx(float(frames[voiced, PITCH].mean()))
-    frames[:, VOICING] = -1.0
-    assert NaturalVoice.of(frames) == NaturalVoice(0.0, -1.0)
-
-
 @pytest.fixture(scope="module")
 def reader() -> VoiceReader:
     return VoiceReader()
@@ -68,19 +61,12 @@ def test_formants_of_the_named_voices_are_read(reader: VoiceReader, named: Named
     assert reader.formant_scale(samples, rate) == pytest.approx(named.formant, abs=0.006)
 
 
-@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
-@pytest.mark.parametrize("name", ["anna", "clara", "ella"])
+@pytest.mark.parametrize("rate", [16_000, 44_100])
+@pytest.mark.parametrize("name", ["clara"])
 def test_the_rate_of_a_recording_makes_little_difference(reader: VoiceReader, name: str, rate: int) -> None:
     samples, own = soundfile.read(voice(name).audio, dtype="float32")
     other = reader.formant_scale(resample(samples, own, rate), rate)
     assert other == pytest.approx(reader.formant_scale(samples, own), abs=0.012), "voices are 0.02 and more apart"
-
-
-def test_what_changes_linearly_is_met_exactly():
-    ramp = torch.arange(40.0)[None, None] * 256
-    made = at_latent_frames(ramp, 0, latent_frames(40))
-    torch.testing.assert_close(made[0, 0, :-1], torch.arange(made.shape[2] - 1.0) * 300)
-    assert made[0, 0, -1] == 39 * 256
 
 
 def test_the_last_latent_frame_is_the_first_that_reaches_the_last_mel_frame():
@@ -103,7 +89,7 @@ def codec() -> GroupedCodec:
     return GroupedCodec(vocoder)
 
 
-@pytest.mark.parametrize("voice", shipped_voices(), ids=lambda one: one.id)
+@pytest.mark.parametrize("voice", workload(shipped_voices(), shipped_voices()[:2]), ids=lambda one: one.id)
 def test_a_shipped_voice_comes_back(codec: GroupedCodec, voice) -> None:
     samples = torch.from_numpy(soundfile.read(voice.audio, dtype="float32")[0])[:48_000]
     mel = MelFrontEnd()(samples)
@@ -131,12 +117,6 @@ SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
 def vocoder() -> LatentVocoder:
     torch.manual_seed(1)
     return LatentVocoder(MelReader(SMALL).eval(), NaturalDecoder.load())
-
-
-def test_items_of_a_batch_do_not_see_each_other(vocoder: LatentVocoder):
-    mel = torch.randn(2, 100, 40)
-    both = vocoder.decode(mel)
-    torch.testing.assert_close(both[1:], vocoder.decode(mel[1:]), atol=1e-4, rtol=1e-3)
 
 
 def test_what_is_read_is_heard_where_and_as_loud_as_it_is():
