@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
@@ -59,8 +62,10 @@ def test_parity_mel_tables(fixture: Fixture) -> None:
 
 
 @pytest.mark.parametrize("fixture", fixtures("dit", is_vocos))
-def test_parity_vocos_layers_and_audio(fixture: Fixture) -> None:
-    vocos = Vocos(VocosConfig.from_parts(fixture.description["config"]))
+def test_parity_vocos_layers_and_audio(fixture: Fixture, tmp_path: Path) -> None:
+    parts = {name: {"init_args": arguments} for name, arguments in fixture.description["config"].items()}
+    (tmp_path / "config.yaml").write_text(json.dumps(parts), encoding="utf-8")
+    vocos = Vocos(VocosConfig.read(tmp_path / "config.yaml"))
     vocos.load_official(fixture.weights, fixture.name)
     found: dict[str, Tensor] = {"mel": fixture["mel"]}
     modules = {

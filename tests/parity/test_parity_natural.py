@@ -27,7 +27,6 @@ from paretone.models.minis.natural_decoder import (
     BINS,
     HOP,
     LOWEST_VOICED,
-    GivenNoise,
     NaturalDecoder,
     PulseSpectra,
     PulseTrain,
@@ -79,6 +78,17 @@ class Original:
     def own_pitch(self) -> Tensor:
         """The pitch as latents hold it: 0 without voice."""
         return torch.from_numpy(np.where(self.pitch > LOWEST_VOICED, self.pitch, 0))
+
+
+class GivenNoise:
+    """Existing noise, (frames, bins) complex64."""
+
+    def __init__(self, noise: Tensor) -> None:
+        self._rest = noise
+
+    def draw(self, frames: int) -> Tensor:
+        drawn, self._rest = self._rest[:frames], self._rest[frames:]
+        return drawn
 
 
 @pytest.fixture(scope="module")

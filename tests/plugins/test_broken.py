@@ -65,21 +65,11 @@ DECLARATIONS = {
     "renamed": ("name='misnamed', families=()", "families is empty; name one or more"),
     "slot": ("slot='skiping'", "slot is 'skiping' (did you mean 'skipping'?)"),
     "part": ("slot='grid:'", "slot is 'grid:' (did you mean 'grid'?)"),
-    "combining": (
-        "slot='guidance:combinig'",
-        "slot is 'guidance:combinig' (did you mean 'guidance:combining'?); it must be one of passages, grid",
-    ),
     "options": ("options=('stepz',)", "'stepz', which no model has (did you mean 'steps'?)"),
-    "needs": ("needs='a GPU'", "needs is 'a GPU', but must be one of recording, compiling"),
     "knobless": ("knobs=None", "knobs must be a tuple of Number, Switch, Choice and Text"),
-    "same": ("knobs=(Switch('a', 'A', '', False), Switch('a', 'B', '', False))", "two knobs are named 'a'; rename one"),
     "choice": (
         "knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),)",
         "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
-    ),
-    "titles": (
-        "knobs=(Choice('a', 'A', '', 'x', values=('x', 'y'), titles=('X',)),)",
-        "there are 2 values, so titles must be a tuple of 2, or ()",
     ),
     "bare": ("knobs=(Knob('a', 'A', '', 1),)", "check fails for its default (NotImplem"),
     "resolve": ("resolve=None", "resolve must be a function, not None"),
@@ -90,9 +80,6 @@ DECLARATIONS = {
     "benched": ("benches=(('a', 'no.such'),)", "no.such cannot be read (ModuleNotFound"),
     "exports": ("exports='no_such'", "exports: no_such cannot be imported (ModuleNot"),
     "viewless": ("views=('json',)", "json must have a VIEW, a View, not None"),
-    "commands": ("commands=('json',)", "commands: json has no NAME, a text"),
-    "jobs": ("jobs=(1,)", "jobs must be a tuple of Job, not tuple"),
-    "weights": ("weights='some'", "weights must be of Weights, or None, not 'some'"),
 }
 """Arguments of a declaration, and what is said of it."""
 LEFT_OUT = {
@@ -122,7 +109,6 @@ LEFT_OUT = {
         "from engine.techniques.base import Technique",
         ": since Paretone 0.2 the package 'engine' is named 'paretone', plugin_former.py line 1)",
     ),
-    "word": ("TECHNIQUE = 'a word'", "plugin_word:TECHNIQUE is not a Technique with a name of lower-case letters"),
     # Names that are there.
     "twice": (
         "from paretone.techniques.steps import TECHNIQUE",
@@ -133,10 +119,6 @@ LEFT_OUT = {
         f"TECHNIQUE = replace({KNOB.replace('share', 'seed', 1).format('default=1')}, artefact_file=FILE)",
         "artefact_file.knobs has 'seed', which is an option of commands already; rename it",
     ),
-    "nameless": (
-        f"{DECLARED}TECHNIQUE = {KNOB.replace('share', '', 1).format('default=1')}",
-        "the name of knob 1 is ''",
-    ),
     "default": (
         f"{DECLARED}TECHNIQUE = {KNOB.format('default=3, maximum=1')}",
         "knob 'share': its default is not allowed: Share must lie between -inf and 1, not at 3",
@@ -144,12 +126,6 @@ LEFT_OUT = {
     "range": (
         f"{DECLARED}TECHNIQUE = {KNOB.format('default=1, minimum=2, maximum=1')}",
         "minimum 2 is above its maximum 1",
-    ),
-    "still": (f"{DECLARED}TECHNIQUE = {KNOB.format('default=1, step=0')}", "step must be above 0, not 0"),
-    "based": (
-        f"{DECLARED}class Odd(BaseException): ...\ndef describe(knobs):\n    raise Odd('no')\n"
-        "TECHNIQUE = declared(describe=describe)",
-        "describe failed (Odd: no, plugin_based.py line",
     ),
     "declares": (
         f"{DECLARED}NAME_ = NAME\nSUMMARY = ''\nTECHNIQUE = declared(commands=(__name__,))\n"
@@ -364,12 +340,6 @@ CLASS = "class Thing:\n    {}\n\ndef part(*given):\n    return {}\n"
 FLOW = {
     "missing": ("stepper", "", "plugin_missing:part could not be imported"),
     "failing": ("stepper", "def part(times, follow):\n    return times['x']", "(IndexError: only integers"),
-    "signature": ("stepper", "def part(times):\n    return None", "TypeError: part() takes 1 positional argument"),
-    "leaving": (
-        "stepper",
-        "def part(times, follow):\n    raise SystemExit(2)",
-        "(SystemExit: 2, plugin_leaving.py line",
-    ),
     "nothing": (
         "stepper",
         "def part(times, follow): ...",
@@ -384,26 +354,6 @@ FLOW = {
         "stepper",
         "def part(times, follow):\n    return lambda state, velocity, step: None",
         "gave None, but must give the next state, a Tensor of shape (1, ",
-    ),
-    "based": (
-        "stepper",
-        "class Odd(BaseException): ...\ndef part(times, follow):\n    raise Odd('no')",
-        "plugin_based:part failed (Odd: no, plugin_based.py line",
-    ),
-    "going": (
-        "stepper",
-        "def part(times, follow):\n    def step(*given):\n        raise GeneratorExit\n    return step",
-        "plugin_going:part failed (GeneratorExit, plugin_going.py line",
-    ),
-    "narrow": (
-        "stepper",
-        "def part(times, follow):\n    return lambda state, velocity, step: state[:, :1]",
-        "gave a Tensor of shape (1, 1, ",
-    ),
-    "halved": (
-        "stepper",
-        "def part(times, follow):\n    return lambda state, velocity, step: state.half()",
-        " of float16, but must give the next state, a Tensor of shape (1, ",
     ),
     "numberless": (
         "stepper",
@@ -449,17 +399,11 @@ LANGUAGE = {
         CLASS.format("probabilities = lambda self, logits, history: logits[0]", "Thing()"),
         "probabilities of every id, a Tensor of shape (1, ",
     ),
-    "generator": ("decoding", "def part(loop):\n    return []", "gave list, but must give a generator of cycles"),
     "cycles": ("decoding", "def part(loop):\n    yield 'a cycle'", "gave 'a cycle', but must give a generator of"),
     "breaking": (
         "decoding",
         "def part(loop):\n    yield 1 / 0",
         "failed (ZeroDivisionError: division by zero, plugin_b",
-    ),
-    "leaving": (
-        "decoding",
-        "def part(loop):\n    yield from ()\n    raise GeneratorExit",
-        "failed (GeneratorExit, plugin_leaving.py line",
     ),
     "products": ("products", "def part(tokens):\n    return 'a model'", "gave 'a model', but must give a TokenModel"),
 }
@@ -471,20 +415,10 @@ MASKED = {
         "    run.scores = lambda codes, first, last, guide: None\n    return run",
         "gave None, but must give scores of all codes, a Tensor of shape (",
     ),
-    "none": (
-        "schedule",
-        "def part(cells, steps):\n    return lambda there: None",
-        "gave None, but must give a whole num",
-    ),
     "zero": (
         "schedule",
         "def part(cells, steps):\n    return lambda there: 0",
         "gave 0, but must give a whole number from 1",
-    ),
-    "many": (
-        "schedule",
-        "def part(cells, steps):\n    return lambda there: there.cells + 1",
-        "must give a whole number",
     ),
     "uncounted": (
         "schedule",

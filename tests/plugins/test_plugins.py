@@ -20,7 +20,6 @@ from paretone import cli
 from paretone.errors import ProfileError, SettingError
 from paretone.models.catalogue import voice
 from paretone.sampling.flow import euler_steps, sampling_grid
-from paretone.sampling.tokens import Nucleus
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
@@ -114,18 +113,12 @@ def test_flow_models_speak_with_it(plugins: Path) -> None:
         resolve(speech.info, both)
 
 
-def test_min_p_cuts_and_renormalises(plugins: Path) -> None:
-    sampler = Part.of("paretone_min_p:MinP", share=0.5).make(Nucleus())
-    found = sampler.probabilities(torch.tensor([[0.6, 0.35, 0.04, 0.01]]).log(), ())
-    assert torch.allclose(found, torch.tensor([[60 / 95, 35 / 95, 0.0, 0.0]]), atol=1e-6)
-
-
 def test_language_models_speak_with_it(plugins: Path, tmp_path: Path) -> None:
     """With a share of 1 only the likeliest token is left, whatever is drawn."""
     speech = speaking.load(write_model(tmp_path / "model"))
     drawn = speaking.setting(UsedTechnique(MIN_P, Values(share=1.0)), seed=2)
     first, greedy = (
-        speaking.spoken(speech, one).trace.decoding.tokens for one in (drawn, speaking.setting(temperature=0.0))
+        speaking.spoken(speech, one).trace.decoding.tokens for one in (drawn, speaking.setting(temperature=0.0, seed=2))
     )
     assert first and first == greedy
     assert resolve(speech.info, drawn).sampler == Part.of("paretone_min_p:MinP", share=1.0)
@@ -143,7 +136,7 @@ def test_a_study_sweeps_its_knob(plugins: Path, tmp_path: Path) -> None:
 def test_a_profile_of_it_is_spoken_and_without_the_plug_in_says_which(
     plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    speech = model()
+    speech = small_speech.load("f5-mini", "", "", "cpu", lambda text: None, lambda: None)
     monkeypatch.setattr("paretone.models.load_model", lambda name, **more: speech)
     path, out = tmp_path / "p.json", tmp_path / "out.wav"
     Profile.of(replace(stepping(), model="f5-mini"), speech.info).save(path)

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from paretone.models import load_model
-from paretone.models.base import FLOW, MASKED, SpeechModel, Synthesis
-from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.base import SpeechModel, Synthesis
+from paretone.models.catalogue import entry, voice
 from paretone.sampling.demasking import Open
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan, MaskedPlan, Part
@@ -73,7 +73,7 @@ def test_a_step_commits_up_to_the_bound(plugins: object) -> None:
 def test_omni_mini_takes_fewer_steps_with_it(plugins: object, models: dict[str, SpeechModel]) -> None:
     steps = 6
     assert spoken(models, using("omni-mini", steps=steps)).measurements.evaluations == steps
-    taken = [spoken(models, using("omni-mini", bounded(one), steps=steps)) for one in (0.0, 50.0, 10000.0)]
+    taken = [spoken(models, using("omni-mini", bounded(one), steps=steps)) for one in (0.0, 100.0, 10000.0)]
     counts = [one.measurements.evaluations for one in taken]
     assert counts[0] == steps and sorted(counts, reverse=True) == counts and counts[-1] == 1 and counts[1] < steps
     for one in taken:
@@ -163,11 +163,6 @@ def test_what_excludes_it_says_so(other: str, said: str, plugins: object, models
 
 
 # --- All models -------------------------------------------------------------------------------------------------------
-def test_released_models_are_not_refused(plugins: object) -> None:
-    for model in MODELS:
-        for family, used in ((FLOW, rescaled()), (MASKED, bounded())):
-            reason = conflict(Setting(model.id, Values(), (used,)))
-            assert (reason is None) == (model.family == family), (model.id, reason)
 
 
 SAME = {

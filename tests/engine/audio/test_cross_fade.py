@@ -28,15 +28,6 @@ def test_streamed_cross_fade_equals_the_whole(fade: int, lengths: list[int]) -> 
     assert len(fader.finish()) == 0
 
 
-def test_only_the_fade_is_held_back() -> None:
-    fader = CrossFader.of_seconds(0.15)
-    assert fader.fade == 3600
-    piece = np.ones(5000, np.float32)
-    assert len(fader.push(piece)) == 1400
-    assert len(fader.finish()) == 3600
-    assert piece.max() == 1.0
-
-
 @pytest.mark.parametrize("fade", [0, 1, 30, 100])
 @pytest.mark.parametrize("lengths", [[50], [50, 60, 70], [200, 10, 5, 300], [0, 40, 0, 40], [3, 2, 1, 2, 3]])
 @pytest.mark.parametrize("piece", [1, 7, 1000])

@@ -217,10 +217,3 @@ def test_a_word_in_either_case_is_looked_up(tmp_path: Path):
         path.write_bytes(content)
         with pytest.raises(CheckpointError, match="install Paretone again"):
             Lexicon.load(path)
-
-
-def test_its_words_are_sorted_and_each_is_listed() -> None:
-    lexicon = default_lexicon()
-    words = lexicon.words()
-    assert len(words) > 150_000 and words == sorted(set(words))
-    assert all(word in lexicon for word in words[::997])

@@ -154,7 +154,7 @@ def test_a_long_recording_in_another_language_is_not_cut_without_its_transcript(
 @pytest.mark.parametrize("transcript", workload([UNNOTICED, f"{OTHER} " * 5], [UNNOTICED]))
 def test_no_words_are_quoted_that_a_long_recording_does_not_say(transcript: str) -> None:
     with pytest.raises(AudioError) as raised:
-        fitted(Recording(*spoken_for(workload(37.0, 20.0))), transcript[: workload(None, 180)], "me.wav")
+        fitted(Recording(*spoken_for(workload(37.0, 20.0))), transcript[: workload(None, 240)], "me.wav")
     sentence = str(raised.value)
     assert "exactly the words of the recording. Of its speech only the first 1" in sentence and "“" not in sentence
 

@@ -211,14 +211,6 @@ def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
         assert one.phones[-1][2] == pytest.approx(about.duration, abs=0.02)
 
 
-def test_it_is_known_how_a_voice_that_ships_came_to_be_and_of_no_other(tmp_path: Path) -> None:
-    voices = shipped_voices()
-    assert len({origin_of(one) for one in voices}) == len(voices)
-    for one in voices:
-        assert origin_of(one) is not None
-        assert origin_of(replace(one, audio=str(tmp_path / "mine.wav"))) is None
-
-
 def paths_of(shipped: Path, folder: Path) -> dict[str, str]:
     """Ways to name the file of a shipped voice."""
     link, linked = folder / "link.wav", folder / "voices"

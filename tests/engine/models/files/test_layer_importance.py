@@ -63,12 +63,6 @@ def test_the_cut_lies_where_the_last_layer_that_stays_and_the_first_that_goes_di
     assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).cut(2) is None, "nothing tells them apart"
 
 
-@pytest.mark.parametrize("depth", [0, 5])
-def test_a_depth_that_the_model_has_not_is_refused(depth: int) -> None:
-    with pytest.raises(SettingError, match="between 1 and 4"):
-        record(DIVERGENCES).retained(depth)
-
-
 def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     full = replace(DIVERGENCES, ranks=((0, 0), (3, 3), (1, 2), (1, 2)), run_away=(1, 0, 0, 0))
     written = record(full, LayerImportance(COSINE, (0.5, 0.1, 0.2, 0.3)))

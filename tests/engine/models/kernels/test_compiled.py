@@ -174,16 +174,6 @@ def test_a_take_says_what_of_its_time_was_compiling(
     assert function._seconds == 0, "told once"
 
 
-def test_memory_that_is_short_is_no_failure_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(*arguments: object) -> torch.Tensor:
-        raise torch.OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr(compiled.torch, "compile", lambda function, mode=None: short)
-    function = compiled.Compiled(lambda: torch.zeros(1), "default")
-    with pytest.raises(torch.OutOfMemoryError):
-        function()
-
-
 def test_language_models_say_why_they_are_not_compiled(tmp_path: Path) -> None:
     model = speaking.load(write_model(tmp_path / "model"))
     assert "took 1.8 times as long" in (problem(model.info, Setting("lm-mini").with_technique(COMPILED)) or "")

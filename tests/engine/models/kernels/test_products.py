@@ -226,10 +226,3 @@ def test_it_is_the_root_mean_square_norm(shape: tuple[int, ...], size: float):
     before = x.clone()
     torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (48,), weight, 1e-5), rtol=1e-5, atol=1e-7)
     assert torch.equal(x, before)
-
-
-def test_half_precision_is_left_to_pytorch():
-    """A sum of squares of float16 numbers as large as these is none."""
-    x, weight = torch.full((1, 64), 300.0, dtype=torch.float16), torch.ones(64, dtype=torch.float16)
-    assert torch.equal(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (64,), weight, 1e-5))
-    torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), torch.ones(1, 64, dtype=torch.float16))

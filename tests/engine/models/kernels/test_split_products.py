@@ -124,9 +124,6 @@ def test_layers_are_split_where_it_pays_and_only_then(monkeypatch: pytest.Monkey
     assert PackedProduct(weight, many_rows=True).is_split
     assert not PackedProduct(weight).is_split
     assert not split_products.can_split(torch.full((8, 8), float("nan")))
-    with split_products.switched_off():
-        assert not PackedProduct(weight, many_rows=True).is_split
-    assert split_products.can_split(weight)
     monkeypatch.setenv(split_products.VARIABLE, "0")
     assert not split_products.can_split(weight)
     monkeypatch.delenv(split_products.VARIABLE)

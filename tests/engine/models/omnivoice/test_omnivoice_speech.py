@@ -278,12 +278,6 @@ def test_graphs_and_compiled_code_compute_text_and_reference_at_every_step(model
         assert f"Text and reference were computed at every step: {title} takes whole passes." in plan.notes
 
 
-def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None:
-    synthesis = spoken(model, setting(guidance=0.0))
-    assert any("No guidance" in note for note in synthesis.notes)
-    assert synthesis.measurements.ops_ratio == pytest.approx(1)
-
-
 def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
     chosen = setting(post_process=False)
     trace = spoken(model, chosen).trace.demasking
@@ -344,13 +338,6 @@ def test_an_unknown_language_is_not_told_and_that_is_said(model: OmniVoiceSpeech
     synthesis = spoken(model, setting(language="Klingon"))
     assert any("does not know the language 'Klingon'" in note for note in synthesis.notes)
     assert not any("language" in note for note in spoken(model, setting(language="German")).notes)
-
-
-def test_a_description_that_cannot_be_is_refused(model: OmniVoiceSpeech) -> None:
-    with pytest.raises(SettingError, match="did you mean 'female'"):
-        spoken(model, setting(instruct="femal"))
-    with pytest.raises(SettingError, match="cannot be both"):
-        spoken(model, setting(instruct="male, female"))
 
 
 def test_durations_out_of_all_proportion_are_refused(model: OmniVoiceSpeech) -> None:
