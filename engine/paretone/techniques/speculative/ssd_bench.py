@@ -53,7 +53,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
-from paretone.techniques.speculative import DRAFT_BY_STUDENT
+from paretone.techniques.speculative import DRAFT_BY_STUDENT, ON_FEATURES
 from paretone.techniques.speculative.decoding import rule_of
 
 GROUPS = {
@@ -193,7 +193,7 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.groups:
         return _grouped(model, plain, arguments, within)
     others = model.info.drafts[1:] if arguments.all_drafts else ()
-    ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
+    ways = {PLAIN: plain, **dict(_ways(plain, others, bool(model.info.feature_drafts), arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
@@ -238,11 +238,13 @@ def _knobs(arguments: argparse.Namespace) -> Values:
 
 
 def _ways(
-    plain: Setting, others: Sequence[DraftWeights], arguments: argparse.Namespace
+    plain: Setting, others: Sequence[DraftWeights], features: bool, arguments: argparse.Namespace
 ) -> Iterator[tuple[str, Setting]]:
     knobs = _knobs(arguments)
     drafts = [("", knobs, "")]
     drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
+    if features:
+        drafts.append((", on features", knobs.replace(draft=ON_FEATURES), ""))
     if arguments.student:
         drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
     for which, values, artefact in drafts:
