@@ -70,14 +70,23 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
     figure = view(language_model, "speculation", sentences=1, longest=2, tolerance=0.2)
     tolerance, length = figure.panels[:2]
     assert isinstance(tolerance, Lines)
-    measured, predicted, paper, plain = tolerance.curves
+    measured, predicted, ideal, paper, plain = tolerance.curves
     assert measured.x == TOLERANCES
     assert paper.y == pytest.approx(tuple(PAPER.values()))
     assert plain.y == (1.0, 1.0)
-    assert all(value > 0 for value in (*measured.y, *predicted.y))
+    assert all(value > 0 for value in (*measured.y, *predicted.y, *ideal.y))
     assert all(low <= value <= high for low, value, high in zip(measured.low, measured.y, measured.high, strict=True))
     assert length.curves[0].x == (1.0, 2.0)
-    tokens = figure.panels[-1].curves[0]
+    assert all("accepted, v " in note for note in measured.notes)
+    # The parts of the time explain what was measured, whatever is drafted.
+    tokens, time = (panel.curves for panel in figure.panels[-2:])
+    verifying, drafting, rest, alone = time
+    for place, speed in enumerate(length.curves[0].y):
+        spent = verifying.y[place] + drafting.y[place] + rest.y[place]
+        assert alone.y[0] / spent == pytest.approx(speed, rel=0.25)
+        assert length.curves[1].y[place] == pytest.approx(1 / (verifying.y[place] + drafting.y[place]))
+        assert (length.curves[2].y[place] > length.curves[1].y[place]) == (verifying.y[place] * tokens[0].y[place] > 1)
+    tokens = tokens[0]
     assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
     assert f"{measured.y[0]:.2f}× as fast at β = 0" in figure.caption
     assert figure.caption.startswith("The tolerance applies to every id, as published.")
