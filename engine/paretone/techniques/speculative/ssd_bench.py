@@ -53,7 +53,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
-from paretone.techniques.speculative import DRAFT_BY_STUDENT, ON_FEATURES
+from paretone.techniques.speculative import DRAFT_BY_STUDENT, ON_FEATURES, random_bench
 from paretone.techniques.speculative.decoding import rule_of
 
 GROUPS = {
@@ -171,6 +171,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
     parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")
     parser.add_argument(
+        "--random",
+        action="store_true",
+        help="instead measure passes of the released sizes of --model cosyvoice2 or llasa with random weights, and the "
+        "speed-up that each acceptance would have there",
+    )
+    parser.add_argument(
         "--groups",
         action="store_true",
         help="instead compare drafts accepted in groups of tokens that sound alike with the tolerances 0, 0.2 and 0.4",
@@ -185,6 +191,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Check equality, time all ways in the same rounds, then run the judge."""
+    if arguments.random:
+        return random_bench.run(arguments)
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     if not model.info.drafts:
