@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
-from paretone.sampling.schedules import EPSS, time_grid
+from paretone.sampling.schedules import EPSS
 from paretone.session.events import EngineReady, ModelLoaded
 from paretone.setting.knobs import Choice
 from paretone.setting.library import TakeSummary
 from paretone.techniques import techniques
 from paretone.techniques.resolving import known
 from paretone_app import numbers
-from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid, gain_details, gain_words
+from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid
 from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
@@ -27,6 +27,7 @@ from tests.app.acting import acts_of
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.studies.test_gains import MACHINE, take
+from tests.workload import workload
 
 NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
 
@@ -113,25 +114,6 @@ def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPane
     assert card.state.text().endswith(NOT_MEASURED)
 
 
-def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
-    panel: SetupPanel, presenter: Presenter
-) -> None:
-    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
-    state = presenter.state
-    state.selection.switch("ditreducio", False)
-    plain, before = state.selection.baseline_setting, shown(panel)
-    state.selection.switch("steps", True)
-    state.gains.set_takes([take(state.selection.setting, 2.0, 1), take(plain, 2.0)])
-    assert shown(panel) == before, "nothing moves under the pointer"
-    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
-    assert shown(panel).index("steps") > shown(panel).index("guidance_interval")
-
-
-def test_words_of_gains() -> None:
-    assert gain_words(None) == NOT_MEASURED
-    assert "Make a baseline" in gain_details(None)
-
-
 def test_experiments_are_folded_and_reached_in_as_many_keys(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
@@ -156,11 +138,6 @@ def test_experiments_are_folded_and_reached_in_as_many_keys(
     assert not fold.isVisibleTo(panel)
 
 
-def test_titles_call_experiments_so() -> None:
-    for one in techniques():
-        assert one.experimental == one.title.endswith("(experiment)"), one.name
-
-
 def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     card = panel.techniques.groups["steps"]
     panel.grab()
@@ -174,7 +151,7 @@ def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Pre
     assert not presenter.state.selection.is_used("steps")
 
 
-@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
+@pytest.mark.parametrize("model", workload([one.id for one in catalogue.MODELS if one.bundled], ["f5-mini", "lm-mini"]))
 def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Presenter, model: str) -> None:
     panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
     load(presenter, model)
@@ -189,12 +166,6 @@ def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Present
         said = f"{widget.toolTip()} {widget.accessibleName()} {widget.accessibleDescription()}"
         said += widget.text() if isinstance(widget, QLabel) else ""
         assert not [key for key in raw if key in said], said
-
-
-@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
-def test_cards_are_read_out_with_the_decimal_sign_that_they_show(
-    panel: SetupPanel, presenter: Presenter, model: str
-) -> None:
     numbers.use_sign(",")
     try:
         load(presenter, model)
@@ -208,6 +179,8 @@ def test_cards_are_read_out_with_the_decimal_sign_that_they_show(
 def test_every_choice_has_words() -> None:
     knobs = [knob for entry in catalogue.MODELS for knob in entry.options]
     knobs += [knob for one in techniques() for knob in one.knobs]
+    for one in techniques():
+        assert one.experimental == one.title.endswith("(experiment)"), one.name
     for knob in knobs:
         assert "_" not in knob.title
         if isinstance(knob, Choice):
@@ -233,17 +206,3 @@ def test_the_effective_times_are_drawn_above_those_of_the_baseline(grid: StepGri
     assert starts == pytest.approx([time * (grid.width() - 2) * scale for time in grid.times], abs=2)
     assert "7 steps, EPSS" in grid.accessibleName()
     assert "baseline's: 32 steps" in grid.accessibleName()
-
-
-def test_a_grid_follows_its_sway(grid: StepGrid) -> None:
-    grid.show_options({"steps": 9, "spacing": "epss", "sway": -1.0})
-    assert grid.times == pytest.approx(time_grid(9, "epss", -1.0))
-    assert grid.others == ()
-    assert "9 steps, uniform" in grid.accessibleName()
-
-
-def test_a_model_without_a_grid_draws_none(grid: StepGrid) -> None:
-    grid.show_options({"steps": 9})
-    grid.show_options({})
-    assert grid.times == ()
-    assert grid.isHidden()
