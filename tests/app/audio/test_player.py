@@ -7,8 +7,8 @@ import pytest
 
 from paretone.audio.sound_system import OutputDevice, Sound
 from paretone.errors import DeviceError
+from paretone_app.audio.deck import Looping
 from paretone_app.audio.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
-from paretone_app.audio.transport import Looping, Waits
 
 
 def test_the_mode_follows_lengths_and_models() -> None:
@@ -102,16 +102,3 @@ def test_a_part_goes_with_what_it_is_a_part_of(player: Player) -> None:
     looping.put((0.5, 1.0))
     looping.forget()
     assert looping.part is None and looping.last is None and repeated(player) is None
-
-
-def test_waits_are_counted_from_where_they_begin() -> None:
-    player = Player()
-    waits = Waits(player)
-    waits.begin()
-    player.begin_stream(RATE)
-    player.mixer.play()
-    player.append(np.zeros(RATE // 10, np.float32))
-    player.mixer.render(np.zeros(player.rate // 4, np.float32))
-    assert waits.counted == (1, pytest.approx(0.15, abs=0.04))
-    waits.begin()
-    assert waits.counted == (0, 0.0)
