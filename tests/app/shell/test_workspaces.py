@@ -318,7 +318,7 @@ def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
     before = window.size()
     window.workspaces.switch(LISTEN)
     resize(1440, 900)
-    docks.keep_sides()
+    docks.shown.keep_sides()
     at_first = widths()
     assert at_first[0] <= 360
     for size in ((1920, 1050), (1024, 700), (960, 520), (1920, 1050)):

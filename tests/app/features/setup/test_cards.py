@@ -114,6 +114,20 @@ def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPane
     assert card.state.text().endswith(NOT_MEASURED)
 
 
+def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
+    panel: SetupPanel, presenter: Presenter
+) -> None:
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    state = presenter.state
+    state.selection.switch("ditreducio", False)
+    plain, before = state.selection.baseline_setting, shown(panel)
+    state.selection.switch("steps", True)
+    state.gains.set_takes([take(state.selection.setting, 2.0, 1), take(plain, 2.0)])
+    assert shown(panel) == before, "nothing moves under the pointer"
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    assert shown(panel).index("steps") > shown(panel).index("guidance_interval")
+
+
 def test_experiments_are_folded_and_reached_in_as_many_keys(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
@@ -152,12 +166,19 @@ def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Pre
 
 
 @pytest.mark.parametrize("model", workload([one.id for one in catalogue.MODELS if one.bundled], ["f5-mini", "lm-mini"]))
-def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Presenter, model: str) -> None:
-    panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
+def test_cards_fit_and_no_raw_key_is_shown(
+    panel: SetupPanel, presenter: Presenter, model: str, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: numbers.use_sign("."))
+    numbers.use_sign(",")
     load(presenter, model)
+    for card in panel.techniques.groups.values():
+        said = f"{card.accessibleDescription()} {card.state.toolTip()}"
+        assert not WITH_POINT.findall(NAMES.sub("", said)), said
     panel.techniques.experiments.setChecked(True)
     for one in presenter.state.selection.techniques:
         presenter.state.selection.switch(one.name, True)
+    panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
     assert panel.minimumSizeHint().width() <= 360
     keys = {knob.name for knob in presenter.state.selection.sampler_knobs}
     keys |= {knob.name for one in presenter.state.selection.techniques for knob in one.knobs}
@@ -166,14 +187,6 @@ def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Present
         said = f"{widget.toolTip()} {widget.accessibleName()} {widget.accessibleDescription()}"
         said += widget.text() if isinstance(widget, QLabel) else ""
         assert not [key for key in raw if key in said], said
-    numbers.use_sign(",")
-    try:
-        load(presenter, model)
-        for card in panel.techniques.groups.values():
-            said = f"{card.accessibleDescription()} {card.state.toolTip()}"
-            assert not WITH_POINT.findall(NAMES.sub("", said)), said
-    finally:
-        numbers.use_sign(".")
 
 
 def test_every_choice_has_words() -> None:
