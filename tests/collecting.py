@@ -74,8 +74,6 @@ LONGEST_FILES = (
     "engine/models/cosyvoice2/test_official_speech.py",
     "plugins/test_tutorial.py",
     "engine/export/test_f5_tts.py",
-    "engine/export/programs/test_omnivoice.py",
-    "engine/export/programs/test_f5_triton.py",
     "engine/training/test_official_training.py",
     "app/features/training/test_presenter.py",
     "engine/test_cli_download.py",

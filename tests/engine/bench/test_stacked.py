@@ -31,19 +31,8 @@ from tests.workload import only_in_full
 def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
-    given = [
-        "--steps",
-        "8",
-        "--rounds",
-        "2",
-        "--sentences",
-        "2",
-        "--precision",
-        "float32",
-        "--evaluations",
-        "2",
-    ]
-    assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given, "--json"]) == 0
+    given = "--steps 8 --rounds 2 --sentences 2 --precision float32 --evaluations 2 --json"
+    assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given.split()]) == 0
     report = json.loads(capsys.readouterr().out)
     foot, few, top, again = report["rows"]
     assert {row["ladder"] for row in report["rows"]} == {"average-velocity"}, "there are no other weights"
@@ -161,11 +150,6 @@ def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
     assert model.sampling(scripted(model, "One.", VOICE, top.setting, top.artefacts))().shape[0] == 1
 
 
-def test_without_a_cache_or_fewer_bits_the_ladder_is_shorter(model: F5Speech) -> None:
-    found = climbed(model, PRUNED, "--cache", "none", "--precision", "float32")
-    assert [one.title for one in found.ways][2:] == ["+ CFG-free, w = 0.50"]
-
-
 def test_ladders_are_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
     def chosen(name: str) -> list[str]:
         return [one.name for one in stacked._chosen(model, name)]
@@ -183,11 +167,3 @@ def test_without_weights_it_says_what_to_do() -> None:
         climbed(bare, PRUNED)
     with pytest.raises(PlainError, match=r"no Average velocity weights; .* no CFG-free weights; train some"):
         stacked._chosen(bare, stacked.EVERY)
-
-
-@pytest.mark.parametrize("cache", ["ditreducio", "error_curve", "none"])
-def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
-    for rung in climbed(model, PRUNED, "--steps", "4", "--pruned", "3", "--cache", cache).ways:
-        make_ready(model, rung.setting, VOICE)
-        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
-        assert sample().equal(sample()), "as often as wished"

@@ -14,13 +14,10 @@ from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import Estimate
 from paretone.models import catalogue
-from paretone.paths import resource
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.curves import MOST, curves, curves_page, curves_sheet
-from paretone.studies.definition import read
 from paretone.studies.results import Results, SettingResult
-from paretone.studies.space import axes_of
 from paretone.techniques import technique
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -150,24 +147,3 @@ def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
     bottom = max(float(one.get("y", 0)) for one in root.iter(f"{SVG}text") if one.text == "16")
     ticks = [float(one.get("x", 0)) for one in root.iter(f"{SVG}text") if float(one.get("y", 0)) == bottom]
     assert ticks[1] - ticks[0] == pytest.approx(ticks[2] - ticks[1], abs=0.2)
-
-
-@pytest.mark.parametrize("path", sorted(resource("studies").glob("*-curves.toml")), ids=lambda path: path.stem)
-def test_the_studies_that_ship_have_a_curve_over_every_knob_that_they_vary(path: Path) -> None:
-    study = read(path)
-    found = tuple(
-        SettingResult(str(number), "", one.origin, one.setting, "", {"naturalness": figure(number)}, finished=1)
-        for number, one in enumerate(study.candidates)
-    )
-    of = Results(Path("nowhere"), "Curves", study.model, "0" * 12, "2001-01-01", "", {}, found)
-    drawn = {f"{one.technique}.{one.knob.name}" if one.technique else one.knob.name for one in curves(of)}
-    varied = {
-        axis.name
-        for grid in study.definition["grid"]
-        for axis in axes_of(grid, catalogue.entry(study.model))
-        if len(axis.values) > 2
-    }
-    assert varied and varied <= drawn and len(study.seeds) > 2
-    assert {"words", "naturalness", "voice", "melody"} == set(study.judges)
-    takes = f"{len(study.candidates)} settings × {len(study.utterances) // 2} sentences × 2 voices × 3 seeds"
-    assert f"{takes} = {study.takes:,} takes" in path.read_text(encoding="utf-8"), "as its comment says"

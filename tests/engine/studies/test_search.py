@@ -121,21 +121,6 @@ def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert len(cells) == 9 + len(follower.takes)
 
 
-def test_what_a_search_has_lost_since_is_made_again_and_nothing_else(tmp_path: Path) -> None:
-    finished(tmp_path, searching())
-    found = read(tmp_path)
-    (searched, *_) = (one for one in found.settings if one.origin == "search")
-    lost = tmp_path / "audio" / f"{searched.takes[0]}.wav"
-    before = lost.read_bytes()
-    lost.unlink()
-    follower = Follower()
-    assert finished(tmp_path, searching(), follower) == FINISHED
-    assert [one.take for one in follower.takes] == [searched.takes[0]]
-    assert lost.read_bytes() == before
-    after = read(tmp_path)
-    assert (after.lost, after.trials) == ((), found.trials)
-
-
 def test_trials_that_techniques_rule_out_say_why(tmp_path: Path) -> None:
     space = {"first_block.threshold": [0.1, 0.5], "error_curve.threshold": ["off", 0.1, 0.2]}
     assert finished(tmp_path, searching(space=space, trials=12, sampler="random")) == FINISHED
