@@ -25,8 +25,7 @@ from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
 from paretone.measure.metrics import FAILED, error_rate, metric
-from paretone.measure.processor_time import busy_line
-from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
+from paretone.measure.timing import Interval, PairedTimes, busy_line, interval, paired_ratio
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer

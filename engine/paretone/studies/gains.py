@@ -21,14 +21,14 @@ from paretone.by_name import by_name
 from paretone.errors import SettingError
 from paretone.measure.machine import hardware
 from paretone.measure.metrics import metric
-from paretone.measure.processor_time import clock_name
+from paretone.measure.timing import clock_name
 from paretone.paths import resource
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import find, knobs_of
 
 if TYPE_CHECKING:
-    from paretone.studies.results import Results, SettingResult
+    from paretone.studies.results import Results
 
 
 MOST_PAIRS = 9
@@ -172,19 +172,16 @@ def of_study(found: Results, place: Place) -> tuple[Gain, ...]:
         if setting is None or baseline is None or len(setting.techniques) != 1 or baseline.setting.techniques:
             continue
         entry = setting.techniques[0]
-        if improved(entry.technique) == "real_time_factor":
+        name = improved(entry.technique)
+        before, after = baseline.value(name), one.value(name)
+        if name == "real_time_factor":
             gain = one.figures.get("speed_up")
             if gain is not None:
                 interval = (gain.low, gain.high) if gain.spreads else None
                 gains.append(Gain(entry, gain.value, gain.n, found.created, (), interval, found.title))
-        elif ratio := _ratio(baseline, one, improved(entry.technique)):
-            gains.append(Gain(entry, ratio, one.finished, found.created, study=found.title))
+        elif before and after:
+            gains.append(Gain(entry, before / after, one.finished, found.created, study=found.title))
     return tuple(gains)
-
-
-def _ratio(baseline: SettingResult, one: SettingResult, name: str) -> float | None:
-    before, after = baseline.value(name), one.value(name)
-    return before / after if before and after else None
 
 
 # --- Published results, as ratios to their own baselines --------------------------------------------------------------

@@ -19,8 +19,7 @@ from paretone.models.families.training_layout import Parts, TensorNames
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.observer import may_stop
 from paretone.training.batches import BatchQueue, held_out_pairs
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices, Learner, LearningOptions, LearningRecipe
 from paretone.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 
 

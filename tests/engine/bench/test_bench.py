@@ -124,13 +124,6 @@ def test_a_share_of_the_time_leaves_the_rest() -> None:
     assert Budget(10, most=9).rounds(99.0, share=0.5) == 3
 
 
-def test_what_is_spoken_at_once_is_shortened_until_two_rounds_fit() -> None:
-    assert Budget(8, most=9).length(0.5, most=60, least=16) == 60, "eight runs of 30 s fit into 480 s"
-    assert Budget(8, most=9).length(2.0, most=60, least=16) == 29
-    assert Budget(8, most=9).length(2.0, most=60, least=16, begin=20.0) == 19
-    assert Budget(0, most=9).length(2.0, most=60, least=16) == 16
-
-
 class Clock:
     """A clock that tests move."""
 

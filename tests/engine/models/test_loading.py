@@ -34,7 +34,7 @@ from paretone.speaking import synthesise
 from paretone.studies.definition import parse
 from paretone.studies.execution import TaskRunner
 from paretone.studies.study import Equipment
-from paretone.training.own_speech import flow_speaker
+from paretone.training.f5_checkpoints import flow_speaker
 from paretone.training.requests import FineTuningRequest
 from tests.engine.small_vocos import write_vocos
 

@@ -28,7 +28,7 @@ from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
 from paretone.training.companions import train_companion
-from paretone.training.optimisers import Rates
+from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Trained
 from paretone.training.session import CHECKPOINT, Intervals, Milestone
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens

@@ -31,8 +31,7 @@ from paretone.training.companions import train_companion
 from paretone.training.requests import CompanionRequest
 from paretone.training.session import Intervals, Milestone
 from paretone.training.spoken_tokens import SpokenTokens
-from paretone.training.teacher import OfficialTeacher
-from paretone.training.teachers import LlasaTeacher
+from paretone.training.teachers import LlasaTeacher, OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.packages import needs

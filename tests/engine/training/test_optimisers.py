@@ -9,8 +9,17 @@ import torch
 from torch import nn
 
 from paretone.errors import TrainingError
-from paretone.training.learner import Learner, LearningOptions
-from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, Muon, MuonAndAdamW, Rates, orthogonalised
+from paretone.training.learner import (
+    MATRICES,
+    OTHERS,
+    LayerMatrices,
+    Learner,
+    LearningOptions,
+    Muon,
+    MuonAndAdamW,
+    Rates,
+    orthogonalised,
+)
 from paretone.training.session import Diverged
 
 RATES = Rates(matrices=0.02, others=1e-3)

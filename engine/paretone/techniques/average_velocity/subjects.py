@@ -22,7 +22,6 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, moved
-from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -34,7 +33,8 @@ from paretone.training.flow_matching import (
     velocity_fields,
     without_conditions,
 )
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices
+from paretone.training.manifest import Example, Examples, collate, may_join, validation_batches
 
 
 class Problem(Protocol):

@@ -44,7 +44,6 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
-from paretone.training.features import Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -56,9 +55,9 @@ from paretone.training.flow_matching import (
     synthesis_problem,
     without_conditions,
 )
-from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated
+from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
+from paretone.training.manifest import Examples, collate, may_join, validation_batches
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads

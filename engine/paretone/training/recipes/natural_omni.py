@@ -30,8 +30,8 @@ from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork,
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, ResidualCodec, read_quantised_mel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
+from paretone.training.learner import LayerMatrices
 from paretone.training.natural_corpus import NaturalClip
-from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import (
     BundledOptions,
     BundledRecipe,

@@ -38,9 +38,8 @@ from paretone.models.networks.quantised_mel import (
 )
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus
-from paretone.training.learner import LearningOptions
+from paretone.training.learner import LayerMatrices, LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
-from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
 from paretone.training.spoken_tokens import frame_phones, voices_of
 

@@ -44,13 +44,12 @@ from paretone.models.minis.natural_vocoder import (
 )
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus
-from paretone.training.learner import LearningOptions
+from paretone.training.learner import LayerMatrices, LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
-from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import (
     CENTS,
     NaturalExcerpts,
-    begin_over_mels,
+    begin_blocks,
     frame_error,
     spectral_error,
 )
@@ -121,7 +120,10 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
             model = MelReader.load(initial).train().requires_grad_(True)
         else:
             model = MelReader(architecture)
-            begin_over_mels(model, corpus.training)
+            mels = torch.from_numpy(np.concatenate([clip.mel for clip in corpus.training[::7]]).astype(np.float32))
+            model.mel_mean.copy_(mels.mean(0))
+            model.mel_scale.copy_(mels.std(0))
+            begin_blocks(model)
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
         super().__init__(corpus, clips, model, LAYER_MATRICES, device, options)
 

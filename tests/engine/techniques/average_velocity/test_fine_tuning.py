@@ -15,9 +15,9 @@ from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.techniques.average_velocity.subjects import OBJECTIVE
-from paretone.training import own_speech
-from paretone.training.features import Example, Examples, collate, may_join
+from paretone.training import f5_checkpoints, own_speech
 from paretone.training.flow_matching import draw_problem
+from paretone.training.manifest import Example, Examples, collate, may_join
 from paretone.training.session import Intervals
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
@@ -130,8 +130,8 @@ def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytes
     trained = fine_tune(_own(place, texts=texts), first, Intervals())
     assert first.spoken == [2, 2, 3, 4, 4, 5], "two sentences were kept"
     assert trained.steps == 2 and Path(trained.checkpoint).is_file()
-    (folder,) = (place / "work" / own_speech.FOLDER).iterdir()
-    kept = [one for path in sorted(folder.glob("*.npz")) for one in own_speech._read(path)]
+    (folder,) = (place / "work" / f5_checkpoints.FOLDER).iterdir()
+    kept = [one for path in sorted(folder.glob("*.npz")) for one in f5_checkpoints._read(path)]
     assert [one.voice for one in kept] == [one.id for one in voices("f5-mini")], "every voice has its turn"
     for one in kept:
         frames, prompt = one.arrays["mel"].shape[0], int(one.arrays["prompt"])
