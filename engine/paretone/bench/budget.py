@@ -59,7 +59,6 @@ class Turns:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the budget."""
     parser.add_argument(
         "--minutes",
         type=above_zero,

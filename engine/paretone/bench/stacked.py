@@ -60,8 +60,6 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rungs from the foot up."""
-
     name: str
     rungs: tuple[Rung, ...]
 

@@ -133,8 +133,6 @@ def _working_set_bytes() -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine with the versions in use."""
-
     processor: str
     cores: int
     """Physical cores available to this process."""

@@ -43,8 +43,6 @@ class KnobCurve:
 
 @dataclass(frozen=True)
 class KnobCurves:
-    """All curves over one knob."""
-
     technique: str
     """Name of the technique, or ``""`` for an option of the model."""
     knob: Knob
@@ -53,7 +51,6 @@ class KnobCurves:
 
     @property
     def title(self) -> str:
-        """Title such as ``Step pruning: steps``."""
         return f"{short_title(self.technique)}: {self.knob.title.lower()}" if self.technique else self.knob.title
 
     @property

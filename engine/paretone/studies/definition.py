@@ -140,7 +140,6 @@ class _Reader:
         return study
 
     def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
-        """Judges named by the study."""
         for one in map(metric, search.metrics if search else ()):
             if one.across_seeds is not None and len(seeds) < 2:
                 raise StudyError(

@@ -51,8 +51,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain of a technique with certain knobs."""
-
     entry: UsedTechnique
     """The technique with all its knobs, without artefact."""
     ratio: float
@@ -80,8 +78,6 @@ class _Key:
 
 @dataclass
 class _Found:
-    """Pairs of a technique with certain knobs."""
-
     ratios: list[float] = field(default_factory=list)
     created: str = ""
 
@@ -217,8 +213,6 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """One row of a paper's table."""
-
     series: str
     """Name of its table, by which studies refer to it."""
     paper: str

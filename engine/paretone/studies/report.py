@@ -189,7 +189,6 @@ def _table(results: Results) -> str:
 
 
 def _files(results: Results) -> str:
-    """Embedded tables for other programs."""
     links = " and ".join(
         f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
         for name, kind, title, text in (

@@ -51,7 +51,6 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """Trial counts as a sentence."""
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
         more = "".join(f"; {count} more {what}" for count, what in others if count)
         doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
@@ -141,7 +140,6 @@ class Searcher:
 
     @property
     def left(self) -> int:
-        """Trials not yet begun."""
         if self.exhausted:
             return 0
         return max(len(self._waiting), self._search.trials - self._spent - len(self._running))

@@ -263,8 +263,6 @@ class LatentFlowOptions:
 
 @dataclass(frozen=True)
 class LatentProblem:
-    """One random training problem for a batch."""
-
     noised: Tensor
     """xₜ, (B, n, latent), zero in the prompt."""
     condition: Tensor

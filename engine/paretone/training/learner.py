@@ -196,7 +196,6 @@ class Rated:
     """Factor on all learning rates; below 1 for resuming a run whose loss was not finite."""
 
     def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
-        """:func:`learning_rate_scale`, times ``rate_scale``."""
         return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
 
 

@@ -105,8 +105,6 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True)
 class NaturalClip:
-    """One sentence of one voice."""
-
     voice: str
     text: str
     formant: float
@@ -335,7 +333,6 @@ def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch
 
 
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    """``phones`` with equal lengths within each word."""
     return respaced(phones, np.ones_like)
 
 

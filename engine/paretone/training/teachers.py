@@ -97,7 +97,6 @@ class Teacher(ABC):
         return [PROMPT, *judged_sentences()]
 
     def sentences(self, count: int) -> list[str]:
-        """Sentences for training on its own speech."""
         return training_sentences(count, excluded=self.unseen)
 
     @abstractmethod
@@ -423,7 +422,6 @@ class LmMiniTeacher(Teacher):
         return collate(items, self.layout)
 
     def sentences(self, count: int) -> list[str]:
-        """Written sentences, as in a corpus."""
         return corpus_sentences(count, excluded=self.unseen)
 
     def speak(

@@ -257,5 +257,4 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
 
 
 def listed(layers: Sequence[int]) -> str:
-    """Layers as in a file's metadata: ``[0,1,11]``."""
     return "[" + ",".join(map(str, layers)) + "]"

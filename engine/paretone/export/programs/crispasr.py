@@ -40,7 +40,6 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Accept only models in its registry."""
     model = profile.setting.model
     if model not in BACKENDS:
         known = listed(entry(one).title for one in BACKENDS)
@@ -51,7 +50,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """Flags, and variables for OmniVoice."""
     values = ledger.options
     if values["steps"] <= MOST_STEPS:
         ledger.honour("--tts-steps", "steps")

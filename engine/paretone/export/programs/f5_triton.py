@@ -30,7 +30,6 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Accept only architectures that the recipe converts."""
     if reason := why_not_f5(profile, "the recipe"):
         return reason
     if profile.variant not in VARIANTS:

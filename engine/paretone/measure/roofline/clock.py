@@ -49,8 +49,6 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True)
 class TimedComponent:
-    """One component of one forward pass."""
-
     name: str
     """One of :data:`paretone.measure.roofline.report.TITLES`."""
     work: Work | None = None

@@ -93,7 +93,6 @@ class MelNormalisation:
 
     @classmethod
     def of(cls, mels: Sequence[np.ndarray]) -> MelNormalisation:
-        """Statistics of log mels, each (frames, bands)."""
         frames = np.concatenate(mels).astype(np.float32)
         return cls(torch.from_numpy(frames.mean(0)), torch.from_numpy(frames.std(0)))
 
@@ -102,12 +101,10 @@ class MelNormalisation:
 
     @property
     def noised_mean(self) -> Tensor:
-        """Mean of the noised mel at :data:`MIDDLE`."""
         return MIDDLE * self.mean
 
     @property
     def noised_deviation(self) -> Tensor:
-        """Standard deviation of the noised mel at :data:`MIDDLE`."""
         return ((1 - MIDDLE) ** 2 + (MIDDLE * self.deviation) ** 2).sqrt()
 
     def problem(self, problem: FlowMatchingDraw) -> FlowMatchingDraw:

@@ -51,8 +51,6 @@ LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 
 @dataclass(frozen=True)
 class LatentClip:
-    """A clip as model input."""
-
     voice: str
     latents: np.ndarray = field(repr=False)
     """(n, latent) float16."""
@@ -151,7 +149,6 @@ class GroupedClip:
 
     @property
     def frames(self) -> int:
-        """Number of groups."""
         return len(self.clip.latents) // GROUP
 
 
