@@ -18,16 +18,19 @@ from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.training.natural_corpus import voice_frames
-from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
-from paretone.training.recipes.natural_omni import (
+from paretone.training.recipes.natural_language import (
     LAYOUT,
+    SMALL_LM,
     SMALL_OMNI,
     CanvasOptions,
     Joined,
+    LmOptions,
+    NaturalLm,
     NaturalOmni,
     OmniOptions,
     draw,
     layer,
+    layout_of,
 )
 from paretone.training.recipes.natural_tokens import (
     CODEC,

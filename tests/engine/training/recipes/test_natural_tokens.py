@@ -25,8 +25,12 @@ from paretone.training.recipes.natural_tokens import (
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
+    NaturalVocoder,
+    VocoderOptions,
+    band_limited,
+    centres,
+    mel_at,
 )
-from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
