@@ -24,7 +24,8 @@ from paretone.setting.profile import Profile
 from paretone.techniques import weight_only as weights_record
 from paretone.techniques.searched_grid.searching import Journal
 from paretone.techniques.weight_only import Measured
-from paretone.training.manifest import PhoneReader, prepare, read_manifest
+from paretone.training.features import PhoneReader, prepare
+from paretone.training.manifest import read_manifest
 from paretone.training.session import LOG, Budget, Intervals, TrainingSession, read_log
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, read_tokens, write_tokens
 from tests.engine.export.test_f5_tts import profile

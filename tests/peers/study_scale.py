@@ -28,7 +28,8 @@ from paretone.figures.curves import Curve, Curves, sheet
 from paretone.figures.glyphs import SERIES_ON_ANY, SHAPES, Glyph
 from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import estimates
-from paretone.measure.machine import bytes_in_use, describe
+from paretone.measure.machine import describe
+from paretone.measure.memory import bytes_in_use
 from paretone.observer import Observer
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies import definition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from paretone.measure.timing import BUSY
+from paretone.measure.processor_time import BUSY
 from paretone.setting.compatibility import are_others
 from paretone.setting.setting import Difference, Setting
 from paretone.setting.take import Take

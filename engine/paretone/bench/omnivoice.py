@@ -31,7 +31,8 @@ from paretone.bench.masked import (
 )
 from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
-from paretone.measure.machine import PeakMemory, describe
+from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
 from paretone.measure.roofline.clock import launches
 from paretone.measure.timing import interval, paired_ratio, running_order
 from paretone.measure.verdicts import ORIGINAL

@@ -25,7 +25,8 @@ from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
 from paretone.measure.metrics import FAILED, error_rate, metric
-from paretone.measure.timing import Interval, PairedTimes, busy_line, interval, paired_ratio
+from paretone.measure.processor_time import busy_line
+from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer
@@ -160,10 +161,17 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     written = _write(place, measured) if place else []
     notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
     differences = sides[0].setting.differences(sides[1].setting)
+    published = [comparisons(side.setting) for side in sides]
     data = {
         **{
-            name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
-            for name, row, side, said in zip(SIDES, medians, sides, notes, strict=True)
+            name.lower(): {
+                "side": name,
+                **row,
+                "setting": side.setting.to_json(),
+                "published": [one.to_json() for one in compared],
+                "notes": said,
+            }
+            for name, row, side, compared, said in zip(SIDES, medians, sides, published, notes, strict=True)
         },
         "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
         | {"beside": _json(difference_spreads)},
@@ -205,8 +213,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _busy_lines(measured, medians)
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
-    said = {name: comparisons(side.setting) for name, side in zip(SIDES, sides, strict=True)}
-    lines += [f"{name}: {one.sentence}" for name, found in said.items() for one in found]
+    lines += [f"{name}: {one.sentence}" for name, found in zip(SIDES, published, strict=True) for one in found]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if same := same_but_for_seed(sides):

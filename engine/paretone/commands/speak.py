@@ -20,7 +20,8 @@ from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
-from paretone.measure.timing import load_line, spread
+from paretone.measure.processor_time import load_line
+from paretone.measure.timing import spread
 from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain

@@ -17,7 +17,8 @@ import torch
 from paretone import device
 from paretone.computing import computing
 from paretone.errors import Cancelled, SettingError
-from paretone.measure.machine import PeakMemory, describe
+from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
 from paretone.models.base import ModelInfo, SpeechModel
 from paretone.models.families.pacing import Pace
 from paretone.observer import Observer, RemainingTime, StepReport, stoppable

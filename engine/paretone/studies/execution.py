@@ -15,9 +15,11 @@ from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memor
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
 from paretone.measure.fidelity import Sounded, with_difference
-from paretone.measure.machine import PeakMemory, describe
+from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
+from paretone.measure.processor_time import clock_name
 from paretone.measure.takes import make_take
-from paretone.measure.timing import clock_name, stopwatch
+from paretone.measure.timing import stopwatch
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer, Passing
 from paretone.setting.take import Take, Trace

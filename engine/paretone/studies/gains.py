@@ -21,7 +21,7 @@ from paretone.by_name import by_name
 from paretone.errors import SettingError
 from paretone.measure.machine import hardware
 from paretone.measure.metrics import metric
-from paretone.measure.timing import clock_name
+from paretone.measure.processor_time import clock_name
 from paretone.paths import resource
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique

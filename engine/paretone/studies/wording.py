@@ -6,7 +6,7 @@ from functools import partial
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import JUDGED, Metric, metric
-from paretone.measure.timing import busy_line
+from paretone.measure.processor_time import busy_line
 from paretone.models import catalogue
 from paretone.models.voices import shown_name
 from paretone.setting.knobs import Choice, Knob, Number

@@ -29,7 +29,8 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training.manifest import Example, Examples, check_rows, prepare, read_manifest, reader
+from paretone.training.features import Example, Examples, check_rows, prepare, reader
+from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes

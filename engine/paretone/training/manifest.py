@@ -8,275 +8,27 @@ if missing), ``voice`` (rows of one voice may be joined into prompt and speech) 
 F5-TTS's lists, ``audio|text`` in each line, with or without a first line ``audio_file|text``, are read, too.
 
 A manifest with mistakes is refused before any work, with every line at fault.
+
+A published evaluation set can take the place of the rows that are held out (:func:`with_validation`).
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
-import json
-import random
+import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO, TypeVar
 
-import numpy as np
-import torch
-
-from paretone.audio.mel import MelFrontEnd, resample_prompt
-from paretone.audio.recording import read_recording
-from paretone.errors import PlainError, TextError, TrainingError
-from paretone.files import reason
-from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
-from paretone.front_end.reading import NaturalReader
-from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
-from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
-from paretone.models.f5.front_end import PromptLevel
-from paretone.models.f5.text import Vocabulary, encode, require_speakable
+from paretone import files
+from paretone.errors import TrainingError
+from paretone.front_end.phones import TimedPhone
+from paretone.observer import Observer
 from paretone.reading import is_regular, require_regular, shown
-from paretone.training.flow_matching import SpeechBatch
+from paretone.training.requests import TrainingRequest
 from paretone.wording import listed
-
-_INDEX, _MELS, _IDS = "index.json", "mel.bin", "ids.bin"
-
-
-@dataclass(frozen=True)
-class Example:
-    """One recording as a model sees it."""
-
-    voice: str
-    ids: np.ndarray = field(repr=False)
-    """(tokens,) int64; one per frame if the model reads phones."""
-    mel: np.ndarray = field(repr=False)
-    """(frames, bands) float16."""
-    prompt: int = 0
-    """Frames of prompt at the beginning."""
-
-    @property
-    def frames(self) -> int:
-        return len(self.mel)
-
-
-@dataclass(frozen=True)
-class Examples:
-    training: tuple[Example, ...]
-    held_out: tuple[Example, ...]
-
-    @property
-    def seconds(self) -> float:
-        return sum(one.frames - one.prompt for one in self.training) * HOP / SAMPLE_RATE
-
-    def __add__(self, other: Examples) -> Examples:
-        return Examples(self.training + other.training, self.held_out + other.held_out)
-
-
-class RowReader(Protocol):
-    """Reader of rows for one model. ``joins``: whether rows of one voice may be joined into one item."""
-
-    joins: bool
-
-    def check(self, row: ManifestRow) -> None:
-        """Raises :class:`ValueError` if the model cannot read the row's text or phones."""
-
-    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens,) ids and (frames, bands) mel. Raises :class:`PlainError`."""
-
-
-class PhoneReader:
-    """One phone of natural speech per frame, given by the row or aligned; level and trimming as for prompts at
-    synthesis."""
-
-    joins = True
-
-    def __init__(self, vocabulary: PhoneVocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._texts = NaturalReader()
-        self._mel = MelFrontEnd()
-
-    def check(self, row: ManifestRow) -> None:
-        unknown = [phone for phone, _, _ in row.phones if phone not in self._vocabulary.index]
-        if unknown:
-            raise ValueError(f"the model has no phone {shown(unknown[0])}")
-        if not row.phones:
-            try:
-                self._texts.text(row.text)
-            except TextError as error:
-                raise ValueError(str(error)) from None
-
-    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
-        samples = _samples(row, levelled=True)
-        frames = len(samples) // HOP
-        phones = row.phones or self._texts.heard(samples.numpy(), SAMPLE_RATE, row.text).phones
-        ids = labels(phones, frames, self._vocabulary, SAMPLE_RATE, HOP)
-        return ids, self._mel(samples[: frames * HOP])[0, :frames].numpy()
-
-
-class CharacterReader:
-    """As in the official training: the text's own tokens, and the spectrogram at the recording's own level."""
-
-    joins = False
-
-    def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
-        self._encode = partial(encode, vocabulary=vocabulary, tokenizer=tokenizer)
-        self._mel = MelFrontEnd()
-
-    def check(self, row: ManifestRow) -> None:
-        try:
-            require_speakable(row.text, self._encode(row.text))
-        except TextError as error:
-            raise ValueError(str(error)) from None
-
-    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
-        return np.array(self._encode(row.text).ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
-
-
-def reader(checkpoint: F5Checkpoint) -> RowReader:
-    """Row reader for the model of ``checkpoint``. Raises :class:`paretone.errors.CheckpointError`."""
-    folder = checkpoint.path.parent
-    if checkpoint.text_front_end == NATURAL_PHONES:
-        return PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"))
-    if checkpoint.tokenizer == "byte":
-        return CharacterReader(None, "byte")
-    vocabulary = Vocabulary.read(folder / "vocab.txt")
-    vocabulary.require_entries(checkpoint.config.text_num_embeds, str(folder / "vocab.txt"))
-    return CharacterReader(vocabulary, checkpoint.tokenizer)
-
-
-def check_rows(
-    manifest: Path, rows: Sequence[ManifestRow], read: RowReader, check: Callable[[], None] = lambda: None
-) -> None:
-    """Raise :class:`TrainingError` with all lines that the model cannot read."""
-    problems = []
-    for row in rows:
-        check()
-        try:
-            read.check(row)
-        except ValueError as problem:
-            problems.append((row.line, str(problem)))
-    refuse(manifest, problems)
-
-
-def prepare(
-    manifest: Path,
-    rows: Sequence[ManifestRow],
-    read: RowReader,
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Examples:
-    """Open the features of ``rows`` in ``folder``; compute them first unless they are there.
-
-    ``progress`` is called with finished and total rows and may raise to cancel. Raises :class:`TrainingError` with all
-    unusable recordings, and for a full disk.
-    """
-    key = _key(rows, read)
-    if not _complete(folder, key):
-        try:
-            _write(manifest, rows, read, folder, key, progress)
-        except OSError as error:
-            raise TrainingError(f"The prepared speech could not be written to {folder}: {reason(error)}.") from error
-    return _open(folder)
-
-
-def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
-    recording = read_recording(row.audio)
-    samples = torch.from_numpy(recording.samples)
-    if levelled:
-        samples = PromptLevel.measure(samples).normalised(samples)
-    return resample_prompt(samples, recording.sample_rate, SAMPLE_RATE)
-
-
-def _key(rows: Sequence[ManifestRow], read: RowReader) -> str:
-    """Hash of everything that the features depend on."""
-    digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
-    for row in rows:
-        status = row.audio.stat()
-        seen = replace(row, audio=row.audio.resolve())
-        digest.update(repr((seen, status.st_size, status.st_mtime_ns)).encode())
-    return digest.hexdigest()
-
-
-def _complete(folder: Path, key: str) -> bool:
-    try:
-        return json.loads((folder / _INDEX).read_text(encoding="utf-8"))["key"] == key
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _write(
-    manifest: Path,
-    rows: Sequence[ManifestRow],
-    read: RowReader,
-    folder: Path,
-    key: str,
-    progress: Callable[[int, int], None],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _INDEX).unlink(missing_ok=True)
-    entries, problems = [], []
-    with (folder / _MELS).open("wb") as mels, (folder / _IDS).open("wb") as tokens:
-        for number, row in enumerate(rows):
-            progress(number, len(rows))
-            try:
-                ids, mel = read.read(row)
-            except PlainError as error:
-                problems.append((row.line, str(error)))
-                continue
-            tokens.write(ids.astype(np.int32).tobytes())
-            mels.write(mel.astype(np.float16).tobytes())
-            entries.append([row.voice, row.held_out, len(mel), len(ids)])
-    refuse(manifest, problems)
-    unfinished = folder / (_INDEX + ".part")
-    unfinished.write_text(json.dumps({"key": key, "entries": entries}), encoding="utf-8")
-    unfinished.replace(folder / _INDEX)
-    progress(len(rows), len(rows))
-
-
-def _open(folder: Path) -> Examples:
-    mels = np.memmap(folder / _MELS, np.float16, "r").reshape(-1, MEL_BANDS)
-    tokens = np.memmap(folder / _IDS, np.int32, "r")
-    training: list[Example] = []
-    held_out: list[Example] = []
-    frame = token = 0
-    for voice, is_held_out, frames, count in json.loads((folder / _INDEX).read_text(encoding="utf-8"))["entries"]:
-        ids = tokens[token : token + count].astype(np.int64)
-        (held_out if is_held_out else training).append(Example(voice, ids, mels[frame : frame + frames]))
-        frame, token = frame + frames, token + count
-    return Examples(tuple(training), tuple(held_out))
-
-
-def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
-    """Batch whose items are one recording, or two of one voice joined; a prompt inside a recording counts as the
-    first."""
-    lengths = [sum(one.frames for one in item) for item in items]
-    counts = [sum(len(one.ids) for one in item) for item in items]
-    mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
-    ids = torch.full((len(items), max(counts)), -1)
-    for row, item in enumerate(items):
-        mel[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.mel for one in item]).astype(np.float32))
-        ids[row, : counts[row]] = torch.from_numpy(np.concatenate([one.ids for one in item]))
-    joins = [item[0].frames if len(item) > 1 else item[0].prompt for item in items]
-    return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
-
-
-def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
-    """About ``count`` fixed items: a recording after another of its voice, if recordings may be joined."""
-    draw = random.Random(3)
-    joins = may_join(examples)
-    items = []
-    for one in examples[:: max(1, len(examples) // count)]:
-        others = [other for other in examples if joins and other.voice == one.voice and other is not one]
-        items.append([draw.choice(others), one] if others else [one])
-    items.sort(key=lambda item: sum(one.frames for one in item))
-    return [collate(items[start : start + 8]) for start in range(0, len(items), 8)]
-
-
-def may_join(examples: Sequence[Example]) -> bool:
-    """Joining requires one token per frame, named voices, and no prompts."""
-    return all(one.voice and len(one.ids) == one.frames and not one.prompt for one in examples)
-
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
@@ -291,6 +43,11 @@ FEWEST = 4
 """Minimum of rows for training and validation."""
 LINES_NAMED = 12
 """Maximum of lines listed in an error; further ones are counted."""
+RECORDINGS = "recordings.csv"
+"""In the work folder: manifest of a training that is validated on an evaluation set."""
+
+
+Request = TypeVar("Request", bound=TrainingRequest)
 
 
 @dataclass(frozen=True)
@@ -306,10 +63,13 @@ class ManifestRow:
     held_out: bool = False
 
 
-def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[ManifestRow, ...]:
+def read_manifest(
+    path: Path, check: Callable[[], None] = lambda: None, kept_back: bool = True
+) -> tuple[ManifestRow, ...]:
     """Rows of a manifest; every recording exists and is long enough.
 
-    ``check`` is called per row and may raise to cancel. Raises :class:`TrainingError` with a list of all problems.
+    ``check`` is called per row and may raise to cancel; ``kept_back``: hold rows out if the manifest does not. Raises
+    :class:`TrainingError` with a list of all problems.
     """
     problems: list[tuple[int, str]] = []
     rows = []
@@ -333,7 +93,53 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
-    return _with_validation(rows, path)
+    return tuple(rows) if any(row.held_out for row in rows) or not kept_back else _keeping_back(rows)
+
+
+def with_validation(request: Request, follower: Observer) -> Request:
+    """``request`` validated on the recordings of its evaluation set alone, if it names one: its manifest becomes one in
+    the work folder, with the rows to train on of its own, and those of the set. Tells lines, hours and hash of the set.
+
+    Raises :class:`paretone.errors.PlainError`.
+    """
+    from paretone.studies.evaluation_sets import read_evaluation  # it reads lists of this module's kinds, too
+
+    if not request.validation:
+        return request
+    chosen = read_evaluation(
+        Path(request.validation), Path(request.validation_audio) if request.validation_audio else None
+    )
+    follower.status(f"Validating on {chosen.words}")
+    spoken = [one for one in chosen.rows if one.reference]
+    if not spoken:
+        raise TrainingError(f"{chosen.path} has no recordings of its texts, on which a training could be validated.")
+    own = read_manifest(Path(request.manifest), follower.check, kept_back=False) if request.manifest else ()
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow((*REQUIRED, *OPTIONAL))
+    for row in own:
+        if not row.held_out:
+            phones = " ".join(f"{phone}:{end}" for phone, _, end in row.phones)
+            table.writerow((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
+    for one in spoken:
+        # The prompts of a set are of many voices.
+        table.writerow((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
+    work = Path(request.work)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        files.write_through(work / RECORDINGS, text.getvalue().encode())
+    except OSError as error:
+        raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
+    return replace(request, manifest=str(work / RECORDINGS))
+
+
+def require_both(training: Sequence[object], held_out: Sequence[object], least: int = 1) -> None:
+    """Raise :class:`TrainingError` if there is nothing to train or to validate on, or fewer than ``least`` in all."""
+    if not training or not held_out or len(training) + len(held_out) < least:
+        raise TrainingError(
+            f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
+            "have the model say more sentences, or give recordings (a manifest), or a corpus of natural speech."
+        )
 
 
 def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
@@ -415,13 +221,6 @@ def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
     return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()
 
 
-def _with_validation(rows: list[ManifestRow], path: Path) -> tuple[ManifestRow, ...]:
-    if not any(row.held_out for row in rows):
-        kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
-        rows = [
-            ManifestRow(row.line, row.audio, row.text, row.phones, row.voice, number in kept_back)
-            for number, row in enumerate(rows)
-        ]
-    if all(row.held_out for row in rows):
-        raise TrainingError(f"The manifest {path} has rows to validate on only; put {TRAIN!r} in the column 'set'.")
-    return tuple(rows)
+def _keeping_back(rows: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
+    kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
+    return tuple(replace(row, held_out=number in kept_back) for number, row in enumerate(rows))

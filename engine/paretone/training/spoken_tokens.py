@@ -26,7 +26,8 @@ from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
 from paretone.training.batches import Corpus, QueuedClip, moved
-from paretone.training.manifest import PhoneReader, check_rows, prepare, read_manifest
+from paretone.training.features import PhoneReader, check_rows, prepare
+from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 
 SHORTEST = 60

@@ -455,7 +455,7 @@ def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
 ) -> None:
     arguments = ["compare", "baseline", f"steps=2,{IDLE}", "--model", "f5-mini", "--text", "Rice.", "--repeats", "1"]
     # Half of the machine, whatever else runs.
-    monkeypatch.setattr("paretone.measure.timing.ProcessorTime.since", lambda self, before: (1.0, 1e9))
+    monkeypatch.setattr("paretone.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
     assert cli.main([*arguments, "--quiet", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [note.startswith("Nothing was skipped: First-block cache") for note in data["b"]["notes"]][-1:] == [True]

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 import paretone
-from paretone.measure.machine import PeakMemory, describe, memory_bytes, usable_cores
+from paretone.measure.machine import describe, memory_bytes, usable_cores
+from paretone.measure.memory import PeakMemory
 
 
 def test_line_names_what_figures_depend_on() -> None:
@@ -47,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[3]
 MEBI = 2**20
 STORY = """
 import json
-from paretone.measure.machine import PeakMemory, bytes_in_use
+from paretone.measure.memory import PeakMemory, bytes_in_use
 
 first = PeakMemory()
 before = first.sample()

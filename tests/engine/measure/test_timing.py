@@ -12,17 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone.measure import timing as module
-from paretone.measure.timing import (
-    ProcessorTime,
-    busy_line,
-    interval,
-    load_line,
-    paired_ratio,
-    processor_time,
-    running_order,
-    stopwatch,
-)
+from paretone.measure import processor_time as module
+from paretone.measure.processor_time import ProcessorTime, busy_line, load_line, processor_time
+from paretone.measure.timing import interval, paired_ratio, running_order, stopwatch
 from paretone.setting.take import BUSY_SHARE, Measurements
 
 

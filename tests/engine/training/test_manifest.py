@@ -16,16 +16,8 @@ from paretone.errors import Cancelled, TrainingError
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.text import Vocabulary
 from paretone.paths import resource
-from paretone.training.manifest import (
-    LINES_NAMED,
-    CharacterReader,
-    ManifestRow,
-    PhoneReader,
-    check_rows,
-    prepare,
-    read_manifest,
-    reader,
-)
+from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
+from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest
 from paretone.training.sentences import LONGEST, SHARED_RUN, SHORTEST, _dictionary, normalised_words, training_sentences
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import (
 
 from paretone.figures.scatter import Dimension, Scale
 from paretone.measure.metrics import figure_of, metric
-from paretone.measure.timing import busy_words, load_words, spread
+from paretone.measure.processor_time import busy_words, load_words
+from paretone.measure.timing import spread
 from paretone.session.events import Telemetry
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import counted, fixed, grouped, percent

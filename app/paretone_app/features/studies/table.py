@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTable
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
-from paretone.measure.timing import BUSY, busy_line
+from paretone.measure.processor_time import BUSY, busy_line
 from paretone.models.voices import shown_name
 from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, setting_title, shown

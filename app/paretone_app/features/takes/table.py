@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.errors import SettingError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import figure_of, metric
-from paretone.measure.timing import BUSY, load_line
+from paretone.measure.processor_time import BUSY, load_line
 from paretone.models import catalogue
 from paretone.models.voices import shown_name
 from paretone.session.commands import Synthesise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import HIGHER, LOWER
-from paretone.measure.timing import busy_line
+from paretone.measure.processor_time import busy_line
 from paretone.models.voices import shown_name
 from paretone.setting.setting import Setting
 from paretone.wording import comma_separated

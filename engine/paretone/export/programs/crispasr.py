@@ -11,9 +11,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, OptionLedger
-from paretone.export.contents import block, readme
 from paretone.export.f5_models import own_grid
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, readme
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 from paretone.wording import listed

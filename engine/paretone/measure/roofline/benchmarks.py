@@ -16,9 +16,10 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.errors import DeviceError
 from paretone.measure.machine import processor
+from paretone.measure.processor_time import clock_name
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
-from paretone.measure.timing import clock_name, stopwatch
+from paretone.measure.timing import stopwatch
 from paretone.models.kernels.precision import DTYPES, Int8Linear, offered
 
 Check = Callable[[], None]

@@ -14,7 +14,7 @@ import numpy as np
 
 from paretone.errors import Cancelled, PlainError, PlugInError
 from paretone.front_end.speakable import markup_notes
-from paretone.measure.timing import ProcessorTime, processor_time
+from paretone.measure.processor_time import ProcessorTime, processor_time
 from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel

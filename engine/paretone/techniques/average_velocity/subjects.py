@@ -34,7 +34,7 @@ from paretone.training.flow_matching import (
     without_conditions,
 )
 from paretone.training.learner import LayerMatrices
-from paretone.training.manifest import Example, Examples, collate, may_join, validation_batches
+from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 
 
 class Problem(Protocol):

@@ -9,7 +9,8 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from paretone.errors import SettingError
-from paretone.measure.timing import clock_name, interval, running_order
+from paretone.measure.processor_time import clock_name
+from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Choice, Effect, Knob, Number

@@ -56,7 +56,7 @@ from paretone.training.flow_matching import (
     without_conditions,
 )
 from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
-from paretone.training.manifest import Examples, collate, may_join, validation_batches
+from paretone.training.features import Examples, collate, may_join, validation_batches
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.measure.machine import PeakMemory
+from paretone.measure.memory import PeakMemory
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,

@@ -32,7 +32,7 @@ from paretone.techniques.average_velocity.subjects import (
     state_at,
 )
 from paretone.training.f5_checkpoints import diffusion_transformer
-from paretone.training.manifest import Example, Examples
+from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes
 from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
 from paretone.training.spoken_tokens import VOCABULARY

@@ -35,7 +35,7 @@ from paretone.training.flow_matching import (
     span_error,
     without_conditions,
 )
-from paretone.training.manifest import Example, Examples, collate, validation_batches
+from paretone.training.features import Example, Examples, collate, validation_batches
 from paretone.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
