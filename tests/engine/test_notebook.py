@@ -13,7 +13,7 @@ import soundfile
 
 import paretone
 from paretone import notebook
-from paretone.errors import Cancelled, PlainError
+from paretone.errors import Cancelled, PlainError, StudyError
 from paretone.models import catalogue
 from paretone.models.base import Utterance
 from paretone.notebook import Model, Rows
@@ -117,6 +117,11 @@ def test_a_sweep_has_the_baseline_and_every_combination(sweep: Rows) -> None:
     assert {row["setting"] for row in sweep.takes} == {row["setting"] for row in sweep}
     assert sweep.front("ops_ratio") == [min(sweep, key=lambda row: row["ops_ratio"])]
     assert not sweep.problems
+
+
+def test_a_sweep_takes_settings_as_published(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="T9"):
+        model.sweep([TEXT], options=FEW, as_published=("T2", "T9"), folder=tmp_path)
 
 
 def test_rows_become_a_data_frame(sweep: Rows) -> None:

@@ -30,7 +30,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
-from paretone.training.manifest import read_manifest
+from paretone.training.manifest import read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
@@ -173,7 +173,7 @@ def own_readings(
         found = kept_readings(folder, sentences, ready, follower)
     if len(found) < FEWEST:
         raise TrainingError(f"{chosen.title} said {len(found)} passages; at least {FEWEST} are needed: ask for more.")
-    kept_back = set(range(0, len(found), min(KEPT_BACK, len(found) // 2)))
+    kept_back = () if request.validation else range(0, len(found), min(KEPT_BACK, len(found) // 2))
     training, held_out = (
         tuple(one for number, one in enumerate(found) if (number in kept_back) == held) for held in (False, True)
     )
@@ -276,15 +276,16 @@ def speech_to_learn(
     """Training speech of ``request``: recordings, the model's own speech under ``guidance``, or both. A bundled model
     without either learns from natural speech with the options ``corpus``, synthesised if missing. Raises
     :class:`paretone.errors.PlainError`."""
-    work = Path(request.work)
-    if not request.names_speech:
-        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
-        return natural_examples(spoken, checkpoint, corpus, processes, follower)
-    found = Examples((), ())
+    work, found = Path(request.work), Examples((), ())
     if request.manifest:
         found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
     if request.sentences:
         found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
+    if not found.training and chosen.bundled:
+        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
+        natural = natural_examples(spoken, checkpoint, corpus, processes, follower)
+        found += Examples(natural.training, () if request.validation else natural.held_out)
+    require_both(found.training, found.held_out)
     return found
 
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from paretone.training.manifest import ManifestRow, OPTIONAL, REQUIRED, TRAIN, VALIDATION
+from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, ManifestRow
 
 
 def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> Path:

@@ -42,7 +42,7 @@ from paretone.training.f5_checkpoints import (
 )
 from paretone.training.flow_matching import drawn_times
 from paretone.training.learner import LayerMatrices
-from paretone.training.manifest import ManifestRow, read_manifest
+from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower
 
@@ -185,6 +185,7 @@ def cosyvoice2_subject(
         own = own_readings(request, chosen, f"{base} {fingerprint(folder.checkpoint)}", speaker, processes, follower)
         training += map(_clip, own[0])
         held_out += map(_clip, own[1])
+    require_both(training, held_out)
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 

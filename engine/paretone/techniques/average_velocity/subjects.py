@@ -22,6 +22,7 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, moved
+from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -34,7 +35,6 @@ from paretone.training.flow_matching import (
     without_conditions,
 )
 from paretone.training.learner import LayerMatrices
-from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 
 
 class Problem(Protocol):

@@ -44,6 +44,7 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
+from paretone.training.features import Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -56,7 +57,6 @@ from paretone.training.flow_matching import (
     without_conditions,
 )
 from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
-from paretone.training.features import Examples, collate, may_join, validation_batches
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
@@ -394,7 +394,7 @@ def fine_tune(
     chosen = entry(request.model)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
-    processes, follower = begin(request, chosen, follower)
+    request, processes, follower = begin(request, chosen, follower)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
     guidance = equivalent_guidance(options.weight)
     examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)

@@ -264,11 +264,11 @@ TECHNIQUE = Technique(
                 _MODELS,
                 _BY_PAPER.replace(tolerance=tolerance),
                 main=tolerance == TOLERANCES[-1],
-                besides=_DRAFT,
+                remark=_DRAFT,
             )
             for tolerance in TOLERANCES
         ),
-        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), besides=_DRAFT),
+        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), remark=_DRAFT),
     ),
     resolve=resolve,
     describe=describe,

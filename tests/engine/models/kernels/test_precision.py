@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -15,12 +15,15 @@ from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
+from paretone.models.f5.unett import UNetT
 from paretone.models.kernels import products
 from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.precision import Int8Linear, in_precision, offered
+from paretone.models.kernels.precision import Int8Linear, in_precision, offered, upstream
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
-from paretone.setting.setting import Setting
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
+from paretone.techniques.resolving import known, resolve
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
@@ -49,6 +52,30 @@ def test_velocities_are_off_by_little_but_not_by_nothing(backbone: DiT, precisio
     off = (velocity(in_precision(backbone, precision)) - exact).abs().mean() / exact.abs().mean()
     assert 0 < off < error
     assert torch.equal(velocity(backbone), exact), "the model's own weights are as they were"
+
+
+@pytest.mark.parametrize("kind", ["DiT", "UNetT"])
+def test_the_whole_network_in_float16_as_upstream_on_gpus(backbone: DiT, kind: str) -> None:
+    if kind == "UNetT":
+        torch.manual_seed(0)
+        config = BackboneConfig("UNetT", 64, 4, 2, dim_head=32, text_dim=8, text_num_embeds=4)
+        backbone = UNetT(config).eval().requires_grad_(False)
+        backbone.fuse()
+    exact, whole = velocity(backbone), in_precision(backbone, "float16_all")
+    found = velocity(whole)
+    assert found.dtype == torch.float32 and 0 < (found - exact).abs().mean() / exact.abs().mean() < 0.004
+    assert {one.dtype for one in whole.parameters()} == {torch.float16}
+    assert {one.dtype for one in backbone.parameters()} == {torch.float32}
+    assert upstream(torch.device("cpu")) == "float32"
+
+
+def test_a_default_that_is_narrow_is_said_and_can_be_undone() -> None:
+    info = replace(known("f5-mini"), precision="float16_all", precisions=("float32", "float16_all"), device="a card")
+    plain = Setting("f5-mini", entry("f5-mini").options_with())
+    plan = resolve(info, plain, ())
+    assert plan.precision == "float16_all" and "a card" in plan.notes[0] and "float16" in plan.notes[0]
+    exact = plain.with_technique(UsedTechnique("precision", Values(precision="float32")))
+    assert resolve(info, exact, ()).precision == "float32"
 
 
 def test_only_attention_and_feed_forward_are_narrowed(backbone: DiT) -> None:

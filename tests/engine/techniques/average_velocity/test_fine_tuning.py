@@ -16,8 +16,8 @@ from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.techniques.average_velocity.subjects import OBJECTIVE
 from paretone.training import f5_checkpoints, own_speech
-from paretone.training.flow_matching import draw_problem
 from paretone.training.features import Example, Examples, collate, may_join
+from paretone.training.flow_matching import draw_problem
 from paretone.training.session import Intervals
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs

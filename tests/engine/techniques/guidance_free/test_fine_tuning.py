@@ -21,6 +21,7 @@ from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
 from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
 from paretone.techniques.resolving import known
 from paretone.training import session
+from paretone.training.manifest import RECORDINGS, read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.requests import Follower, Trained
 from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
@@ -110,6 +111,26 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     content = checkpoint.read_bytes()
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
+
+
+def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest, tmp_path: Path):
+    chosen = _evaluation_set(job)
+    tuned, recorder = _run(job, steps=1, validation=chosen)
+    other, _ = _run(job, steps=1, work=tmp_path / "other", export=tmp_path / "other")
+    assert tuned.validation["gap"] != other.validation["gap"]
+    assert any(line.startswith("Validating on set.lst: 5 lines") for line in recorder.lines)
+    rows = read_manifest(Path(job.work) / RECORDINGS)
+    assert sum(row.held_out for row in rows) == 5
+    lines = Path(job.manifest).read_text(encoding="utf-8").splitlines()
+    assert len(rows) - 5 == sum(line.endswith(",train") for line in lines), "rows held out before are left out"
+
+
+def _evaluation_set(job: GuidanceFreeRequest) -> Path:
+    """Five recordings of the manifest as F5-TTS's list."""
+    lines = Path(job.manifest).read_text(encoding="utf-8").splitlines()
+    path = Path(job.manifest).with_name("set.lst")
+    path.write_text("".join("|".join(line.split(",")[:2]) + "\n" for line in lines[1:6]), encoding="utf-8")
+    return path
 
 
 def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequest, tmp_path: Path):
@@ -279,6 +300,8 @@ def test_the_command_passes_every_choice_on(job: GuidanceFreeRequest, capsys: py
     place = [
         "--manifest",
         job.manifest,
+        "--validation",
+        str(_evaluation_set(job)),
         "--work",
         job.work,
         "--folder",
@@ -290,6 +313,7 @@ def test_the_command_passes_every_choice_on(job: GuidanceFreeRequest, capsys: py
     ]
     chosen = "--w 0.5 --times uniform --no-stop-gradient --weight-warm-up 0 --warm-up 3 --stages 1"
     assert cli.main(["train", "cfg-free", *place, *chosen.split(), *"--steps 2 --frames 300 --json".split()]) == 0
+    assert sum(row.held_out for row in read_manifest(Path(job.work) / RECORDINGS)) == 5
     path = Path(json.loads(capsys.readouterr().out)["checkpoint"])
     for one in (path, path.with_stem("w-0.50-after-1-steps")):
         with safe_open(one, framework="pt") as file:

@@ -27,6 +27,7 @@ from paretone.techniques.guidance_free.recipe import (
     equivalent_guidance,
     options_of,
 )
+from paretone.training.features import Example, Examples, collate, validation_batches
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
@@ -35,7 +36,6 @@ from paretone.training.flow_matching import (
     span_error,
     without_conditions,
 )
-from paretone.training.features import Example, Examples, collate, validation_batches
 from paretone.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
