@@ -48,7 +48,9 @@ def file(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study's file beside its results, to change at will."""
     monkeypatch.setattr("paretone.models.load_model", small.load)
     shutil.copytree(ran.with_suffix(".study"), tmp_path / "small.study")
-    return Path(shutil.copy(ran, tmp_path))
+    copy = Path(shutil.copy(ran, tmp_path))
+    in_the_file(copy, "UPDATE study SET file = ?", str(copy))
+    return copy
 
 
 @pytest.fixture
