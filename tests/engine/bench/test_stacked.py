@@ -123,17 +123,6 @@ def test_nothing_skips_a_single_evaluation(model: F5Speech, tmp_path: Path, caps
     assert "DiTReducio, δ = 0.1 is left out: With one evaluation there is no earlier one" in capsys.readouterr().err
 
 
-def test_weights_without_guidance_are_judged_against_steps_without_it(model: F5Speech, tmp_path: Path) -> None:
-    found = climbed(with_intervals(model, tmp_path / "own", guidance=0.0), FEW, "--cache", "none")
-    usual = found.ways[0].setting.options["guidance"]
-    assert [one.title for one in found.ways][:3] == [
-        f"32 steps, guidance {usual:.2g}",
-        "32 steps, guidance 0",
-        "+ average velocity, N = 1",
-    ]
-    assert usual > 0 and found.baseline is found.ways[1]
-
-
 @pytest.mark.parametrize(("given", "threshold"), [((), "0.2"), (("--threshold", "0.3"), "0.3")])
 def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tuple[str, ...], threshold: str) -> None:
     *_, below, top = climbed(model, PRUNED, "--cache", "error_curve", *given).ways

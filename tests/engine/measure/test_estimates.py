@@ -18,7 +18,6 @@ from paretone.measure.estimates import (
     bootstrap,
     estimates,
     margin,
-    mean_ratio,
     picks,
     tail_interval,
     wilson_interval,
@@ -109,12 +108,6 @@ def test_a_mean_has_the_interval_of_the_normal_distribution() -> None:
     assert (low, high) == pytest.approx((mean - half, mean + half), abs=half / 10)
 
 
-def test_findings_are_drawn_in_pairs() -> None:
-    below = np.random.default_rng(1).uniform(1, 9, 20)
-
-    assert bootstrap(mean_ratio, 2 * below, below, draws=300) == pytest.approx((2, 2, 2))
-
-
 def test_wilson() -> None:
     # Newcombe (1998), table I, method 3.
     assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
@@ -168,11 +161,6 @@ def test_one_sentence_and_none_decide_nothing() -> None:
     assert margin(np.array([9.0]), np.array([1.0]), 0.0).verdict == UNDECIDED
     assert margin(np.array([np.nan, np.nan]), np.array([1.0, 1.0]), 0.0) is UNKNOWN
     assert UNKNOWN.verdict == UNDECIDED and UNKNOWN.more is None
-
-
-def test_sentences_with_half_a_figure_are_left_out() -> None:
-    one, baseline = np.array([1.0, np.nan, 3.0, 4.0]), np.array([1.0, 2.0, np.nan, 4.0])
-    assert margin(one, baseline, -0.5).sentences == 2
 
 
 def test_as_many_more_sentences_as_advised_decide() -> None:

@@ -83,11 +83,6 @@ def test_interval_of_equal_values_is_that_value() -> None:
     assert found.excludes_one
 
 
-def test_comparison_needs_two_variants() -> None:
-    with pytest.raises(ValueError, match="two variants"):
-        paired_ratio({"only": int})
-
-
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems count elsewhere")
 STAT = """cpu  999 999 999 999 999 999 999 999 999 999

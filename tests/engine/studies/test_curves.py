@@ -16,7 +16,7 @@ from paretone.measure.estimates import Estimate
 from paretone.models import catalogue
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.curves import MOST, curves, curves_page, curves_sheet
+from paretone.studies.curves import curves, curves_page, curves_sheet
 from paretone.studies.results import Results, SettingResult
 from paretone.techniques import technique
 
@@ -113,13 +113,6 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     texts = [one.text for one in root.iter(f"{SVG}text")]
     assert {"1", "4", "16", "Naturalness (MOS)"} <= set(texts)
     assert curves_page(results(PLAIN)) == []
-
-
-def test_a_plot_has_only_so_many_curves() -> None:
-    others = [used(PLAIN, "guidance_interval", steps=steps) for steps in range(1, MOST + 2)]
-    grid = [used(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
-    page = "\n".join(curves_page(results(*grid)))
-    assert f"The longest {MOST} of {MOST + 1} curves." in page
 
 
 def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:

@@ -110,10 +110,5 @@ def test_the_estimate_counts_what_is_left_however_it_came_and_went() -> None:
     assert one.seconds_left() == 2.0 * 8, "what is under way is left"
     one.lost("a")
     assert one.seconds_left() == 2.0 * 8
-    dropped = next(key for key in (each.key for each in chosen.candidates) if key != first.cell.setting)
-    one.drop(dropped)
+    one.drop(next(each.key for each in chosen.candidates if each.key != first.cell.setting))
     assert one.seconds_left() == 2.0 * 5
-    again = queue(chosen, finished={first.cell})
-    again.next("a")
-    again.done("a", 2.0)
-    assert again.seconds_left() == 2.0 * 7

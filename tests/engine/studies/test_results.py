@@ -244,12 +244,6 @@ def test_a_verdict_is_read_as_it_was_written() -> None:
     assert Verdict("words", {"edits": 1.0}, "one").to_json() == ["words", {"edits": 1.0}, "one"]
 
 
-def test_as_json(folder: Path) -> None:
-    data = json.loads(json.dumps(to_json(read(folder)), allow_nan=False))
-    assert data["settings"][1]["figures"]["speed_up"]["value"] == pytest.approx(2.0)
-    assert data["definition"]["title"] == "Small"
-
-
 def by_definition(costs: np.ndarray) -> list[bool]:
     return [not any((other <= one).all() and (other < one).any() for other in costs) for one in costs]
 

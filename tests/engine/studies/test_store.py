@@ -89,20 +89,6 @@ def test_neither_the_lock_nor_the_report_goes_through_a_link(tmp_path: Path) -> 
     assert list(other.iterdir()) == []
 
 
-def test_what_arrives_twice_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = []
-    add = Store.add_take
-
-    def twice(self: Store, *arguments: object, **named: object) -> object:
-        first, second = add(self, *arguments, **named), add(self, *arguments, **named)
-        kept.append((first is not None, second is None))
-        return first
-
-    monkeypatch.setattr(Store, "add_take", twice)
-    finished(tmp_path)
-    assert kept == [(True, True)] * 9
-
-
 def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
     finished(tmp_path)
     follower = Follower()

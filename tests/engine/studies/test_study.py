@@ -13,7 +13,7 @@ from paretone.errors import PlainError, StudyError
 from paretone.models.catalogue import harvard_sentences, sentences
 from paretone.paths import resource
 from paretone.studies.definition import PAPER_SEEDS, parse, read, to_toml, with_folder
-from paretone.studies.study import BASELINE, GRID, duration
+from paretone.studies.study import BASELINE, GRID
 from tests.engine.studies.small import study
 from tests.voices import FIRST, SECOND
 
@@ -248,16 +248,6 @@ def test_the_studies_that_ship_can_be_run_and_say_how_long_they_are(path: Path) 
     if path.stem.endswith("trade-off"):
         assert len(found.candidates) >= 60
         assert len({one.technique for each in found.candidates for one in each.setting.techniques}) >= 3
-
-
-def test_durations() -> None:
-    assert [duration(one) for one in (5, 150, 8000, 300_000, 1e9)] == [
-        "5 seconds",
-        "2.5 minutes",
-        "2.2 hours",
-        "3.5 days",
-        "32 years",
-    ]
 
 
 WHOLE = {

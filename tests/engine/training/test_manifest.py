@@ -286,13 +286,6 @@ def _runs(sentence: str) -> set[tuple[str, ...]]:
     return {words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)}
 
 
-def test_sentences_are_drawn_by_their_seed():
-    first = training_sentences(300, seed=4)
-    assert first == training_sentences(300, seed=4)
-    assert not set(first) & set(training_sentences(300, seed=5))
-    assert training_sentences(200)[:50] == training_sentences(50)
-
-
 def test_sentences_are_different_and_of_fitting_length():
     sentences = training_sentences(2_000)
     assert len(set(sentences)) == 2_000

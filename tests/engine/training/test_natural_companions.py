@@ -12,16 +12,14 @@ import soundfile
 from paretone.export.language import LanguageExport, export_language
 from paretone.front_end.phones import PHONES
 from paretone.models import load_model
-from paretone.models.base import Utterance, Voice
+from paretone.models.base import Voice
 from paretone.models.catalogue import entry
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE
 from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import spade, speculative
-from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training.companions import train_companion
@@ -32,7 +30,7 @@ from paretone.training.sentences import corpus_sentences
 from paretone.training.session import LOG, Intervals, Milestone
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
-from tests.engine.small_natural import CODES, CPU, LAYERS, write_lm, write_named, write_vocoder
+from tests.engine.small_natural import CODES, CPU, write_lm, write_named, write_vocoder
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_natural import Hummer
 
@@ -169,10 +167,3 @@ def test_a_companion_learns_from_the_corpus_that_the_model_learnt_from(
     clips, held_out = said_tokens(open_corpus(corpus), tokenizer, root / TOKENIZER, tmp_path / "again")
     assert (len(clips), len(held_out)) == (10, 2)
     assert log["tokens"] == sum(one.frames for one in clips)
-
-
-def test_its_layers_are_measured(root: Path, anna: Voice) -> None:
-    model = load_model("lm-mini", folder=str(root), device="cpu")
-    setting = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0))
-    record = measure_layers(model, [Utterance(TEXT, anna)], setting, (DIVERGENCE, COSINE), Observer())
-    assert [len(one.values) for one in record.measures] == [LAYERS, LAYERS]

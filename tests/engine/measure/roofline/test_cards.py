@@ -8,7 +8,7 @@ import pytest
 
 from paretone.errors import SettingError
 from paretone.measure.roofline import ceilings, published
-from paretone.measure.roofline.report import HEAD, on_paper
+from paretone.measure.roofline.report import on_paper
 from tests.app.features.roofline.test_panel import report as measured_report
 
 OWN = '[[card]]\nname = "mine"\ntitle = "Mine"\nsource = "a guess"\nbytes = 1e12\noperations = { float32 = 1e13 }\n'
@@ -74,9 +74,3 @@ def test_on_paper_the_same_work_has_other_floors() -> None:
 
 def _counted(report):
     return [(phase, one) for phase in report.phases for one in phase.components]
-
-
-def test_the_posts_table_on_another_card() -> None:
-    l20 = ceilings.card("l20")
-    head = next(one for _, one in published.report(l20).components() if one.name == HEAD)
-    assert head.floor(l20) == pytest.approx(32 * 600 * 1024 * 8200 * 2 / 119.5e12)

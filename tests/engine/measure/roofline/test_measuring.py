@@ -171,16 +171,6 @@ def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
     assert by_name[HEAD].work.operations == 2 * request.frames * config.transformer.hidden * config.rows
 
 
-def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
-    model, setting = masked_model(tmp_path)
-    half = UsedTechnique("guidance_interval", Values(steps=2))
-    made = measured(model, setting.with_technique(half), MASKED)
-    guided, unguided = made.phases[1:3]
-    assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
-    assert guided.forwards == 2 and unguided.forwards == 4
-    assert guided.components[1].work.operations > unguided.components[1].work.operations
-
-
 def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     kept = setting.with_technique(UsedTechnique("frozen_prefix", Values(every=3)))
