@@ -15,7 +15,7 @@ from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.techniques.average_velocity.subjects import OBJECTIVE
-from paretone.training import f5_checkpoints, own_speech
+from paretone.training import f5_checkpoints
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.flow_matching import draw_problem
 from paretone.training.session import Intervals
@@ -121,8 +121,8 @@ def _own(place: Path, **changes: object) -> AverageVelocityRequest:
 
 
 def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_speech, "STEPS", 2)
-    monkeypatch.setattr(own_speech, "PORTION", 2)
+    monkeypatch.setattr(f5_checkpoints, "STEPS", 2)
+    monkeypatch.setattr(f5_checkpoints, "PORTION", 2)
     texts = ("The rice was good.", "They went home.")
     with pytest.raises(Cancelled):
         fine_tune(_own(place, texts=texts), Counting(3), Intervals())
