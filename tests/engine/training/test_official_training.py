@@ -18,13 +18,13 @@ from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.files.trained_weights import DRAFTS
 from paretone.models.llasa import adapter
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.feature_training import DraftOnFeatures, FeatureDraftOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
@@ -174,12 +174,19 @@ def test_joined_utterances_are_a_transcript_and_its_continuation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "companion", "technique"),
+    ("model", "companion", "technique", "kind"),
     [
         (
             COSY,
             Draft(DraftOptions(positions=300, warm_up=1, lower=1, upper=1)),
             UsedTechnique("speculative", Values(tolerance=0.0)),
+            "drafts",
+        ),
+        (
+            LLASA,
+            DraftOnFeatures(FeatureDraftOptions(positions=300, warm_up=1)),
+            UsedTechnique("speculative", Values(tolerance=0.0, draft="features")),
+            "feature_drafts",
         ),
         # What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
         (
@@ -188,16 +195,22 @@ def test_joined_utterances_are_a_transcript_and_its_continuation(
                 StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4)
             ),
             UsedTechnique("spade", Values(depth=2)),
+            "students",
         ),
     ],
-    ids=["draft", "student"],
+    ids=["draft", "draft on features", "student"],
 )
 def test_a_companion_is_trained_from_recordings_and_speaks(
-    releases: Callable[[str], Release], model: str, companion: Draft | Student, technique: UsedTechnique, tmp_path: Path
+    releases: Callable[[str], Release],
+    model: str,
+    companion: Draft | DraftOnFeatures | Student,
+    technique: UsedTechnique,
+    kind: str,
+    tmp_path: Path,
 ) -> None:
     release, follower = releases(model), Follower()
-    made = train(release, tmp_path / f"{companion.kind}-{model}", companion, follower)
-    name = "acceptance" if made.parent.name == DRAFTS else "divergence"
+    made = train(release, tmp_path / f"{kind}-{model}", companion, follower)
+    name = "divergence" if kind == "students" else "acceptance"
     validated = [one.validation[name] for one in follower.seen if one.validation]
     assert len(set(validated)) > 1 and (name == "acceptance" or validated[-1] < validated[0])
     assert sorted(follower.told)[-1][1] == RECORDINGS
@@ -205,8 +218,8 @@ def test_a_companion_is_trained_from_recordings_and_speaks(
     place.mkdir(exist_ok=True)
     (place / made.name).write_bytes(made.read_bytes())
     speech = release.load()
-    (found,) = (*speech.info.drafts, *speech.info.students)
-    assert found.retained == (0, 2)
+    (found,) = getattr(speech.info, kind)
+    assert kind == "feature_drafts" or found.retained == (0, 2)
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2).with_technique(technique)
     said = synthesise(speech, "Go on.", release.voice, setting)

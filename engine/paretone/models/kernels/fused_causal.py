@@ -48,6 +48,11 @@ class QuickNorm:
         # Elsewhere PyTorch has one kernel for it, and half precision must be summed in float32.
         self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
 
+    @classmethod
+    def of(cls, norm: RootMeanSquareNorm) -> QuickNorm:
+        """Copies the weight."""
+        return cls(norm.weight.detach().clone(), norm.epsilon)
+
     def __call__(self, x: Tensor) -> Tensor:
         if not self._in_parts:
             return F.rms_norm(x, self.weight.shape, self.weight, self._epsilon)
@@ -79,17 +84,13 @@ class FusedLayer:
         if attention.config.biased:
             bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
         return cls(
-            attention_norm=_norm(layer.input_layernorm),
+            attention_norm=QuickNorm.of(layer.input_layernorm),
             queries_keys_values=product(weight, bias),
             output=product(attention.o_proj.weight.detach().clone()),
-            feed_forward_norm=_norm(layer.post_attention_layernorm),
+            feed_forward_norm=QuickNorm.of(layer.post_attention_layernorm),
             gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
             down=product(feed_forward.down_proj.weight.detach().clone()),
         )
-
-
-def _norm(norm: RootMeanSquareNorm) -> QuickNorm:
-    return QuickNorm(norm.weight.detach().clone(), norm.epsilon)
 
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
@@ -112,7 +113,7 @@ class FusedTransformer(nn.Module):
     @torch.no_grad()
     def of(cls, plain: CausalTransformer) -> FusedTransformer:
         """Fuse ``plain``, copying its weights."""
-        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], _norm(plain.norm))
+        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], QuickNorm.of(plain.norm))
 
     @torch.inference_mode()
     def forward(
@@ -124,16 +125,16 @@ class FusedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.forward`, without attention weights."""
-        hidden = self._layers_of(embedded, cache, positions, probe, skip)
+        hidden = self.unnormed(embedded, cache, positions, probe, skip)
         return self._norm(hidden).view_as(embedded)
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`; the last layer stops after its keys and
         values."""
-        self._layers_of(embedded, cache, positions, filling=True)
+        self.unnormed(embedded, cache, positions, filling=True)
 
-    def _layers_of(
+    def unnormed(
         self,
         embedded: Tensor,
         cache: KeyValueCache | None,

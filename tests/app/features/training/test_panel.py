@@ -391,7 +391,9 @@ def test_cfg_free_choices_of_the_form_reach_the_request() -> None:
 
 def test_a_draft_has_its_layers() -> None:
     made = DRAFT.request(PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
-    assert (made.lower, made.upper, made.sentences) == (3, 2, 50)
+    assert (made.lower, made.upper, made.sentences, made.features) == (3, 2, 50, False)
+    asked = plan(DRAFT, kind="features")
+    assert DRAFT.request(PLACE, asked).features and DRAFT.folder("lm-mini", asked.knobs) == "lm-mini-draft-features"
 
 
 def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
