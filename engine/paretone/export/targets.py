@@ -30,7 +30,7 @@ from paretone.models.catalogue import F5, entry
 from paretone.setting.knobs import Values
 from paretone.setting.plan import kind_of
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, foreseen, technique
 from paretone.techniques.registry import brought as modules_of
 from paretone.techniques.registry import plug_in, registry
@@ -141,7 +141,10 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
         if not brought.honours:
             setting = setting.without(one.technique)
     given = {name: value for one in carried for name, value in one.given.items()}
-    ledger = _ledger(setting, guided_weights, given)
+    model, options = entry(setting.model), foreseen(setting).options
+    if guided_weights:  # As in synthesis, guidance in the weights switches further guidance off.
+        options = model.guidance.off(options)
+    ledger = OptionLedger(model, options, setting.seed, given)
     chosen.options(ledger)
     ledger.drop_rest(f"{chosen.program} has no such option")
     return Account(
@@ -180,16 +183,6 @@ def lacking(chosen: Target, used: UsedTechnique) -> Carried:
             "export a profile without it."
         )
     return Carried(drops=(whole_line(used, f"{chosen.program} has nothing like it"),))
-
-
-def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) -> OptionLedger:
-    """Ledger of the options in force under ``setting``: as in synthesis, guidance in the weights switches further
-    guidance off."""
-    model = entry(setting.model)
-    options = foreseen(setting).options
-    if guided_weights:
-        options = model.guidance.off(options)
-    return OptionLedger(model, options, setting.seed, given)
 
 
 def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:

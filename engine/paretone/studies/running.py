@@ -488,7 +488,8 @@ class _Run:
                     return PAUSED
                 if self._queue.left and self._executor.idle():
                     raise StudyError("The study cannot continue: the remaining tasks wait for takes that failed.")
-                if not self._queue.left and self._asked_all():
+                asked_all = self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
+                if not self._queue.left and asked_all:
                     # Trials of known settings end without a task.
                     self._advance()
                     return FINISHED
@@ -527,9 +528,6 @@ class _Run:
     def _tell(self) -> None:
         if self._searcher is not None:
             self._searcher.report(lambda key: self._queue.complete(self._candidates[key]))
-
-    def _asked_all(self) -> bool:
-        return self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
 
     # --- Keeping ------------------------------------------------------------------------------------------------------
     def _keep(self, worker: object, outcome: Outcome | WorkerLost) -> None:

@@ -145,11 +145,11 @@ class OfficialTeacher(Teacher):
         """Codes of a recording. Raises :class:`paretone.errors.PlainError`."""
 
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
-        return collate_rows([self._sequence(item) for item in items])
-
-    def _sequence(self, item: Sequence[SpokenTokens]) -> TrainingRow:
-        codes = np.concatenate([one.codes for one in item])
-        return self.row(self.joined([one.phones for one in item]), codes.tolist())
+        rows = []
+        for item in items:
+            codes = np.concatenate([one.codes for one in item])
+            rows.append(self.row(self.joined([one.phones for one in item]), codes.tolist()))
+        return collate_rows(rows)
 
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
