@@ -526,15 +526,12 @@ def _sides_table(
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],
-                **({"streamed to whole (dB)": _decibels(row["streaming_difference"])} if streamed else {}),
+                **({"streamed to whole (dB)": "equal" if whole is None else f"{whole:.0f}"} if streamed else {}),
             }
             for name, side, row, spread in zip(SIDES, sides, medians, spreads, strict=True)
+            for whole in (row["streaming_difference"],)
         ]
     )
-
-
-def _decibels(value: float | None) -> str:
-    return "equal" if value is None else f"{value:.0f}"
 
 
 def _write(place: Path, measured: list[_Measured]) -> list[Path]:

@@ -401,9 +401,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
-        # Options before the recipe's name must not be reset by defaults after it.
-        for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
-            one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+        arguments.add_output(one)
         one.set_defaults(train=recipe.run)
         recipe.declare(one)
 

@@ -60,10 +60,6 @@ class F5Speech(FlowSpeech):
         self._front_end = front_end
         self._read_prompt = read_prompt
 
-    def read_by(self, front_end: TextFrontEnd) -> None:
-        """Use another text front end from now on."""
-        self._front_end = front_end
-
     @torch.inference_mode()
     def _warm_up(self, backbone: DiT | UNetT) -> None:
         # With one second of silence.
