@@ -17,7 +17,7 @@ OWN = '[[card]]\nname = "mine"\ntitle = "Mine"\nsource = "a guess"\nbytes = 1e12
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
-    return tmp_path / ceilings.FILE
+    return tmp_path / ceilings.CARDS
 
 
 def test_cards_say_where_their_ceilings_are_from() -> None:
