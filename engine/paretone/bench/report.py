@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paretone.measure.machine import describe
+from paretone.measure.timing import Interval
+
 
 @dataclass(frozen=True)
 class Report:
@@ -26,6 +29,14 @@ class Report:
     rows: tuple[Mapping[str, object], ...]
     machine: Mapping[str, object]
     verdict: str = ""
+
+    @classmethod
+    def of(
+        cls, bench: str, gain: Interval, definition: str, rows: Sequence[Mapping[str, object]], verdict: str = ""
+    ) -> Report:
+        """Report of this machine, whose headline is the median ``gain``."""
+        ends = gain.low, gain.high
+        return cls(bench, gain.median, ends, definition, tuple(rows), describe().to_json(), verdict)
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.headline, *self.interval))):

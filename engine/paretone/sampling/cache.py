@@ -57,7 +57,6 @@ class KeyValueCache:
         return memory, keys, values
 
     def clear_memory(self) -> None:
-        """Zero the whole memory."""
         self._memory.zero_()
 
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
@@ -70,6 +69,12 @@ class KeyValueCache:
         places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
         return list(zip(places, keys, values, strict=True))
+
+    def memory_for(self, tokens: int) -> Tensor:
+        """The whole memory, (layers, batch, 2 · heads, capacity, head_width), keys first, with room for the next
+        ``tokens``. Raises :class:`ValueError` beyond the capacity."""
+        self._end(tokens)
+        return self._memory
 
     def kept(self) -> Tensor:
         """Copy of the valid part, for :meth:`restore`."""

@@ -311,7 +311,7 @@ class RooflinePanel(SidePanel):
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)
-        self.table.row_chosen.connect(lambda row: self._choose(self._side, row))
+        self.table.row_chosen.connect(lambda row: self._choose(self.side, row))
         self._plots = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 0), (self.bars, 0)], [34 * em, 30 * em])
         line = HBoxLayout()
         line.addWidget(self.side_buttons)
@@ -356,7 +356,7 @@ class RooflinePanel(SidePanel):
 
     def show_report(self, side: str, report: RooflineReport) -> None:
         self._reports[side] = report
-        self._side = side
+        self.side = side
         self._show()
 
     def end(self, said: str = "", failed: bool = False) -> None:
@@ -411,7 +411,7 @@ class RooflinePanel(SidePanel):
         for action in (self.can.again, self.can.trace):
             action.refresh()
         reports = self.reports
-        report = reports[self._side]
+        report = reports[self.side]
         self.pages.show_content(report is not None)
         self.plot.show_reports(reports)
         self.bars.show_reports(reports)
@@ -437,7 +437,7 @@ class RooflinePanel(SidePanel):
         self.pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:
-        if side != self._side:
+        if side != self.side:
             self.show_side(side)
         self.plot.choose(side, row)
         self.table.choose(row)

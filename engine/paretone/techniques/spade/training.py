@@ -126,8 +126,6 @@ def _squared_error(found: Tensor, wanted: Tensor, heard: Tensor | None) -> Tenso
 
 @dataclass(frozen=True)
 class Terms:
-    """The five terms of one batch."""
-
     cross_entropy: Tensor
     logits: Tensor
     latent: Tensor

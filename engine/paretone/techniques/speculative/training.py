@@ -175,7 +175,6 @@ class DraftRecipe(TokenRecipe[TokenNetwork]):
 
 
 def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
-    """The lowest ``lower`` and the topmost ``upper`` of ``layers`` layers."""
     lower = min(lower, layers)
     return (*range(lower), *range(max(lower, layers - upper), layers))
 
