@@ -143,21 +143,6 @@ def test_parity_omnivoice_lm_candidates(fixture: Fixture, run: str, item: int) -
         assert_close(likeliest, fixture[f"{start}{step}.confidence"], TOLERANCE, f"log-probabilities of step {step}")
 
 
-@masked_models
-@torch.inference_mode()
-def test_parity_omnivoice_lm_exact_savings_leave_the_scores(fixture: Fixture) -> None:
-    """The fused network against the one that runs as upstream, on the same canvases and parts of them."""
-    network = network_of(fixture)
-    request = request_of(fixture, "clone", 0)
-    guidance = fixture.description["runs"]["clone"]["config"]["guidance_scale"]
-    plain, fused = PlainRun(network, request, guidance), FusedMasked.of(network).begin(request, guidance)
-    for codes in fixture["clone.item0.tokens_before_step"]:
-        for first, last in ((0, request.frames), (request.frames // 7, request.frames // 2)):
-            expected = plain.scores(codes, first, last, Guide.BOTH)
-            found = fused.scores(codes, first, last, Guide.BOTH).log_softmax(-1)
-            assert_close(found, expected, TOLERANCE, "the log-probabilities")
-
-
 RATE = 24000
 utilities = pytest.mark.parametrize("fixture", fixtures("ar", lambda description: "combine_text" in description))
 
