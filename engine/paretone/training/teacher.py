@@ -18,7 +18,7 @@ from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry, judged_sentences
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.training_layout import TrainingRow
+from paretone.models.families.language_network import TrainingRow
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted

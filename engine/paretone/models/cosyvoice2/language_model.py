@@ -17,8 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.families.language_network import TokenModel
-from paretone.models.families.training_layout import IGNORED, Parts, TrainingRow
+from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
@@ -186,7 +185,7 @@ class CosyNames:
         return Parts(body, embedding, tensors[HEAD], tensors[BIAS])
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """As in :class:`paretone.models.families.training_layout.TensorNames`, without the unused tied head of text."""
+        """As in :class:`TensorNames`, without the unused tied head of text."""
         text, marks, speech = parts.embedding.split(
             [self.text, self.marks, len(parts.embedding) - self.text - self.marks]
         )

@@ -13,7 +13,7 @@ import torch
 
 from paretone import device as devices
 from paretone.errors import TextError
-from paretone.front_end.chunking import chunks
+from paretone.front_end.speakable import chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork

@@ -26,11 +26,12 @@ from paretone.models.omnivoice.front_end import (
     OmniVoicePassage,
     OmniVoicePassages,
     OmniVoicePrompt,
+    StreamedPassages,
     VoiceReader,
+    WholePassages,
     prepare,
 )
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
-from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
 from paretone.observer import Observer
 from paretone.paths import data_folder

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from paretone.front_end.phones import PhoneVocabulary
-from paretone.models.families.training_layout import HuggingFaceNames
+from paretone.models.families.language_network import HuggingFaceNames
 from paretone.models.minis.lm_mini import TOKENIZER, Layout
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel
