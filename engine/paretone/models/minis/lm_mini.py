@@ -17,7 +17,7 @@ from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
-from paretone.models.families.passages import Decoded, TokenDecoder
+from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import (
     check_shapes,
     loaded_strictly,
@@ -38,7 +38,6 @@ from paretone.models.minis.speaking import (
     MiniFolder,
     MiniFrontEnd,
     MiniPassage,
-    MiniPassages,
     MiniPrompt,
     MiniSpeech,
     NaturalCoding,
@@ -262,7 +261,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MiniPrompt, MiniPassages]:
+    ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
         prompt = self._front_end.prompt(voice)
         check()
         return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed)

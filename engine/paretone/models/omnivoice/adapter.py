@@ -17,6 +17,7 @@ from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
+from paretone.models.families.passages import Passages
 from paretone.models.families.speech import Joiner
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.loading import LoadRequest
@@ -24,7 +25,6 @@ from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder
 from paretone.models.omnivoice.front_end import (
     OmniVoicePassage,
-    OmniVoicePassages,
     OmniVoicePrompt,
     StreamedPassages,
     VoiceReader,
@@ -77,7 +77,7 @@ class OmniVoiceSpeech(MaskedSpeech):
 
     def _passages(
         self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
-    ) -> OmniVoicePassages:
+    ) -> Passages[OmniVoicePassage]:
         return prepare(text, prompt, options)
 
     def _following(

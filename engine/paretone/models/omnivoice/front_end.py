@@ -20,6 +20,7 @@ from paretone.audio.recording import Recording, read_recording
 from paretone.errors import SettingError, TextError
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
+from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
 from paretone.models.files.checkpoints import Shards
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
@@ -325,13 +326,7 @@ class OmniVoicePassage:
         return replace(self, frames=expected_frames(self.text, first.text, first.frames, self.speed))
 
 
-@dataclass(frozen=True)
-class OmniVoicePassages:
-    passages: tuple[OmniVoicePassage, ...]
-    notes: tuple[str, ...] = ()
-
-
-def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
+def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[OmniVoicePassage]:
     """Prepare ``text`` to follow ``prompt``.
 
     Raises :class:`TextError` for a text without speech, and :class:`SettingError` for an invalid description or
@@ -355,7 +350,7 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
         OmniVoicePassage(one, length, speed, language_id, described)
         for one, length in zip(pieces, lengths, strict=True)
     )
-    return OmniVoicePassages(tuple(passages), notes)
+    return Passages(tuple(passages), notes)
 
 
 def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
