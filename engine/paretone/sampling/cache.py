@@ -71,6 +71,12 @@ class KeyValueCache:
         keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
         return list(zip(places, keys, values, strict=True))
 
+    def memory_for(self, tokens: int) -> Tensor:
+        """The whole memory, (layers, batch, 2 · heads, capacity, head_width), keys first, with room for the next
+        ``tokens``. Raises :class:`ValueError` beyond the capacity."""
+        self._end(tokens)
+        return self._memory
+
     def kept(self) -> Tensor:
         """Copy of the valid part, for :meth:`restore`."""
         return self._memory.narrow(3, 0, self.length).clone()

@@ -103,7 +103,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | FeatureDraftWeights | StudentWeights:
     info, there = context.info, fitting_drafts(context.info, knobs)
-    kind = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
+    kind = kind_of(knobs)
     if context.entry.artefact:
         draft = named_weights(there, context.entry.artefact, kind, info)
     elif there:
@@ -127,6 +127,11 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
             "weights:language",
         )
     return draft
+
+
+def kind_of(knobs: Values) -> str:
+    """Word for the drafting weights."""
+    return {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
