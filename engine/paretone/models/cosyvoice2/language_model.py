@@ -18,7 +18,7 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
-from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
+from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers, shapes_of
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request
@@ -76,7 +76,7 @@ class LanguageModel:
         expected = official_shapes(config, ids, rows)
         if tied and TEXT_HEAD not in weights:
             del expected[TEXT_HEAD]
-        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        check_shapes(expected, shapes_of(weights), where)
         weights.pop(TEXT_HEAD, None)
         require_fractions(weights, where)
         require_numbers(weights, where)

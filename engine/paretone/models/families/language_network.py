@@ -285,6 +285,27 @@ class DraftTensors:
     head: Tensor | None = field(repr=False)
     """(codes + stops, hidden), if trained."""
 
+    @classmethod
+    def read(
+        cls,
+        draft: DraftWeights,
+        layers: str,
+        head: str,
+        spoken: Callable[[Tensor], Tensor] = lambda head: head,
+        check: Callable[[], None] = lambda: None,
+    ) -> DraftTensors:
+        """Tensors in the file of a draft, whose names are ``layers`` + ``N.…`` and ``head``; ``spoken`` selects the
+        head's rows, ``check`` may raise to cancel. Raises :class:`CheckpointError`."""
+        weights = read_weights(Path(draft.path), check)
+        table = weights.pop(head, None)
+        found: dict[int, dict[str, Tensor]] = {}
+        for name, value in weights.items():
+            number, _, inner = name.removeprefix(layers).partition(".")
+            if not (name.startswith(layers) and number.isdecimal()):
+                raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
+            found.setdefault(int(number), {})[inner] = value
+        return cls(found, None if table is None else spoken(table))
+
 
 @dataclass(frozen=True)
 class Networks:

@@ -23,12 +23,10 @@ from paretone.models.files.checkpoints import (
     loaded_strictly,
     opened,
     read_float_weights,
-    read_weights,
     require_fractions,
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.speaking import (
@@ -117,17 +115,10 @@ class LmMiniFolder(MiniFolder):
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        layout, head = self.layout(), None
-        layers: dict[int, dict[str, Tensor]] = {}
-        for name, value in read_weights(Path(draft.path), self.check).items():
-            number = layer_of(name)
-            if name == HEAD:
-                head = self._rows(value, layout, draft.path)
-            elif number is not None and name.startswith(prefix := f"{BODY}layers.{number}."):
-                layers.setdefault(number, {})[name.removeprefix(prefix)] = value
-            else:
-                raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
-        return DraftTensors(layers, head)
+        layout = self.layout()
+        return DraftTensors.read(
+            draft, f"{BODY}layers.", HEAD, lambda head: self._rows(head, layout, draft.path), self.check
+        )
 
     def tokenizer(self, device: torch.device) -> SpeechTokenizer:
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)

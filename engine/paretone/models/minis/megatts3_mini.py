@@ -19,7 +19,7 @@ from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.passages import Passages
-from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, shapes_of
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
@@ -63,7 +63,7 @@ class MegaMiniFolder(MiniFolder):
     def backbone(self) -> MegaDiT:
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
-        config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
+        config = DiTConfig.from_shapes(shapes_of(weights), where)
         model = loaded_strictly(lambda: MegaDiT(config), weights, where)
         return model.eval().requires_grad_(False)
 
