@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,11 @@ def stage(scheme: Theme, qtbot: QtBot) -> Stage:
 
 
 Made = Callable[[str], QWidget]
+
+
+def judged(draw: Callable[[str], QImage]) -> float:
+    """Contrast of the text in what ``draw`` gives a picture of."""
+    return text_contrast(*map(draw, (INK, BLANK)))
 
 
 def _looked(one: QWidget, look: str) -> QWidget:
@@ -234,15 +240,16 @@ def _reached(one: QWidget) -> QWidget:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_text_of_controls(stage: Stage, name: str) -> None:
     for state in ("normal", "hover", "focus", "disabled"):
-        pictures = []
-        for text in (INK, BLANK):
+
+        def drawn(text: str, state: str = state) -> QImage:
             one = stage.put(CONTROLS[name](text), _size(name))
             _reached(one).setEnabled(state != "disabled")
             _reached(one).setAttribute(HOVERED, state == "hover")
             if state == "focus":
                 one.setFocus(Qt.FocusReason.TabFocusReason)
-            pictures.append(stage.picture(one))
-        found = text_contrast(*pictures)
+            return stage.picture(one)
+
+        found = judged(drawn)
         if (name, state) == ("tool button quiet", "disabled"):
             assert found == 1.0, "what resets a knob is not to be seen where there is nothing to reset"
         else:
@@ -320,24 +327,20 @@ READ: dict[str, Made] = {
 @pytest.mark.parametrize("name", READ)
 def test_texts_on_every_ground(stage: Stage, name: str) -> None:
     for around, enabled in itertools.product(("", *FRAMES), (True, False)):
-        pictures = []
-        for text in (INK, BLANK):
+
+        def drawn(text: str, around: str = around, enabled: bool = enabled) -> QImage:
             frame = QGroupBox() if around in ("card", "chosen-card", "tour") else QFrame()
             _looked(frame, around)
             frame.setEnabled(enabled)
             QVBoxLayout(frame).addWidget(READ[name](text))
-            pictures.append(stage.picture(stage.put(frame, QSize(300, 120))))
-        assert text_contrast(*pictures) >= (TEXT if enabled else DISABLED), (around, enabled)
+            return stage.picture(stage.put(frame, QSize(300, 120)))
+
+        assert judged(drawn) >= (TEXT if enabled else DISABLED), (around, enabled)
 
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_messages(stage: Stage, level: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        card = Card(Message(text, level))
-        stage.put(card, QSize(300, 60))
-        pictures.append(stage.picture(card))
-    assert text_contrast(*pictures) >= TEXT
+    assert judged(lambda text: stage.picture(stage.put(Card(Message(text, level)), QSize(300, 60)))) >= TEXT
 
 
 def test_tool_tips(scheme: Theme, stage: Stage) -> None:
@@ -433,8 +436,7 @@ def test_entries_of_the_menu_bar(stage: Stage, state: str) -> None:
 @pytest.mark.parametrize("kind", ["list", "ticks", "table", "second row", "popup of a combo box"])
 def test_entries_of_lists(stage: Stage, kind: str) -> None:
     for state in ("normal", "hover", "selected", "selected elsewhere", "disabled", "all disabled"):
-        pictures = [_entry(stage, kind, text, state) for text in (INK, BLANK)]
-        assert text_contrast(*pictures) >= (DISABLED if "disabled" in state else TEXT), state
+        assert judged(partial(_entry, stage, kind, state=state)) >= (DISABLED if "disabled" in state else TEXT), state
 
 
 def _entry(stage: Stage, kind: str, text: str, state: str) -> QImage:
@@ -485,23 +487,9 @@ def _filled(kind: str, text: str) -> tuple[QWidget, QAbstractItemView]:
     return table, table
 
 
-@pytest.mark.parametrize("state", ["normal", "hover", "disabled"])
-def test_heads_of_tables(stage: Stage, state: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        table = QTableWidget(2, 2)
-        table.setHorizontalHeaderLabels([text, "other"])
-        stage.put(table, QSize(260, 90))
-        table.setEnabled(state != "disabled")
-        table.horizontalHeader().setAttribute(HOVERED, state == "hover")
-        pictures.append(stage.picture(table))
-    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
-
-
 @pytest.mark.parametrize("state", ["normal", "hover", "selected", "focus", "disabled"])
 def test_tabs(stage: Stage, state: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
+    def drawn(text: str) -> QImage:
         bar = QTabBar(expanding=True)
         for title in (text, "wide other"):
             bar.addTab(title)
@@ -511,25 +499,32 @@ def test_tabs(stage: Stage, state: str) -> None:
         bar.setAttribute(HOVERED, state == "hover")
         if state == "focus":
             bar.setFocus(Qt.FocusReason.TabFocusReason)
-        pictures.append(stage.picture(bar))
-    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
+        return stage.picture(bar)
+
+    assert judged(drawn) >= (DISABLED if state == "disabled" else TEXT)
 
 
-@pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
 @pytest.mark.parametrize("focused", [True, False])
-def test_selected_text(stage: Stage, kind: type, focused: bool) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        one = stage.put(kind(text), QSize(200, 60))
+def test_selected_text_and_heads_of_tables(stage: Stage, focused: bool) -> None:
+    def selected(text: str) -> QImage:
+        one = stage.put(QLineEdit(text), QSize(200, 60))
         one.selectAll()
         (one if focused else stage.other).setFocus()
-        pictures.append(stage.picture(one))
-    assert text_contrast(*pictures) >= TEXT
+        return stage.picture(one)
+
+    def headed(text: str) -> QImage:
+        table = QTableWidget(2, 2)
+        table.setHorizontalHeaderLabels([text, "other"])
+        stage.put(table, QSize(260, 90))
+        table.horizontalHeader().setAttribute(HOVERED, focused)
+        return stage.picture(table)
+
+    assert judged(selected) >= TEXT and judged(headed) >= TEXT
 
 
 # --- Completeness --------------------------------------------------------------------------------------------------
 def test_every_look_is_judged(scheme: Theme) -> None:
-    judged = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
-    assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= judged
+    known = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
+    assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= known
     sources = (path.read_text(encoding="utf-8") for path in Path(paretone_app.__path__[0]).rglob("*.py"))
-    assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= judged
+    assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= known

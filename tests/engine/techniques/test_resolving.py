@@ -103,12 +103,6 @@ def test_techniques_compose() -> None:
     assert found.ops_ratio(one_branch) == found.ops_ratio(OPERATIONS)
 
 
-def test_weights_are_chosen_by_their_number_or_fingerprint() -> None:
-    assert resolve(info(), setting(free(0.67))).weights == TWO_THIRDS
-    twin = replace(HALF, fingerprint="e" * 64, method="distillation")
-    assert resolve(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
-
-
 def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> None:
     found = resolve(info(), setting(UsedTechnique("precision", Values(precision="int8"))))
     assert found.precision == "float32"
@@ -189,16 +183,11 @@ def test_cfg_free_weights_take_guidance_on_top_in_two_branches_and_that_is_said(
     assert found.ops_ratio(OPERATIONS) == 1
     (note,) = found.notes
     assert note.startswith("Guidance 2 on top of the 2 in the CFG-free weights is guidance 8 together, in two branches")
-    assert "9.94 %" in note
-    assert remarks_of(replace(setting(on_top), model="f5-mini"))["guidance_free"][0].startswith(
-        "Guidance 2 on top of the 2.03"
-    )
+    assert "on top of the 2.03" in remarks_of(replace(setting(on_top), model="f5-mini"))["guidance_free"][0]
     ends = UsedTechnique("guidance_interval", Values(steps=4))
     assert resolve(info(), setting(on_top, ends)).guidance.steps == 4, "there is guidance to end again"
     with pytest.raises(SettingError, match="run one branch from the start"):
         resolve(info(), setting(free(0.67), ends))
-    plain = resolve(info(), setting(UsedTechnique("guidance_free", Values(weight=0.67, guidance=0.0))))
-    assert plain == resolve(info(), setting(free(0.67)))
     already = info(trained_guidance=2 / 3, branches=1)
     found = resolve(already, setting(on_top, guidance=0.0))
     assert (found.options["guidance"], found.reference["guidance"], found.weights) == (2.0, 0.0, None)
@@ -214,20 +203,10 @@ def remarks(options: tuple = F5_OPTIONS, given: dict | None = None, **values: ob
     return " ".join(steps.remarks(checked(options, given or {}, "a model"), knobs(**values)))
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({}, "7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS), bent by a sway of -1"),
-        ({"steps": 1, "sway": 0.0}, "1 step evenly spaced"),
-    ],
-)
-def test_the_grid_in_force_is_said(values: dict, words: str) -> None:
-    assert TECHNIQUE.describe(knobs(**values)) == words
-
-
 def test_grids_that_are_not_what_they_may_be_taken_for() -> None:
+    assert TECHNIQUE.describe(knobs()) == "7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS), bent by a sway of -1"
+    assert TECHNIQUE.describe(knobs(steps=1, sway=0.0)) == "1 step evenly spaced"
     assert remarks() == ""
-    assert remarks(steps=9, spacing="uniform", sway=0.3) == ""
     assert "5, 6, 7, 10, 12, 16 steps only, so these 9 are evenly spaced" in remarks(steps=9)
     assert "16 steps are not evenly spaced" in remarks(steps=16)
     assert "tuned for a sway of -1, not of 0" in remarks(sway=0.0)

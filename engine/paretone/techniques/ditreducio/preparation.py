@@ -138,7 +138,6 @@ def measure_transfer(
 def transfer(
     target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
 ) -> SentenceTransfer:
-    """Transfer of ``table`` to ``sentence``, on ``target``."""
     full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
     nothing = (SkipAction.NONE,) * table.layers
     velocity_errors: list[float] = []

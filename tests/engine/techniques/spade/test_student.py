@@ -105,6 +105,7 @@ def test_the_loss_is_the_papers_formula_under_every_choice() -> None:
     student, teacher = seen(0), seen(1)
     own = composite_loss(student, student, torch.zeros(7, dtype=torch.long), (0, 1))
     assert float(own.latent) == float(own.attention) == float(own.embedding) == 0
+    assert target_layers((0, 3, 4), 8) == (2, 3, 7) and target_layers((0, 3, 4), 8, original=True) == (0, 3, 4)
     labels, alpha, skew, scale = torch.arange(7), 0.4, 0.3, 8.0
     terms = composite_loss(student, teacher, labels, (1, 1), skew=skew)
     wanted, found = (one.logits.double().softmax(-1) for one in (teacher, student))
@@ -126,12 +127,6 @@ def test_choices_out_of_range_are_refused() -> None:
     ):
         with pytest.raises(SettingError, match=words):
             spade.StudentRequest(model="lm-mini", work="none", **changes)
-
-
-def test_every_removed_layer_is_learnt_by_the_one_before_it() -> None:
-    assert target_layers((0, 3, 4), 8) == (2, 3, 7)
-    assert target_layers(range(5), 5) == tuple(range(5))
-    assert target_layers((0, 3, 4), 8, original=True) == (0, 3, 4), "the paper's ablation"
 
 
 def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
