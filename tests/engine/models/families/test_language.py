@@ -17,11 +17,10 @@ from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream
 from paretone.techniques import problem
 from tests.engine.recorder import Clock, Follower, collected
 from tests.engine.small_language import write_model
-from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
+from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, stream, write_all
 from tests.workload import workload
 
 

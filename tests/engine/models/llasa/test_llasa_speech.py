@@ -32,7 +32,7 @@ from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import make_ready, stream, synthesise
+from paretone.speaking import make_ready, synthesise
 from tests.engine.models.llasa.small_release import (
     CODES,
     CONFIG,
@@ -48,6 +48,7 @@ from tests.engine.models.llasa.small_release import (
     write_recording,
 )
 from tests.engine.recorder import collected
+from tests.engine.speaking import stream
 
 pytest.importorskip("tokenizers")
 

@@ -27,11 +27,12 @@ from paretone.models.minis.speaking import (
 from paretone.models.networks.quantised_mel import token_phones
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream, synthesise
+from paretone.speaking import synthesise
 from paretone.techniques import applying_to
 from tests.engine.recorder import collected
 from tests.engine.small_natural import CODEBOOKS, CODES, write_lm, write_named, write_omni, write_recording
 from tests.engine.small_vocos import write_vocos
+from tests.engine.speaking import stream
 from tests.same_sound import assert_same_sound
 
 TEXT = "Is it 5:30 already?"

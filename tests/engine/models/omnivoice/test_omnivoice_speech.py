@@ -26,12 +26,13 @@ from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import DemaskingTrace
-from paretone.speaking import make_ready, scripted, stream
+from paretone.speaking import make_ready, scripted
 from paretone.techniques import resolve, technique
 from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 from tests.engine.recorder import Follower, collected
+from tests.engine.speaking import stream
 from tests.workload import workload
 
 RATE, HOP = 24000, 960
