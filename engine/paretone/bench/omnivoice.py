@@ -82,8 +82,6 @@ class _Way:
 
 @dataclass
 class _Taken:
-    """Times of takes of one way."""
-
     last: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)

@@ -56,7 +56,6 @@ class Report:
         return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
     def to_text(self) -> str:
-        """Table of the rows under the headline."""
         low, high = self.interval
         lines = [
             f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g}){self.verdict and ', '}"

@@ -34,7 +34,7 @@ from paretone.training.flow_matching import (
     velocity_fields,
     without_conditions,
 )
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices
 
 
 class Problem(Protocol):
