@@ -336,13 +336,9 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         processes."""
         if state["base"] != self._base:
             raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
-        if len(state["draws"]) != self.processes.count:
-            raise TrainingError(
-                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
-                "start as many."
-            )
+        draws = self.processes.own(state["draws"])
         super().restore(state)
-        self.subject.restore(state["draws"][self.processes.number])
+        self.subject.restore(draws)
 
     def export(self, folder: Path) -> None:
         self.save(folder / self.file_name)
