@@ -147,13 +147,6 @@ def test_speech_of_a_known_length_stops_after_it(rule: float | None) -> None:
         assert len(tokens_of(cycles)) == 10 and cycles[-1].stopped
 
 
-def test_the_test_would_see_tolerance() -> None:
-    target, draft = pair()
-    request = request_of(target, maximum=MANY)
-    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), by_token(0.4, target.codes)))
-    assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
-
-
 @pytest.mark.parametrize(("length", "block"), crossed([1, 8, "adaptive"], [False, True]))
 def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: bool) -> None:
     target, draft = pair()
@@ -202,13 +195,6 @@ def test_cycles_say_what_happened(block: bool) -> None:
             assert len(cycle.acceptance) == cycle.accepted == len(cycle.drafted) == len(cycle.tokens) - 1
         assert cycle.outcome == ("decoded" if not cycle.drafted else cycle.outcome)
         assert cycle.target_seconds > 0
-
-
-@pytest.mark.parametrize("maximum", [0, 7])
-def test_never_more_tokens_than_asked_for(maximum: int) -> None:
-    target, draft = pair()
-    cycles = list(speculation(target, draft, request_of(target, maximum=maximum), Nucleus(), Uniforms(0)))
-    assert len(tokens_of(cycles)) == maximum
 
 
 def test_a_draft_of_other_ids_is_refused() -> None:
@@ -307,13 +293,6 @@ def test_it_follows_the_acceptance_of_each_place_and_the_time_of_each_length() -
         drafted = steps.choose()
         steps.observe(drafted, drafted if steps._cycles % 3 else 0, 0.02 * drafted, 1.0 if drafted < 4 else 4.0)
     assert steps.choose() == 3
-
-
-def test_an_interrupted_cycle_does_not_count() -> None:
-    length = fed(0.8, 0.3, 0.05)
-    before = length.choose()
-    length.observe(before, before, 40.0, 90.0)
-    assert length.choose() == before
 
 
 @pytest.mark.parametrize(

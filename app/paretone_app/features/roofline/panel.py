@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResi
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.errors import PlainError
-from paretone.measure.roofline import cards
+from paretone.measure.roofline import ceilings
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, on_paper, shares
 from paretone.models.voices import shown_name
@@ -387,7 +387,7 @@ class RooflinePanel(SidePanel):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
-            return tuple(cards.cards().values())
+            return tuple(ceilings.cards().values())
         except PlainError as error:
             self._said, self._look = str(error), "warning"
             return ()

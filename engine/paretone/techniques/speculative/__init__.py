@@ -17,13 +17,13 @@ from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
     Context,
-    Job,
     Paper,
     Technique,
     Weights,
     named_weights,
     other_checkpoint,
     to_type,
+    training_job,
 )
 from paretone.training.forms import (
     SENTENCES,
@@ -205,17 +205,7 @@ TECHNIQUE = Technique(
         "paretone.techniques.speculative.commands:TRAIN",
         "paretone.techniques.speculative.commands:EXPORT",
     ),
-    jobs=(
-        Job(
-            "train",
-            "Preparing speech",
-            "paretone.techniques.speculative:DraftRequest",
-            "paretone.techniques.speculative.training:train",
-            on_loaded_model=False,
-            finds_weights=True,
-            form="paretone.techniques.speculative:FORM",
-        ),
-    ),
+    jobs=(training_job("paretone.techniques.speculative", "DraftRequest", "training"),),
     knobs=(
         Number(
             "tolerance",

@@ -36,7 +36,6 @@ from paretone.bench.language import (
 from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, finite, positive
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
@@ -213,7 +212,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
     top = times.speed_up[tolerance_title(arguments.tolerance)]
     definition = DEFINITION + listened(said, arguments)
-    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, definition, rows)
 
 
 def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
@@ -237,7 +236,7 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
     same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     definition = GROUPS_DEFINITION + listened(said, arguments)
-    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, definition, rows)
 
 
 def _knobs(arguments: argparse.Namespace) -> Values:

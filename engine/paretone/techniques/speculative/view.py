@@ -22,7 +22,7 @@ from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
 from paretone.techniques.speculative import TOLERANCES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.view import Findings, Stages, Task, View, sentences_knob
+from paretone.views.view import Findings, Stages, Task, View, count_knob, sentences_knob
 from paretone.wording import percent
 
 if TYPE_CHECKING:
@@ -108,17 +108,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
     )
     return (
         sentences_knob(4),
-        Number(
-            "longest",
-            "Longest draft",
-            "Largest draft length to try, from 1.",
-            default=6,
-            minimum=2,
-            maximum=8,
-            unit="tokens",
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        count_knob("longest", "Longest draft", "Largest draft length to try, from 1.", 6, 8, least=2, unit="tokens"),
         Number(
             "tolerance",
             "At tolerance",
