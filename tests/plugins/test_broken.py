@@ -333,8 +333,8 @@ FLOW = {
     "evaluator": ("evaluator", "def part(stage):\n    return 3", "gave 3, but must give a function without arguments"),
     "branch": (
         "evaluator",
-        "class Thing:\n    velocities = lambda self, state, evaluation, run: state\n    operations = lambda *given: 1.0\n\n"
-        "def part(*given):\n    return Thing",
+        "class Thing:\n    velocities = lambda self, state, evaluation, run: state\n"
+        "    operations = lambda *given: 1.0\n\ndef part(*given):\n    return Thing",
         "gave a Tensor of shape (1, ",
     ),
 }
