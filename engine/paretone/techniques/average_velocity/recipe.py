@@ -33,7 +33,7 @@ from paretone.models.files.trained_weights import (
     described_interval,
     interval_metadata,
     plain_names,
-    save_interval_weights,
+    save_in_half,
     user_folder,
 )
 from paretone.observer import may_stop
@@ -351,7 +351,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_interval_weights(path, named, interval_metadata(weights, self._base, self.steps))
+        save_in_half(path, named, interval_metadata(weights, self._base, self.steps))
 
     @property
     def file_name(self) -> str:
