@@ -29,7 +29,6 @@ from paretone.errors import DeviceError
 from paretone.extras import EXTRAS
 from paretone.models import catalogue
 from paretone.models.files import bundled
-from paretone.models.files.bundled import origin
 from paretone.setting.profile import SUFFIX, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
@@ -39,7 +38,7 @@ from tests.workload import only_in_full
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 # Scripts, not packages: one imports the other.
-dev, freeze = map(import_module, ("dev", "freeze"))
+dev, freeze, packing = map(import_module, ("dev", "freeze", "packing"))
 
 MIME = "application/x-paretone-profile+json"
 TEXT = "The salt breeze came across from the sea."
@@ -195,9 +194,9 @@ class TestPackaged:
         (models,) = packaged.place.rglob("_internal/paretone/resources/models")
         known = json.loads((models / bundled.LIST).read_text(encoding="utf-8"))
         weights = {one.relative_to(models).as_posix(): one for one in models.rglob(f"*{bundled.SUFFIX}")}
-        assert {name: origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known
+        assert {name: packing.origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known
         packed = json.loads((models / bundled.PACKED_LIST).read_text(encoding="utf-8"))
-        assert set(packed.values()) == {origin(path) for path in weights.values()} - {""}
+        assert set(packed.values()) == {packing.origin(path) for path in weights.values()} - {""}
 
     def test_every_technique_command_and_bench_is_there(self, packaged: Packaged) -> None:
         known = packaged.json("models")

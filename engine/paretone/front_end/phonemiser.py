@@ -15,11 +15,10 @@ from functools import cached_property
 from importlib import import_module
 
 from paretone.errors import TextError
-from paretone.front_end.chunking import sentences
 from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
-from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text, sentences
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import write_out
 from paretone.observer import may_stop
@@ -142,7 +141,7 @@ class SentenceReader:
         for word in reversed(words):
             may_stop()
             word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
-            context = _context(context, word)
+            context = _after(context, word.phonemes, "" if word.mark is not None else word.text)
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             if word.text == "point" and before.text in _DIGITS and after.text in _DIGITS:
                 word.phonemes = unstressed(word.phonemes)
@@ -244,10 +243,6 @@ def _joined(parts: Sequence[_Part]) -> str:
     return "".join(
         weakened(part.phonemes or "") if place in weaker else part.phonemes or "" for place, part in enumerate(spoken)
     )
-
-
-def _context(after: Context, word: _Word) -> Context:
-    return _after(after, word.phonemes, "" if word.mark is not None else word.text)
 
 
 def _after(context: Context, phonemes: str, text: str) -> Context:

@@ -18,8 +18,8 @@ from paretone.models.catalogue import voice
 from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
+from paretone.models.omnivoice.front_end import StreamedPassages
 from paretone.models.omnivoice.higgs import WindowedHiggs
-from paretone.models.omnivoice.sound import StreamedPassages
 from paretone.models.omnivoice.text import sentences
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
