@@ -67,7 +67,7 @@ def threads_as_before() -> Iterator[None]:
 def spoken(model: str, threads: int) -> Synthesis:
     speech = load_model(model, device="cpu")
     torch.set_num_threads(threads)
-    setting = Setting(model, entry(model).options_with(), seed=3)
+    setting = Setting(model, entry(model).options_with(**workload({}, {"steps": 2})), seed=3)
     text = workload("Rice is often served in round bowls.", "Rice.")
     return synthesise(speech, text, voice("", model), setting)
 
@@ -77,7 +77,7 @@ def cycles(made: Synthesis) -> list[DecodingCycle]:
     return [] if decoding is None else [cycle for passage in decoding.passages for cycle in passage]
 
 
-@pytest.mark.parametrize("model", workload(["f5-mini", "megatts3-mini", "lm-mini", "omni-mini"], ["lm-mini"]))
+@pytest.mark.parametrize("model", workload(["f5-mini", "megatts3-mini", "lm-mini", "omni-mini"], ["f5-mini"]))
 def test_threads_change_the_last_digits_only_and_the_same_number_nothing(model: str) -> None:
     one, again, two = spoken(model, 1), spoken(model, 1), spoken(model, 2)
     assert np.array_equal(one.samples, again.samples)

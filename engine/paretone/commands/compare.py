@@ -16,9 +16,8 @@ from paretone.commands.command import Result
 from paretone.commands.output import folder
 from paretone.commands.speak import figures, heard_line
 from paretone.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
-from paretone.commands.terminal import Session, Terminal
-from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
+from paretone.commands.terminal import Session, Terminal, ending
+from paretone.errors import Cancelled, PlainError, SettingError, failure
 from paretone.files import write_wav
 from paretone.measure.estimates import tail_interval
 from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
@@ -144,7 +143,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if stopped is None:
         heard, stopped = _judge_all(options.judge, measured, options.device)
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
-    problem, code = _problem(len(measured), len(texts), stopped, unjudged)
+    of = "it" if len(measured) == 1 else "these"
+    done = f"after {len(measured)} of {len(texts)} texts: the figures are of {of}{unjudged}."
+    problem, code = ending(stopped, done, "comparing")
     texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
@@ -306,16 +307,6 @@ def _what_ended(work: Callable[[], None]) -> Exception | None:
     except Exception as error:
         return error
     return None
-
-
-def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
-    """Reason for missing texts, in sentences, and the exit code; ``""`` and 0 if complete."""
-    if stopped is None:
-        return "", 0
-    done = f"after {finished} of {texts} texts: the figures are of {'it' if finished == 1 else 'these'}{remark}."
-    if isinstance(stopped, Cancelled):
-        return f"Cancelled {done}", interrupted(stopped.signal)
-    return f"Failed {done} {sentence(stopped, 'comparing')}", exit_code(stopped)
 
 
 def _measure(

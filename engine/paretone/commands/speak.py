@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -22,9 +21,8 @@ from paretone.commands.technique_args import (
     with_file,
     with_weights,
 )
-from paretone.commands.terminal import JOB, Session
-from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
+from paretone.commands.terminal import JOB, Session, ending
+from paretone.errors import SettingError, failure
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
@@ -100,18 +98,16 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         samples = _first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
     remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
-    problem = "" if stopped is None else _problem(take, stopped, out)
+    part = f"{take.unfinished.partition(' ')[2]}; wrote them to {out}."
+    problem, code = ending(stopped, part, Synthesise.activity)
     if stopped is not None:
         kept = None
     elif options.repeat:
         take, stopped = _timed_again(take, spoken, options.repeat, session)
-        problem = "" if stopped is None else _few_repeats(take, stopped, options.repeat)
+        problem, code = ending(stopped, _few_repeats(len(take.repeats), options.repeat), TimeAgain.activity)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found, compared = figures(take), comparisons(setting)
-    code = 0
-    if stopped is not None:
-        code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),
@@ -190,19 +186,9 @@ def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[
     return found, None
 
 
-def _few_repeats(take: Take, stopped: Exception, times: int) -> str:
-    """Sentences on why there are fewer repeats than requested."""
-    done = len(take.repeats)
+def _few_repeats(done: int, times: int) -> str:
     basis = {0: "the first run, without repeats", 1: "this repeat"}.get(done, "these repeats, as medians")
-    ended = "Cancelled" if isinstance(stopped, Cancelled) else "Failed"
-    said = f"{ended} after {done} of {times} repeats: the times are of {basis}."
-    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, TimeAgain.activity)}"
-
-
-def _problem(take: Take, stopped: Exception, out: Path) -> str:
-    """Sentence on why the file holds only a part of the text."""
-    said = f"{take.unfinished[0].upper()}{take.unfinished[1:]}; wrote them to {out}."
-    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, Synthesise.activity)}"
+    return f"after {done} of {times} repeats: the times are of {basis}."
 
 
 def _times(measured: Measurements) -> dict[str, float | None]:

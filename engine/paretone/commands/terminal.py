@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from paretone import models
+from paretone import errors, models
 from paretone.commands import output
 from paretone.errors import Cancelled, SettingError
 from paretone.models.base import SpeechModel
@@ -270,6 +270,16 @@ def exit_code(number: int = 0) -> int:
     """Exit code of a process interrupted by the signal ``number``, or by the last one, as in shells: 130 after Ctrl-C,
     143 after SIGTERM."""
     return 128 + (number or _last_signal)
+
+
+def ending(stopped: Exception | None, done: str, activity: str) -> tuple[str, int]:
+    """Sentences that ``stopped`` ended ``activity`` with only a part ``done``, and the exit code; ``""`` and 0 without
+    an error."""
+    if stopped is None:
+        return "", 0
+    if isinstance(stopped, Cancelled):
+        return f"Cancelled {done}", exit_code(stopped.signal)
+    return f"Failed {done} {errors.sentence(stopped, activity)}", errors.exit_code(stopped)
 
 
 _last_signal: int = signal.SIGINT

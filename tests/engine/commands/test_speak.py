@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -32,7 +31,6 @@ from paretone.setting.profile import Profile
 from tests.engine.command_line import loaded
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST
-from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
@@ -342,21 +340,6 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
     # Within a line of the interpreter's own, if the signal came in the middle of it.
     assert rest.count("Cancelled.\n") == 1 and "Traceback" not in rest
     assert said == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": 128 + number}
-
-
-@with_signals
-@pytest.mark.parametrize("seconds", workload([0.05, 0.1, 0.2, 0.4], [0.1]))
-def test_a_signal_in_the_first_moments_makes_no_traceback_of_ours(tmp_path: Path, seconds: float) -> None:
-    """Before :mod:`paretone.__main__` the interpreter ends in its own way."""
-    command = [sys.executable, "-m", "paretone", *SPEAK, "--out", str(tmp_path / "o.wav")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    if process.returncode == cli.CANCELLED:
-        assert said.endswith("Cancelled.\n") and "Traceback" not in said
-    else:
-        assert process.returncode in (-signal.SIGINT, 1) and "cli.py" not in said
 
 
 # --- What is noted of takes -------------------------------------------------------------------------------------------
