@@ -20,7 +20,6 @@ from paretone import device as devices
 from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.errors import SettingError
-from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes, paired_ratio
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
 from paretone.models.llasa.adapter import computed_in
@@ -104,7 +103,7 @@ def measured(size: Size, device: torch.device, rounds: int) -> Report:
         f"{TYPICAL[1]} tokens are drafted at a time and {TYPICAL[0]:.0%} accepted, at this size with random weights; "
         "median of paired, interleaved rounds."
     )
-    return Report("ssd", top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of("ssd", top, definition, rows)
 
 
 def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, TokenModel]]:
