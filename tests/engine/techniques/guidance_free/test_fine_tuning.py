@@ -28,6 +28,7 @@ from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
+from tests.workload import workload
 
 __all__ = ["tiny_disk"]
 
@@ -138,7 +139,8 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
     straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
     wanted = _weights(straight.checkpoint)
     model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
-    for error, at, words in ((Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, "")):
+    ways = (Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, None)
+    for error, at, words in workload(ways, ways[:1]):
         work, stopping = tmp_path / error.__name__, Recorder()
 
         def stop(milestone: Milestone, error: type = error, at: int = at) -> None:
