@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QCheckBox,
-    QGroupBox,
-    QLabel,
-    QPlainTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
