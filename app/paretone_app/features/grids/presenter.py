@@ -223,12 +223,7 @@ class GridsPresenter(Presenter):
 
     # --- Files --------------------------------------------------------------------------------------------------------
     def _ask_for_grid(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window,
-            "Placed grid",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(lambda: self.state.open(path)),
-        )
+        self._ask_for_file("Placed grid", file_dialogs.JSON, self.state.open)
 
     def _ask_where_to_keep(self) -> None:
         grid = self.state.artefact

@@ -36,7 +36,6 @@ from paretone_app.listening.stimuli import (
     prepared,
     setting_key,
 )
-from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import Background
 from paretone_app.state.jobs import Job
 
@@ -355,11 +354,7 @@ class LabPresenter(Presenter):
 
     # --- Files -------------------------------------------------------------------------------------------------------
     def _ask_where_to_put_results(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the results",
-            lambda folder: self._actions.attempt(lambda: self.write_results(folder)),
-        )
+        self._ask_for_folder("Folder for the results", self.write_results)
 
     def write_results(self, folder: Path) -> tuple[Path, ...]:
         """Write all results in webMUSHRA's format into ``folder``. Raises :class:`PlainError` on failure."""
@@ -368,11 +363,7 @@ class LabPresenter(Presenter):
         return written
 
     def _ask_where_to_put_the_test(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the test, such as webMUSHRA's configs",
-            lambda folder: self._actions.attempt(lambda: self.write_test(folder)),
-        )
+        self._ask_for_folder("Folder for the test, such as webMUSHRA's configs", self.write_test)
 
     def write_test(self, folder: Path) -> None:
         """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises

@@ -168,12 +168,7 @@ class StrategyPresenter(Presenter):
 
     # --- Import and export ------------------------------------------------------------------------------------------
     def _ask_for_table(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window,
-            "Official strategy table",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(lambda: self.import_table(path)),
-        )
+        self._ask_for_file("Official strategy table", file_dialogs.JSON, self.import_table)
 
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
