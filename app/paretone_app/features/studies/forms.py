@@ -239,6 +239,12 @@ def objectives() -> tuple[Metric, ...]:
     return tuple(one for one in METRICS if one.better != NEITHER)
 
 
+def own_options(setting: Setting, of_all: Mapping[str, object] = {}) -> dict[str, object]:
+    """Options of ``setting`` that differ from ``of_all`` and, for others, from the model's defaults."""
+    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
+    return {name: value for name, value in setting.options.items() if usual[name] != value}
+
+
 def file_name(title: str) -> str:
     """File name for a study titled ``title``."""
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
@@ -304,8 +310,7 @@ def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
 
 def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]:
     """``setting`` as listed in a study; options only where they differ from the study's, ``of_all``."""
-    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
-    options = {name: value for name, value in setting.options.items() if usual[name] != value}
+    options = own_options(setting, of_all)
     techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
     made: dict[str, object] = {"name": "as in Setup"}
     return made | ({"options": options} if options else {}) | {"techniques": techniques}

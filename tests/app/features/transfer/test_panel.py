@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -100,17 +101,13 @@ def test_ticked_voices_stay_ticked(panel: TransferPanel) -> None:
     assert {one.voice.id for one in panel.chosen} == {"ann"}
 
 
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a calibration, Setup knows what takes cost."""
-    return ("takes",)
-
-
 @pytest.fixture
-def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that all tests share."""
-    borrowed_window.state.selection.set_option("steps", 4)
-    return borrowed_window
+def window(shared_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
+    """The window that all tests share, with the tables that others calibrated."""
+    shared_window.state.selection.set_option("steps", 4)
+    yield shared_window
+    shared_window.jobs.cancel_all()
+    qtbot.waitUntil(lambda: not shared_window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.fixture
