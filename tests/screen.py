@@ -6,7 +6,8 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,32 @@ def give_keyboard(display: str) -> None:
 
     x11.XSetInputFocus(server, ctypes.c_ulong(max(windows[: count.value], key=area)), _POINTER_ROOT, 0)
     x11.XCloseDisplay(server)
+
+
+def require_a_window(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Start the application by ``command``: it must paint its window and load a model without a traceback."""
+    with (folder / "said").open("w+") as said:
+        window = subprocess.Popen(
+            [*command, "--measure-start"],
+            cwd=folder,
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+        seen: list[str] = []
+        try:
+            for line in window.stdout or ():
+                seen.append(line)
+                if "ModelLoaded" in line:
+                    break
+        finally:
+            window.kill()
+            window.communicate()
+        said.seek(0)
+        problems = said.read()
+    assert any("window painted" in line for line in seen) and "ModelLoaded" in seen[-1], problems
+    assert "Traceback" not in problems
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
@@ -28,15 +28,3 @@ def imports() -> dict[str, set[str]]:
 def test_modules_do_not_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
     assert len(imports) > 500
     assert not (found := circle(imports)), " -> ".join(found)
-
-
-def _with_a_way_back(imports: Mapping[str, set[str]]) -> Iterator[dict[str, set[str]]]:
-    """The imports with one more, from a module to one that imports it."""
-    for module in ("paretone.fields", "paretone.errors"):
-        importer = next(name for name, found in imports.items() if module in found)
-        yield {**imports, module: imports[module] | {importer}}
-
-
-def test_a_circle_would_be_found(imports: dict[str, set[str]]) -> None:
-    for more in _with_a_way_back(imports):
-        assert circle(more)

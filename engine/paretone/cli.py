@@ -131,16 +131,12 @@ def parser(name: str | None = None) -> argparse.ArgumentParser:
 
 def _exit_codes() -> str:
     meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
-    kinds = [PlainError, *(kind for kind in vars(errors).values() if _is_plain_error(kind) and kind is not PlainError)]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PlainError)]
     for kind in kinds:
         meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."
     meanings[errors.SettingError.exit_code] += " Also: invalid arguments."
     lines = [f"  {code:>3}  {meaning}" for code, meaning in sorted(meanings.items())]
     return "\n".join(["exit codes:", *lines])
-
-
-def _is_plain_error(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, PlainError)
 
 
 if __name__ == "__main__":

@@ -61,11 +61,16 @@ def computing(devices: Sequence[str], device: str) -> Computing:
     return Computing(torch, device, "no NVIDIA card was found")
 
 
-def torch_version() -> str:
+def version_of(package: str) -> str:
+    """Version of an installed package, or ``""``."""
     try:
-        return version("torch")
+        return version(package)
     except PackageNotFoundError:
         return ""
+
+
+def torch_version() -> str:
+    return version_of("torch")
 
 
 def cuda_of_torch() -> str:

@@ -10,13 +10,10 @@ import torch
 
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
-from paretone.own_process import packaged, set_allocator, wanted_threads
+from paretone.own_process import packaged, wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` means the first available one."""
-
-_MOST_KEPT, _LARGEST_KEPT = -1, -3
-"""``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the maximum of the latter."""
 
 
 def available() -> tuple[str, ...]:
@@ -87,15 +84,6 @@ def thread_count() -> int:
     ``OMP_NUM_THREADS`` overrides it, up to the number of cores.
     """
     return wanted_threads() or max(1, usable_cores() - 1)
-
-
-def keep_freed_memory() -> None:
-    """Let this process keep freed memory, up to a quarter of a gigabyte, for reuse.
-
-    Linux's C library would return it to the system and request it again many times a second while a network runs, and
-    the system clears every page before handing it out. No-op elsewhere.
-    """
-    set_allocator({_LARGEST_KEPT: 32 << 20, _MOST_KEPT: 256 << 20})
 
 
 def synchronise(device: torch.device | str) -> None:

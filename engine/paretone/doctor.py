@@ -10,13 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import paretone
 from paretone import database, extras
 from paretone.audio.sound_system import probe
-from paretone.computing import computing, output
+from paretone.computing import computing, output, version_of
 from paretone.measure.machine import describe, usable_cores
 from paretone.models import catalogue
 from paretone.own_process import packaged
@@ -94,15 +93,8 @@ def _versions() -> Iterator[Check]:
     yield Check("Machine", GOOD, f"{describe().line.split('; Python')[0]}; {usable_cores()} cores usable")
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _torch(devices: Sequence[str]) -> Iterator[Check]:
-    version = _version("torch")
+    version = version_of("torch")
     if not version:
         advice = "Install it: pip install torch, or run packaging/dev.py again."
         yield Check("PyTorch", PROBLEM, "not installed", advice)
@@ -120,7 +112,7 @@ def _torch(devices: Sequence[str]) -> Iterator[Check]:
 
 # --- Window and sound -------------------------------------------------------------------------------------------------
 def _window() -> Iterator[Check]:
-    version = _version("PySide6-Essentials") or _version("PySide6")
+    version = version_of("PySide6-Essentials") or version_of("PySide6")
     if not version:
         advice = "To have it, run pip install 'paretone[app]'; command line and Python work without."
         yield Check("Window", NOTE, "not installed: there is no PySide6", advice)
@@ -137,7 +129,7 @@ def _window() -> Iterator[Check]:
 
 
 def _sound() -> Iterator[Check]:
-    if not _version("sounddevice"):
+    if not version_of("sounddevice"):
         return  # It belongs to the window.
     sound = probe()
     chosen = sound.device()

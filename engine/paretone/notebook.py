@@ -283,6 +283,7 @@ class Model:
         options: Knobs | None = None,
         techniques: Mapping[str, Knobs] | None = None,
         seeds: Sequence[int] = (0,),
+        as_published: str | Sequence[str] = (),
         rounds: int = 1,
         judges: Sequence[str] = (),
         calibration: Sequence[str] = (),
@@ -291,7 +292,8 @@ class Model:
     ) -> Rows:
         """Speak ``texts`` (a list, or ``"harvard"``, ``"unseen"``, ``"demo"`` or a file) under every combination of
         values: lists in ``options`` and ``techniques`` vary, with ``"off"`` for without the technique. The baseline
-        (the same without techniques) is always included.
+        (the same without techniques) is always included. ``as_published``: settings of the papers by name, such as
+        ``("T1", "T2")``, in addition.
 
         ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` repeats the timing. This is a study:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
@@ -313,6 +315,8 @@ class Model:
             "calibration": list(calibration),
             **_varied(options or {}, techniques or {}),
         }
+        if named := [as_published] if isinstance(as_published, str) else list(as_published):
+            definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
         place = output.folder(owner.name if owner is not None else str(folder))
         file = place / "sweep.json"

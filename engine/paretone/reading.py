@@ -76,7 +76,7 @@ def require_regular(path: Path | str) -> os.stat_result:
     try:
         status = os.stat(path)
     except ValueError:  # A NUL in the name.
-        raise OSError(errno.EINVAL, "no file can have such a name", _printable(path)) from None
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path).replace("\0", "\\0")) from None
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
         raise OSError(errno.EINVAL, f"it is {kind}; choose a regular file", str(path))
@@ -253,10 +253,6 @@ def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:
                     raise ValueError(f"it stands for more than {grouped(MOST_NODES)} values")
     counted[id(node)] = total
     return total
-
-
-def _printable(path: Path | str) -> str:
-    return str(path).replace("\0", "\\0")
 
 
 def _size(count: int) -> str:

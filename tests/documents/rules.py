@@ -69,6 +69,7 @@ NOT_RUN = (
 REFUSED = {"study set-aside my.toml": "is not damaged, so it stays where it is"}
 """Commands that have nothing to do here, and what they say of it."""
 ONLY_IN_FULL: tuple[Rule, ...] = (
+    Rule(r"view token-groups", "speaks eight sentences; test_token_groups.py computes the view"),
     Rule(r"view objectives", "calibrates for several thresholds and budgets"),
     Rule(r"view (speculation|depth|attention-maps)|--as beta", "computes for many seconds; so do others", "papers.md"),
     Rule(r"calibrate --objective end", "runs the trajectory some fifty times"),
@@ -77,9 +78,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view order-of-convergence", "samples with every solver at every number of steps"),
     Rule(r"measure-weights", "measures four packings in rounds"),
     Rule(r"error_curve:", "speaks three sentences to measure the curve"),
-    Rule(
-        r"roofline --(setting|model \S+ --(technique|setting)|model f5-mini$)", "measures in rounds; one is always run"
-    ),
+    Rule(r"roofline --(setting|model )", "measures in rounds; test_cli_roofline.py does so always"),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
     Rule(r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Llasa)))", "trains; here for some seconds each"),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),
@@ -104,11 +103,11 @@ FEWER = (
 )
 """The same in what sides of a comparison say, and in files that a document has its readers save."""
 ADDED = {
-    "calibrate": (("--text", "Rice."), ("--steps", "4"), ("--no-evidence",)),
+    "calibrate": (("--text", "Rice."), ("--steps", "2"), ("--no-evidence",)),
     "compare": (("--repeats", "1"),),
     "search-grid": (("--passes", "1"), ("--text", "Rice.")),
     "train voice-corpus": (("--voices", "2"), ("--sentences", "2")),
-    "transfer": (("--steps", "4"),),
+    "transfer": (("--steps", "2"),),
     "view": (("--steps", "4"), ("--text", "Rice.")),
 }
 """Options that a command is given in addition, unless printed. Speech with a table of few steps has as many."""

@@ -18,7 +18,6 @@ import pytest
 
 from paretone import cli, models
 from paretone.models import catalogue, voices
-from paretone.models.base import SpeechModel
 from paretone.models.voices import PLACE
 from paretone.sampling.actions import SkipAction
 from paretone.setting.profile import Profile
@@ -28,6 +27,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from tests.documents.blocks import ROOT, Command
 from tests.documents.rules import ADDED, FEWER, SHORTER
+from tests.engine.command_line import loaded
 from tests.engine.training.toy_natural import Hummer
 from tests.prompts import shortened
 from tests.workload import is_thorough
@@ -72,8 +72,6 @@ class Runner:
     """Runs commands of ``document`` in ``folder``, which has the files that the document has its readers save, and
     those that all documents take for granted."""
 
-    _loaded: dict[tuple, SpeechModel] = {}
-
     def __init__(self, folder: Path, document: Path | None = None) -> None:
         self.folder = folder
         speech = voices.resource(*PLACE) / "anna.wav"
@@ -105,24 +103,16 @@ class Runner:
             contextlib.redirect_stderr(err),
         ):
             patch.chdir(self.folder)
-            patch.setattr(models, "load_model", self.load)
+            patch.setattr(models, "load_model", loaded)
             try:
                 code = cli.main(words)
             except SystemExit as ended:
                 code = int(ended.code or 0)
         return Outcome(words, code, out.getvalue(), err.getvalue())
 
-    @classmethod
-    def load(cls, name: str, **more: object) -> SpeechModel:
-        """The model, loaded once."""
-        key = name, *sorted((one, str(value)) for one, value in more.items() if one in ("folder", "variant"))
-        if key not in cls._loaded:
-            cls._loaded[key] = _LOAD(name, **more)
-        return cls._loaded[key]
-
     def profile(self, path: Path) -> None:
         """Write a profile with a strategy table made by hand."""
-        model = self.load("f5-mini", device="cpu")
+        model = loaded("f5-mini", device="cpu")
         setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=4), seed=3)
         table = StrategyTable.computing(compatibility_of(model.info, setting), model.info.layers)
         for layer in range(1, model.info.layers):
@@ -131,7 +121,6 @@ class Runner:
         Profile.of(setting.with_technique(used), model.info, (table,)).save(path)
 
 
-_LOAD = models.load_model
 _SAVED = re.compile(r"[Ss]ave this as `([\w.-]+)`.*?^```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -156,7 +145,7 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
         found = sorted(folder.glob(word)) if "*" in word and value is None else []
         words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
     if "--as" in words and "--table" in words and words[0] == "speak":
-        words += ["--steps", "4"]
+        words += ["--steps", "2"]
     for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):
         if option not in words and not (option == "--steps" and "lm-mini" in words):
             words += [option, *values]

@@ -47,6 +47,12 @@ def files(command: Command) -> set[str]:
     return {word.partition("/")[0].rpartition("=")[2] for word in words if re.search(r"\w[./]", word)}
 
 
+def makes(command: Command, needed: set[str]) -> bool:
+    """Whether some of the files ``needed`` may be its work: a comparison only reads what it does not name as output."""
+    outputs = {after.partition("/")[0] for before, after in itertools.pairwise(command.words) if before == "--out"}
+    return bool(needed & (outputs if "compare" in command.words[:2] else files(command)))
+
+
 def chosen() -> dict[Path, list[Command]]:
     """Commands to run of each page, in their order."""
     found: dict[Path, list[Command]] = {}
@@ -60,7 +66,7 @@ def chosen() -> dict[Path, list[Command]]:
             known.add(kind(one))
         needed: set[str] = set()
         for one in reversed(there):  # What makes their files runs as well.
-            if one in kept or needed & files(one):
+            if one in kept or makes(one, needed):
                 needed |= files(one)
                 found.setdefault(document, []).insert(0, one)
     return found

@@ -16,7 +16,7 @@ from paretone.sampling.flow import Evaluator
 from paretone.techniques.base import SLOTS
 from paretone.techniques.registry import GROUP, technique
 from paretone.techniques.resolving import PLANS
-from tests.documents.blocks import PAGES, ROOT, blocks, commands, name
+from tests.documents.blocks import PAGES, ROOT, blocks, commands
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OURS = tuple(PROJECT["project"]["entry-points"][GROUP])
@@ -96,17 +96,3 @@ def test_the_tutorial_says_what_a_part_must_offer(target: type) -> None:
         else:
             signatures.append(member)
     assert sorted(said) == sorted(signatures)
-
-
-def test_long_guides_are_linked_from_the_pages() -> None:
-    """Someone who reads a technique's page finds what else there is on it."""
-    linked = set()
-    for page in FOLDER.glob("*.md"):
-        linked |= {one.partition("#")[0] for one in re.findall(r"\]\(\.\./([^)]+)\)", page.read_text(encoding="utf-8"))}
-    guides = {"average-velocity", "guidance-free", "guidance", "solvers-and-grids", "ditreducio-improved"}
-    guides |= {"dual-block-cache", "drafts-and-students", "omnivoice", "roofline", "measurements"}
-    assert {f"{one}.md" for one in guides} <= linked
-
-
-def test_pages_are_found_below_the_folders() -> None:
-    assert {name(one.document) for one in commands(FOLDER / "steps.md")} == {"techniques/steps.md"}

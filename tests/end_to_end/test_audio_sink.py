@@ -11,14 +11,12 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 from paretone.audio.resampling import resample
-from paretone.audio.sound_system import probe
-from paretone.errors import DeviceError
 from paretone.measure.loudness import headroom
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.mixer import FADE_SECONDS, NO_FADE, SILENCE, Jump, Mixer
-from paretone_app.audio.player import LATENCY_SECONDS, Mode, Player
+from paretone_app.audio.player import LATENCY_SECONDS, Player
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 from tests.workload import workload
 
@@ -86,17 +84,19 @@ def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, fram
         return piece
 
     first = jumps[0].frame
-    heard = np.zeros(frames, np.float32)
+    # After a stream that had to be waited for, which is set aside, there is more of it.
+    end = max(frames, jumps[-1].frame - first + mixer.fade_length)
+    heard = np.zeros(end, np.float32)
     for jump, following in zip(jumps, [*jumps[1:], None], strict=True):
         start = jump.frame - first
-        length = (following.frame - first if following else frames) - start
+        length = (following.frame - first if following else end) - start
         heard[start : start + length] = stretch(jump.entering, jump.entering_position, jump.entering_gain, length)
         if jump.law != NO_FADE:
             entering, leaving = mixer.fades[jump.law]
             fade = slice(start, start + mixer.fade_length)
             old = stretch(jump.leaving, jump.leaving_position, jump.leaving_gain, mixer.fade_length)
             heard[fade] = heard[fade] * entering + old * leaving
-    return heard
+    return heard[:frames]
 
 
 def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noqa: F811
@@ -229,49 +229,3 @@ def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink
     np.testing.assert_array_equal(recorded[two : two + len(second)], second)
     assert two > one + len(first)
     assert not recorded[one + len(first) : two].any()
-
-
-def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) -> None:  # noqa: F811
-    takes = [speech_like(110, 8.0, 6), speech_like(140, 8.0, 7)]
-    player = Player()
-    player.open()
-    try:
-        player.load([(take, RATE) for take in takes])
-        player.play()
-        wait_until(lambda: player.position > 0.3)
-        null_sink.kill()
-        wait_until(lambda: "is gone" in player.problem and not player.playing)
-        # Everything but sound still works.
-        player.pause()
-        player.choose(1)
-        player.seek(2.0)
-        assert (player.choice, player.position) == (1, 2.0)
-        with pytest.raises(DeviceError):
-            player.open()
-        assert player.problem
-
-        null_sink.start()
-        player.open()
-        assert player.usable
-        assert (player.choice, player.position, player.playing) == (1, 2.0, False)
-        with null_sink.recording() as recording:
-            time.sleep(0.3)
-            player.play()
-            wait_until(lambda: player.position > 2.5)
-            wait_until(lambda: recording.samples.any())
-    finally:
-        player.close()
-
-
-def test_without_a_server_there_is_a_sentence(null_sink: NullSink) -> None:  # noqa: F811
-    null_sink.kill()
-    sound = probe()
-    assert not sound.usable
-    assert "everything else works" in sound.reason
-    player = Player()
-    with pytest.raises(DeviceError, match="everything else works"):
-        player.open(sound)
-    player.load([(speech_like(110, 1.0, 8), RATE)])
-    player.play()
-    assert player.comparison.mode is Mode.SYNC
-    assert not player.playing

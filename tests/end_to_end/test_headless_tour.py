@@ -1,4 +1,5 @@
-"""The headless tour in a process of its own, with a sound server: it must hear A and then B."""
+"""The headless tour in a process of its own, with a sound server: it must hear A and then B. The gate does the same by
+keys and clicks: ``test_main_job.py``."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from PySide6.QtCore import QSettings
 from paretone.setting.profile import Profile
 from paretone_app.__main__ import parse, settings_file
 from tests.sound import NullSink, null_sink  # noqa: F401
-from tests.workload import workload
+from tests.workload import only_in_full
 
-TEXT, STEPS = workload(("The salt breeze came across from the sea.", 4), ("The salt breeze came across.", 2))
+TEXT, STEPS = "The salt breeze came across from the sea.", 4
 PATIENCE_SECONDS = 600
 """When the test gives up; never what it measures."""
 
@@ -33,6 +34,7 @@ def test_the_tour_neither_follows_nor_changes_what_the_user_selected(tmp_path: P
         assert file == "", "the window's own, in the data folder"
 
 
+@only_in_full("repetitions")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811

@@ -14,11 +14,10 @@ import soundfile
 from paretone import cli
 from paretone.setting.profile import Profile
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
-from tests.voices import voice_names
 
 MODEL = "megatts3-mini"
-TEXT = "Rice is often served in round bowls."
-OPTIONS = ("--steps", "4", "--seed", "5")
+TEXT = "Rice is often served."
+OPTIONS = ("--steps", "3", "--seed", "5")
 
 Run = Callable[..., dict]
 
@@ -44,20 +43,6 @@ def paretone(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-@pytest.fixture
-def failing(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a command that must fail, and gives the sentence it fails with."""
-
-    def run(command: str, *arguments: object) -> str:
-        capsys.readouterr()
-        code = cli.main([command, *map(str, (*arguments, "--folder", folder, "--device", "cpu"))])
-        captured = capsys.readouterr()
-        assert code != 0, captured.out
-        return captured.err
-
-    return run
-
-
 def samples(path: Path) -> np.ndarray:
     return soundfile.read(path, dtype="float32")[0]
 
@@ -77,7 +62,7 @@ def test_speak_calibrate_export_and_run(paretone: Run, tmp_path: Path) -> None:
     )  # fmt: skip
     assert found["ops_ratio"] < 1
     exported = Profile.load(profile)
-    assert (exported.artefact("table").layers, exported.artefact("table").steps) == (LAYERS, 4)
+    assert (exported.artefact("table").layers, exported.artefact("table").steps) == (LAYERS, 3)
     assert {"intelligibility", "similarity", "overshoot"} <= set(exported.artefact("table").compatibility.sampling)
 
     by_table = paretone("speak", "--model", MODEL, "--text", TEXT, *OPTIONS, "--table", table, "--out", accelerated)
@@ -94,31 +79,16 @@ def test_speak_calibrate_export_and_run(paretone: Run, tmp_path: Path) -> None:
     plain = exported.baseline.synthesise(TEXT, device="cpu", folder=str(tmp_path / "models" / MODEL))
     assert np.array_equal(plain.samples, samples(spoken))
 
-    compared = paretone("compare", "baseline", profile, "--text", TEXT, "--repeats", 2)
+    compared = paretone("compare", "baseline", profile, "--text", TEXT, "--repeats", 1)
     assert compared["log_mel_distance"] > 0
     assert {one["technique"] for one in compared["differences"]} == {True}
 
 
-def test_what_cannot_be_said_is_refused_in_a_sentence(failing: Callable[..., str], tmp_path: Path) -> None:
-    out = ("--out", tmp_path / "x.wav")
-    german = "Wie geht es dir heute, und was ist das für ein Buch?"
-    assert "looks like German" in failing("speak", "--model", MODEL, "--text", german, *out)
-    voice = tmp_path / "own.wav"
-    soundfile.write(voice, np.random.default_rng(0).normal(0, 0.1, 24000), 24000)
-    assert "has no transcript" in failing("speak", "--model", MODEL, "--text", TEXT, "--voice", voice, *out)
-    unknown = failing("speak", "--model", MODEL, "--text", TEXT, "--voice", "nobody", *out)
-    assert f"no voice named 'nobody'; known voices: {', '.join(voice_names(MODEL))}" in unknown
-    assert "no voice (there is none yet)" in failing("speak", "--model", "MegaTTS3", "--text", TEXT, *out)
-
-
-def test_calibrating_as_the_official_code_does(paretone: Run, failing: Callable[..., str], tmp_path: Path) -> None:
+def test_calibrating_as_the_official_code_does(paretone: Run, tmp_path: Path) -> None:
     official = ("--metric", "relative", "--compare", "combined", "--check-phase", "first_half")
     said = ("--model", MODEL, "--text", "Rice.", "--steps", "3", "--threshold", "1.2", "--no-evidence", *official)
-    profile, table = tmp_path / "profile.json", tmp_path / "table.json"
+    profile = tmp_path / "profile.json"
     found = paretone("calibrate", *said, "--profile", profile)
     assert (found["metric"], found["compare"]) == ("relative", "combined")
     knobs = Profile.load(profile).setting.technique("ditreducio").knobs
     assert (knobs["compare"], knobs["check_phase"]) == ("combined", "first_half")
-    without = failing("calibrate", *said, "--intelligibility", "1", "--similarity", "1", "--table", table)
-    assert "needs its three branches, and 1 run here; compare all branches" in without
-    assert not table.exists()

@@ -12,8 +12,6 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from paretone.models.base import Voice
-from paretone.models.catalogue import voices
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import AudioReady
 from paretone.wording import percent
@@ -22,7 +20,6 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.same_sound import assert_same_sound
-from tests.workload import workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE_MILLISECONDS = 240_000
@@ -60,17 +57,14 @@ def outcome_of(window: MainWindow, qtbot: QtBot) -> Outcome:
     return outcome_of
 
 
-def test_three_branches_from_baseline_to_attention(
+def test_a_model_of_three_branches_then_a_language_model(
     window: MainWindow, outcome_of: Outcome, qtbot: QtBot, tmp_path: Path
 ) -> None:
     write_bundled(tmp_path / "models" / MEGATTS3)
     strategy, state = window.features["strategy"].state, window.state
     assert outcome_of(lambda: state.loading.load_model(MEGATTS3, str(tmp_path / "models" / MEGATTS3)))[0] == "finished"
-    assert (state.selection.info.id, state.selection.info.branches, state.selection.info.layers) == (
-        MEGATTS3,
-        3,
-        LAYERS,
-    )
+    info = state.selection.info
+    assert (info.id, info.branches, info.layers) == (MEGATTS3, 3, LAYERS)
     setup = window.panels["setup"]
     assert {"intelligibility", "similarity", "overshoot"} <= {knob.name for knob in setup.sampler.knobs}
     steps = setup.sampler.editor("steps")
@@ -82,10 +76,8 @@ def test_three_branches_from_baseline_to_attention(
     state.selection.set_text("Rice is often served in round bowls.")
 
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
-    assert (
-        outcome_of(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))[0]
-        == "finished"
-    )
+    calibrate = window.features["guide"].guide.button(1)
+    assert outcome_of(lambda: qtbot.mouseClick(calibrate, Qt.MouseButton.LeftButton))[0] == "finished"
     assert (strategy.table.layers, strategy.table.steps) == (LAYERS, 4)
     assert strategy.table.skipped_share > 0
     assert state.cost.operations.branches == 3
@@ -112,9 +104,7 @@ def test_three_branches_from_baseline_to_attention(
     state.selection.set_text("Wie geht es dir heute, und was ist das für ein Buch?")
     assert "looks like German" in outcome_of(state.synthesis.synthesise_baseline)[1]
 
-
-def test_from_baseline_to_speculative_decoding(window: MainWindow, outcome_of: Outcome, qtbot: QtBot) -> None:
-    strategy, state = window.features["strategy"].state, window.state
+    # A language model instead: heard while it is decoded, with a draft, and with fewer layers.
     assert outcome_of(lambda: state.loading.load_model(LM_MINI))[0] == "finished"
     assert (state.selection.info.id, state.selection.info.family) == (LM_MINI, "language")
     known = {"compilation", "graphs", "spade", "speculative", "token_groups", "weight_only"}
@@ -125,7 +115,7 @@ def test_from_baseline_to_speculative_decoding(window: MainWindow, outcome_of: O
     qtbot.keyClicks(temperature, "0")
     qtbot.keyClick(temperature, Qt.Key.Key_Return)
     assert state.selection.setting.options["temperature"] == 0
-    state.selection.set_text(workload("Rice is often served in round bowls.", "Rice is often served."))
+    state.selection.set_text("Rice.")
     pieces: list[AudioReady] = []
     window.bridge.happened.connect(lambda event: pieces.append(event) if isinstance(event, AudioReady) else None)
 
@@ -150,10 +140,3 @@ def test_from_baseline_to_speculative_decoding(window: MainWindow, outcome_of: O
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
     assert state.comparison.take_b.measurements.ops_ratio < 0.7
     assert state.comparison.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
-
-    # It speaks as in a recording of one's own, too, whose phones have to be found in it.
-    recording = voices(LM_MINI)[1]
-    own = Voice("own:me.wav", "me", recording.audio, recording.transcript)
-    state.own_voices.add(own)
-    assert outcome_of(state.synthesis.synthesise_baseline) == ("finished", "")
-    assert state.comparison.take_a.voice == own.id

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from paretone import cli
+from paretone import cli, models
+from paretone.models.base import SpeechModel
+
+_LOAD = models.load_model
+_LOADED: dict[tuple, SpeechModel] = {}
+
+
+def loaded(name: str, **more: object) -> SpeechModel:
+    """In place of :func:`models.load_model`: every model is loaded once for all tests of a process."""
+    key = name, *sorted((one, str(value)) for one, value in more.items() if one in ("folder", "variant"))
+    if key not in _LOADED:
+        _LOADED[key] = _LOAD(name, **more)
+    return _LOADED[key]
 
 
 @dataclass(frozen=True)

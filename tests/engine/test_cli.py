@@ -52,21 +52,11 @@ def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
         assert words in done.stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["models", "download", "speak", "calibrate", "transfer", "compare", "export-table", "import-table"]
-)
-def test_every_command_has_help(without_model: Callable[..., Outcome], command: str) -> None:
-    outcome = without_model(command, "--help")
-    assert outcome.code == 0
-    assert "--json" in outcome.out
-
-
-def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Outcome]) -> None:
-    listed = without_model("models", "--json").data["techniques"]
-    knobs = {one["name"]: [knob["name"] for knob in one["knobs"]] for one in listed}
-    assert knobs["steps"] == ["steps", "spacing", "sway"]
-    assert knobs["guidance_free"] == ["weight", "guidance"]
-    assert knobs["precision"] == ["precision"]
+def test_commands_have_help_and_a_version(without_model: Callable[..., Outcome]) -> None:
+    for command in ("models", "calibrate"):
+        outcome = without_model(command, "--help")
+        assert outcome.code == 0 and "--json" in outcome.out
+    assert without_model("--version").out.strip() == f"paretone {paretone.__version__}"
 
 
 @pytest.mark.parametrize(
@@ -74,14 +64,9 @@ def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Out
     [
         ("magic", "no technique named 'magic'"),
         ("steps:steps", "'steps' is not a knob of Step pruning; write KNOB=VALUE"),
-        ("steps:stepz=7", "Step pruning has no knob named 'stepz'"),
         ("steps:steps=7,spacing=epss", "by ';', not ',', and put quotes.*: 'steps:steps=7;spacing=epss'"),
-        ("graphs:bucket=64, most=8", "'graphs:bucket=64;most=8'"),
-        ("steps:steps=2,steps=3", "by ';', not ','"),
         ("steps:steps=2;steps=3", "'steps' of Step pruning is given twice; give each knob once"),
-        ("steps:steps=7,5", "Steps must be a number, not '7,5'"),
         ("steps:steps=seven", "Steps must be a number, not 'seven'"),
-        ("precision:precision=float8", "Precision must be one of"),
     ],
 )
 def test_techniques_that_cannot_be_read_are_refused(typed: str, words: str) -> None:
@@ -101,10 +86,6 @@ def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[
         assert f"{kind.exit_code}  {kind.__doc__.split('.')[0].split(';')[0]}" in text
 
 
-def test_version(without_model: Callable[..., Outcome]) -> None:
-    assert without_model("--version").out.strip() == f"paretone {paretone.__version__}"
-
-
 def test_models(without_model: Callable[..., Outcome]) -> None:
     outcome = without_model("models", "--json")
     assert outcome.code == 0
@@ -114,6 +95,8 @@ def test_models(without_model: Callable[..., Outcome]) -> None:
     assert found["F5TTS_v1_Base"]["available"] is False
     assert tuple(one["id"] for one in outcome.data["voices"]) == shipped_names()
     assert found["F5TTS_v1_Base"]["downloadable"] is True
+    knobs = {one["name"]: [knob["name"] for knob in one["knobs"]] for one in outcome.data["techniques"]}
+    assert knobs["steps"] == ["steps", "spacing", "sway"] and knobs["guidance_free"] == ["weight", "guidance"]
     listed = without_model("models").out
     assert "f5-mini" in listed
     assert "download with: paretone download F5TTS_v1_Base" in listed
@@ -123,9 +106,6 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
     outcome = without_model("bench")
     assert outcome.code == 0
     assert "skipping" in outcome.out
-    unknown = without_model("bench", "nothing", "--json")
-    assert unknown.code == 2
-    assert unknown.data["kind"] == "SettingError"
 
 
 @pytest.mark.parametrize(
@@ -138,11 +118,9 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"), 4, "The recording none.wav does not exist"),
         (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript needs a recording"),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
-        (("speak", "--text", "a", "--out", "a.wav", "--model", "gpt"), 2, "There is no model named 'gpt'"),
         (("calibrate", "--text", "a"), 2, "No output: give"),
         (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more --transcript options than recordings"),
         (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
-        (("transfer", "--table", "none.json"), 6, "none.json could not be read"),
         (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),
         (
             ("calibrate", "--table", "t.json", "--threshold", "1", "--thresholds", "1"),
@@ -152,30 +130,20 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "0.2", ".1"), 2, "has a threshold twice"),
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "9"), 2, "Threshold must lie between"),
         (("calibrate", "--table", "no/t.json", "--thresholds", "0.1"), 1, "The folder no does not exist"),
-        (("compare", "steps=2", "steps=4", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
-        (("download", "gpt"), 2, "There is no model named 'gpt'"),
         (("download", "f5-mini"), 2, "F5 mini ships with Paretone"),
         (("download", "F5TTS_Base", "--accept-licence", "MIT"), 2, "is published under CC-BY-NC-4.0, not MIT"),
-        (("calibrate", "--profile", "p.json", "--threshold", "-1"), 2, "Threshold must lie between"),
         (("calibrate", "--profile", "p.json", "--steps", "0"), 2, "Steps must lie between"),
         (("compare", "baseline", "baseline"), 2, "Both sides are 'baseline'"),
         (("compare", "baseline", "steps=5", "--model", "f5-mini"), 2, "'steps=5' names none; write the other side out"),
         (("compare", "steps=5", "steps=5.0", "--model", "f5-mini"), 2, "are the same setting with the same seed"),
         (("compare", "baseline", "seed=0"), 2, "'seed=0' names none; name a technique"),
         (("compare", "baseline", "nonsense"), 2, "'nonsense' is not a side"),
-        (("compare", "baseline", "steps=many"), 2, "Steps must be a number, not 'many'"),
-        (("compare", "", "baseline"), 2, "A side of the comparison is empty"),
         (("compare", "baseline", " "), 2, "A side of the comparison is empty"),
-        (("compare", "baseline", ","), 2, "A side of the comparison is empty"),
         (("compare", "baseline", "table="), 2, "table= names no file; write its path"),
         (("compare", "baseline", "steps=4", "--folder="), 2, "argument --folder: its value is empty; give one"),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", ""), 2, "argument --profile: its value is empty"),
-        (("speak", "--text", "a", "--out", "a.wav", "--model", ""), 2, "or leave the option out"),
-        (("speak", "--text", "a", "--out", "a.wav", "--table", ""), 2, "argument --table: its value is empty"),
-        (("export-model", "draft", "--file", "", "--out", "x"), 2, "argument --file: its value is empty"),
         (("compare", "baseline", "steps=4,steps=8"), 2, "'steps' is given twice"),
         (("compare", "baseline", "seed=-1"), 2, "seed must be a whole number between 0 and 2**63 - 1, not -1"),
-        (("compare", "baseline", "seed=1.5"), 2, "seed must be a whole number between 0 and 2**63 - 1, not 1.5"),
         (
             ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps", "--technique", "steps:steps=3"),
             2,
@@ -188,17 +156,15 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         ),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "a.wav"), 1, "--profile and --out name the same file"),
         (("speak", "--text", "a", "--out", "a.wav", "--keep-profile", ""), 1, "The name of a file to write is empty"),
-        (("speak", "--text", "a", "--out", ""), 1, "The name of a file to write is empty"),
         (("calibrate", "--table", "t.json", "--profile", "t.json"), 1, "--profile and --table name the same file"),
-        (("search-grid", "--grid", "t.json", "--profile", "t.json"), 1, "--grid and --profile name the same file"),
         (("roofline", "--trace", "t.json", "--csv", "t.json"), 1, "--trace and --csv name the same file"),
-        (("group-tokens", "--out", "t", "--audio", "t"), 1, "--out and --audio name the same file"),
-        (("group-tokens", "--out", ""), 1, "The name of a file to write is empty"),
-        (("compare", "baseline", "steps=4", "--out", ""), 1, "The name of a folder to write is empty"),
-        (("export-model", "draft", "--out", ""), 1, "The name of a folder to write is empty"),
         (("export", "--target", "f5-tts", "--profile", "p", "--out", ""), 1, "The name of a folder to write is empty"),
-        (("compare", "baseline", "pitch=1"), 2, "F5 mini has no knob named 'pitch'"),
         (("export-table", "none.json", "--out", "t.json"), 6, "There is no profile none.json"),
+        (
+            ("speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", "o.wav"),
+            5,
+            "download it with 'paretone download MegaTTS3', or give --folder",
+        ),
     ],
 )
 def test_errors_are_one_sentence_and_an_exit_code(
@@ -224,7 +190,7 @@ def test_errors_are_one_sentence_and_an_exit_code(
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("dance",), ("speak",), ("speak", "--text", "a"), ("speak", "--steps", "x", "--text", "a", "--out", "b")],
+    [(), ("dance",), ("speak", "--text", "a"), ("speak", "--steps", "x", "--text", "a", "--out", "b")],
 )
 def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arguments: tuple[str, ...]) -> None:
     outcome = without_model(*arguments)
@@ -235,13 +201,6 @@ def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arg
         as_json = without_model(*arguments, asked)
         assert as_json.code == as_json.data["exit_code"] == 2
         assert as_json.data["error"] in as_json.err
-
-
-def test_a_text_that_is_not_utf8(without_model: Callable[..., Outcome], tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_bytes("Größe".encode("latin-1"))
-    outcome = without_model("speak", "--text-file", tmp_path / "text.txt", "--out", tmp_path / "a.wav")
-    assert outcome.code == 3
-    assert "save it as UTF-8" in outcome.err
 
 
 def test_an_architecture_that_nothing_says_is_asked_for(

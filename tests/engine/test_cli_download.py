@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
+from paretone import cli
 from tests.engine.command_line import Outcome, runner
 from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
 
 constants = pytest.importorskip("huggingface_hub.constants")
 MODEL = "F5TTS_v1_Base"
 LICENCE = "CC-BY-NC-4.0"
-START = Callable[..., subprocess.Popen]
-
-
-@pytest.fixture
-def start(hub: Hub, tmp_path: Path) -> START:
-    """Starts the command line in a process of its own, for which the Hub is the server on this machine."""
-    environment = {**os.environ, "HF_ENDPOINT": hub.address, "PARETONE_DATA": str(tmp_path / "data")}
-    environment.pop("HF_HUB_OFFLINE", None)
-
-    def run(*arguments: object, **more: object) -> subprocess.Popen:
-        command = [sys.executable, "-m", "paretone", "download", *map(str, arguments)]
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, env=environment, **(streams | more))
-
-    return run
 
 
 @pytest.fixture
 def download(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Outcome]:
-    """Runs the command line in this process, for which the Hub is that server, too."""
+    """Runs the command line in this process, for which the Hub is the server on this machine."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
@@ -81,22 +68,20 @@ def test_fetching_into_its_usual_place(download: Callable[..., Outcome], tmp_pat
 
 
 def test_ctrl_c_keeps_what_has_come_for_the_next_time(
-    start: START, download: Callable[..., Outcome], hub: Hub, tmp_path: Path
+    download: Callable[..., Outcome], hub: Hub, tmp_path: Path
 ) -> None:
     # More than one block, which is what a client writes at once.
     hub.break_off_after = [1_300_000]
-    process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
 
     def interrupt_once_something_is_written() -> None:
         while not any(part.stat().st_size for part in (tmp_path / "m").glob("model*.part")):
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
 
     hub.before_break_off = interrupt_once_something_is_written
-    _, err = process.communicate()
-    assert process.returncode == 130
-    assert "Cancelled. The downloaded part is kept" in err
-    assert "Traceback" not in err
+    cancelled = download(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
+    assert cancelled.code == 130
+    assert "Cancelled. The downloaded part is kept" in cancelled.err
     (part,) = (tmp_path / "m").glob("*.part")
     assert 0 < part.stat().st_size < len(CONTENT[WEIGHTS])
 
@@ -109,22 +94,26 @@ def test_ctrl_c_keeps_what_has_come_for_the_next_time(
     assert_complete(tmp_path / "m")
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2), ("no", 2)])
-def test_at_a_terminal_it_asks(start: START, tmp_path: Path, answer: str, code: int) -> None:
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2)])
+@pytest.mark.usefixtures("download")
+def test_at_a_terminal_it_asks(tmp_path: Path, answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
     ours, theirs = pty.openpty()
-    process = start(MODEL, "--folder", tmp_path / "m", stdin=theirs, stderr=theirs)
-    os.close(theirs)
-    shown = ""
-    while "[y/N]" not in shown:
-        shown += os.read(ours, 4096).decode()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with suppress(OSError):  # Linux says so when the other end is closed.
+            while some := os.read(ours, 4096):
+                shown.append(some)
+
     os.write(ours, f"{answer}\n".encode())
-    try:
-        while os.read(ours, 4096):
-            pass
-    except OSError:
-        pass  # Linux says so when the other end is closed.
-    process.communicate()
+    reader = threading.Thread(target=read)
+    reader.start()
+    with open(theirs, closefd=False) as typed, open(theirs, "w") as screen, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", typed)
+        patch.setattr(sys, "stderr", screen)
+        assert cli.main(["download", MODEL, "--folder", str(tmp_path / "m")]) == code
+    reader.join()
     os.close(ours)
-    assert process.returncode == code
+    assert "[y/N]" in b"".join(shown).decode()
     assert (tmp_path / "m").exists() is (code == 0)

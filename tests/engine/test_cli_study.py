@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import html
-import html.parser
 import io
 import json
 import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import stat
 import tomllib
@@ -24,9 +23,8 @@ import pytest
 import soundfile
 
 from paretone import cli
-from paretone.errors import PlainError, StudyError
+from paretone.errors import StudyError
 from paretone.listening import trials
-from paretone.models.f5.adapter import F5Speech
 from paretone.studies.results import read
 from paretone.studies.running import LOCK, alone_with
 from paretone.studies.store import DATABASE, Store
@@ -123,23 +121,9 @@ def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def assert_self_contained(page: str) -> None:
-    """Nothing is fetched from anywhere; tags are closed; figures are SVG; what can be heard is what was made."""
+    """Nothing is fetched from anywhere; figures are SVG; what can be heard is what was made."""
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg", "", page)
-    open_tags: list[str] = []
-
-    class Checker(html.parser.HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list) -> None:
-            if tag not in ("meta", "br"):
-                open_tags.append(tag)
-
-        def handle_startendtag(self, tag: str, attrs: list) -> None: ...
-
-        def handle_endtag(self, tag: str) -> None:
-            assert open_tags.pop() == tag
-
-    Checker().feed(page)
-    assert open_tags == []
     figures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert figures
     roots = [ElementTree.fromstring(figure) for figure in figures]
@@ -147,8 +131,6 @@ def assert_self_contained(page: str) -> None:
     assert titles.pop("Log-mel distance (nat. log) against Speed-up (times)") == 6
     # Over the steps: two of them with and without the other technique, and what each is without fewer steps.
     assert titles and set(titles.values()) == {6} and all(str(name).endswith(" over Steps") for name in titles)
-    import base64
-
     encoded = re.search(r"data:audio/flac;base64,([^\"]+)", page)
     samples, rate = soundfile.read(io.BytesIO(base64.b64decode(encoded[1])))
     assert rate == 24_000 and len(samples) > 2000
@@ -170,13 +152,8 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.Capture
     assert "<h2>Answer</h2>" in (path.with_suffix(".study") / "report" / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, cli.CANCELLED), (signal.SIGTERM, cli.TERMINATED)])
-def test_ctrl_c_and_sigterm_keep_what_is_finished(
-    file: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: int,
+def test_a_signal_keeps_what_is_finished(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from paretone.commands.terminal import Terminal
     from paretone.session.events import Event, Progress
@@ -186,12 +163,12 @@ def test_ctrl_c_and_sigterm_keep_what_is_finished(
     def interrupted(self: Terminal, event: Event) -> None:
         hear(self, event)
         if isinstance(event, Progress) and event.done == 5:
-            signal.raise_signal(number)
+            signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patched:
         patched.setattr(Terminal, "hear", interrupted)
         code, _, err = run(capsys, "run", str(file))
-    assert code == ended
+    assert code == cli.TERMINATED
     assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to resume." in err
     with Store(file.with_suffix(".study")) as store:
         assert len(store.takes()) == 5
@@ -205,8 +182,8 @@ def test_ctrl_c_and_sigterm_keep_what_is_finished(
         ((f'"{SECOND}"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
         (("", ""), ("status",), 10, "There is no study in"),
         (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
-        (("", ""), ("export", "--results", "nowhere"), 10, "There is no study in nowhere"),
         (("", ""), ("export", "--listening", "nowhere"), 10, "There is no folder nowhere with listening tests"),
+        (('title = "Small', 'judges = ["utmos"]\ntitle = "Small'), ("run",), 10, "Naturalness (UTMOS22 strong)"),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -248,10 +225,6 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
     assert run(capsys, "set-aside", str(file))[0] == 0
 
 
-def _no_database(place: Path) -> None:
-    place.write_bytes(b"")
-
-
 def _another(place: Path) -> None:
     with sqlite3.connect(place) as direct:
         direct.execute(f"PRAGMA application_id = {Store.application}")
@@ -265,15 +238,11 @@ def _another(place: Path) -> None:
     [
         (DATABASE, os.mkfifo),
         (DATABASE, Path.mkdir),
-        (DATABASE, lambda place: place.symlink_to("nowhere")),
-        (DATABASE, lambda place: socket.socket(socket.AF_UNIX).bind(str(place))),
-        (DATABASE, _no_database),
         (DATABASE, _another),
         (f"{DATABASE}-wal", os.mkfifo),
-        (f"{DATABASE}-journal", Path.mkdir),
         ("audio", lambda place: place.write_text("no folder")),
     ],
-    ids=["pipe", "folder", "link", "socket", "empty", "other tables", "log a pipe", "journal a folder", "audio a file"],
+    ids=["pipe", "folder", "other tables", "log a pipe", "audio a file"],
 )
 def test_whatever_lies_there_is_set_aside(
     tmp_path: Path,
@@ -283,7 +252,7 @@ def test_whatever_lies_there_is_set_aside(
     lay: Callable[[Path], object],
 ) -> None:
     """Without opening it: a pipe would wait for ever."""
-    monkeypatch.chdir(tmp_path)  # A socket's address is short.
+    monkeypatch.chdir(tmp_path)
     folder = Path("s.study")
     folder.mkdir()
     if name != DATABASE:
@@ -303,32 +272,6 @@ def test_whatever_lies_there_is_set_aside(
     Store(folder).close()
     with alone_with(folder):
         pass
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
-def test_a_lock_that_is_none_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lock = file.with_suffix(".study") / LOCK
-    lock.parent.mkdir()
-    os.mkfifo(lock)
-    code, _, err = run(capsys, "run", str(file))
-    assert code == StudyError.exit_code and "Traceback" not in err
-    assert f"{lock} could not be held: it is a pipe. Delete it, and try again." in err
-
-
-def test_a_study_of_which_nothing_could_be_made_is_not_finished(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise PlainError("The voices are hoarse.")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(F5Speech, "speak", broken)
-        code, out, _ = run(capsys, "run", str(file), "--json")
-    data = json.loads(out)
-    assert code == data["exit_code"] == 10
-    assert data["error"].startswith("No take of the study could be made; the first because: The voices are hoarse.")
-    assert "Failed: The voices are hoarse." in run(capsys, "status", str(file))[1]
-    assert "24 takes were made" in run(capsys, "run", str(file))[1]
 
 
 def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -353,20 +296,3 @@ def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.C
     assert code == 0 and "2 takes were made" in out and sentence not in out
     run(capsys, "export", str(file))
     assert (folder / "report" / "report.html").read_text(encoding="utf-8").count("<audio") == 24
-
-
-def test_a_judge_that_is_not_there_is_told_before_anything_is_made(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("paretone.models.load_model", lambda *_, **__: pytest.fail("the model was loaded"))
-    file.write_text('judges = ["utmos"]\n' + STUDY, encoding="utf-8")
-    code, _, err = run(capsys, "run", str(file))
-    assert code != 0 and "Naturalness (UTMOS22 strong)" in err
-    assert not file.with_suffix(".study").exists()
-
-
-def test_nothing_to_export_yet(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Store(file.with_suffix(".study")) as store:
-        store.begin(small.study())
-    code, _, err = run(capsys, "export", str(file))
-    assert (code, "has no finished take yet" in err) == (10, True)

@@ -46,7 +46,7 @@ def test_a_card_that_is_not_used_is_a_problem(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(computing, "graphics_card", lambda: "")
     none = found("Graphics card")
     assert (none.state, none.found, none.advice) == (GOOD, "none is used: no NVIDIA card was found", "")
-    monkeypatch.setattr(doctor, "_version", lambda package: "")
+    monkeypatch.setattr(doctor, "version_of", lambda package: "")
     assert found("PyTorch").state == PROBLEM
 
 
@@ -77,17 +77,6 @@ def test_folders_without_room_or_that_cannot_be_written(data: Path, monkeypatch:
     (data / "takes").mkdir(parents=True)
     (data / "takes" / "audio").symlink_to(data)
     assert "symbolic link" in found("Take library").found
-
-
-def test_a_window_that_would_abort_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_version", lambda package: "6.12.1")
-    monkeypatch.setattr(doctor.sys, "version_info", (3, 11, 7))
-    assert found("Window").state == PROBLEM and "<6.11" in found("Window").advice
-    monkeypatch.setattr(doctor, "_version", lambda package: "6.10.3")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(doctor.sys, "platform", "linux")
-    assert found("Window").state == NOTE and "no display" in found("Window").found
 
 
 def test_a_report_names_no_private_folder(data: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,16 @@ from tests.documents.blocks import DOCUMENTS, commands, name
 GUIDES = [one for one in DOCUMENTS if any(each.arguments for each in commands(one))]
 
 
+@functools.cache
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """As the command line makes it: with the arguments of this command only."""
+    return cli.parser(command)
+
+
 def read(words: list[str]) -> None:
     """Parse ``words`` as the command line does before it runs anything."""
     if words[0] != "bench":
-        cli.parser().parse_args(words)
+        parser_of(words[0]).parse_args(words)
     elif len(words) > 1:
         parser = Parser()
         parser.add_argument("--json", action="store_true")

@@ -1,11 +1,9 @@
-"""Processes killed at random moments of trainings, exports, packing, library writes and listening tests: nothing
-finished is lost, nothing is counted twice, and the next one goes on. 120 kills where tests are thorough, with those of
+"""Processes killed at random moments of trainings, exports, library writes and listening tests: nothing finished
+is lost, nothing is counted twice, and the next one goes on. 100 kills where tests are thorough, with those of
 studies in ``studies/test_running.py``."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import random
 from collections import Counter
@@ -20,11 +18,8 @@ from safetensors.torch import save
 
 from paretone import files
 from paretone.export.delivery import deliver
-from paretone.export.exported_weights import plain_content
 from paretone.files import ABANDONED_SECONDS, TEMPORARY
 from paretone.listening import trials
-from paretone.models.files import bundled
-from paretone.models.files.bundled import pack_models
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
@@ -39,7 +34,7 @@ from tests.workload import workload
 
 KILLS = workload(20, 3)
 """Kills of each kind; studies have as many."""
-EXPORTS, PACKINGS, TAKES, LINES = workload((300, 150, 600, 1200), (100, 50, 300, 600))
+EXPORTS, TAKES, LINES = workload((300, 600, 1200), (100, 300, 600))
 """What there is to do, which takes longer than the kills."""
 
 
@@ -189,76 +184,6 @@ def write_everywhere(folder: Path) -> None:
     for place in (folder, *(one for one in sorted(folder.rglob("*")) if one.is_dir())):
         if not any(one.startswith(TEMPORARY) for one in place.relative_to(folder).parts):
             files.write_atomically(place / "last", b"")
-
-
-# --- Packing and unpacking weights -----------------------------------------------------------------------------------
-WEIGHTS = ("m/model.safetensors", "m/students/student.safetensors")
-LISTS = (bundled.LIST, bundled.PACKED_LIST)
-
-
-def make_models(folder: Path) -> None:
-    """Weights, and others that were trained from them."""
-    path, trained_from_it = (folder / name for name in WEIGHTS)
-    trained_from_it.parent.mkdir(parents=True)
-    torch.manual_seed(0)
-    tensors = {f"{one}.weight": torch.randn(64, 128).half() for one in range(8)}
-    path.write_bytes(save(tensors, {"format": "pt"}))
-    moved = {name: value + 0.1 * torch.randn(value.shape).half() for name, value in tensors.items()}
-    trained_from_it.write_bytes(save(moved, {"base": hashlib.sha256(path.read_bytes()).hexdigest()}))
-
-
-def pack(folder: Path) -> None:
-    """Pack the models as a wheel's are, and unpack them as an export does, again and again."""
-    done = set(kills.finished(folder))
-    for number in range(PACKINGS):
-        made, exported_to = folder / f"packed-{number}", folder / f"exported-{number}"
-        if made.name not in done:
-            pack_models(folder / "models", made)
-            kills.note(folder, made.name)
-        if exported_to.name not in done:
-            contents = {name: plain_content(made / name) for name in WEIGHTS}
-            deliver(exported_to, contents, lambda done, total: None)
-            kills.note(folder, exported_to.name)
-
-
-def packed(folder: Path) -> Counter[str]:
-    """Every file is whole wherever it is, no unpacked one is taken for a packed one, and what was finished is there."""
-    expected = whole_packing(folder / "models")
-    there = Counter()
-    for place in (*folder.glob("packed-*"), *folder.glob("exported-*")):
-        for path in filter(Path.is_file, place.rglob("*")):
-            kind, name = place.name.partition("-")[0], path.relative_to(place).as_posix()
-            if not any(part.startswith(TEMPORARY) for part in path.relative_to(folder).parts):
-                assert path.read_bytes() == expected[kind, name], path
-                there[place.name] += 1
-    done = kills.finished(folder)
-    complete = Counter(kind for kind, _ in expected)
-    assert all(there[one] == complete[one.partition("-")[0]] for one in done)
-    return Counter(done)
-
-
-@functools.cache
-def whole_packing(models: Path) -> dict[tuple[str, str], bytes]:
-    """What must be in each file, by kind of folder and name: made by a process that was not killed."""
-    target = models.with_name("whole")
-    pack_models(models, target)
-    made = {("packed", name): (target / name).read_bytes() for name in (*WEIGHTS, *LISTS)}
-    contents = {("exported", name): plain_content(target / name) for name in WEIGHTS}
-    assert all(made["packed", name] != (models / name).read_bytes() for name in WEIGHTS)
-    return made | contents
-
-
-def test_weights_whose_packing_is_killed_at_random_moments_are_whole_or_not_there(tmp_path: Path) -> None:
-    make_models(tmp_path / "models")
-    killed_at_random(Kind("packing", pack, packed), tmp_path)
-    pack(tmp_path)
-    assert set(packed(tmp_path).values()) == {1}
-    # What a killed build left half written does not ship, however young it is.
-    left = tmp_path / "packed-0" / "m" / f"{TEMPORARY}left"
-    left.write_bytes(b"x")
-    pack_models(tmp_path / "models", tmp_path / "packed-0")
-    assert not left.exists()
-    assert packed(tmp_path) == Counter(kills.finished(tmp_path))
 
 
 # --- The take library ------------------------------------------------------------------------------------------------

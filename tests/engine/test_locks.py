@@ -55,16 +55,6 @@ def test_a_process_that_dies_lets_go(tmp_path: Path) -> None:
         pass
 
 
-def test_waiting_may_be_given_up(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-
-    def enough() -> None:
-        raise KeyboardInterrupt
-
-    with held(path), pytest.raises(KeyboardInterrupt), held(path, enough):
-        pass
-
-
 def test_a_place_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="could not be held"), held(tmp_path / "none" / "lock"):
         pass

@@ -142,14 +142,6 @@ def test_the_reference_is_what_the_code_says(site: Path) -> None:
     assert (Profile.__doc__ or "").partition(".")[0] in shown(site / "reference" / "python.html")
 
 
-@SITE
-def test_sounds_can_be_played(site: Path) -> None:
-    for name in ("gallery.html", "listen.html"):
-        sounds = [one for one in Links(site / name).loaded if one.endswith(".ogg")]
-        assert len(sounds) == 8
-        assert all((site / one).is_file() for one in sounds)
-
-
 def test_wrong_arguments_show_how_it_is_used(docs: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert docs.main(["--help"]) == 0
     assert docs.main(["one", "two"]) == 2

@@ -15,9 +15,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
@@ -34,9 +33,7 @@ from paretone.models.files.bundled import origin
 from paretone.setting.profile import SUFFIX, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
-from tests.screen import display, give_keyboard  # noqa: F401
-from tests.screen_reader import ScreenReader, session_bus
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.screen import display, require_a_window  # noqa: F401
 from tests.workload import only_in_full
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -270,71 +267,6 @@ class TestPackaged:
         assert done.returncode == DeviceError.exit_code
         assert done.stderr.startswith("Paretone cannot open its window: could not connect to display")
 
-    def test_the_main_job_in_its_window(
-        self,
-        packaged: Packaged,
-        display: str,  # noqa: F811
-        null_sink: NullSink,  # noqa: F811
-    ) -> None:
-        """A profile is opened by its name, spoken, heard, exported; then the window is closed."""
-        path = packaged.home / f"mine{SUFFIX}"
-        packaged.json("speak", "--text", TEXT, "--technique", "steps", "--out", "mine.wav", "--keep-profile", path)
-        opened = Profile.load(path)
-        window = packaged.environment(
-            **null_sink.environment, DISPLAY=display, QT_QPA_PLATFORM="xcb", QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1"
-        )
-        with session_bus(window) as address, null_sink.recording() as recording:
-            reader = ScreenReader(address)
-            command = packaged.command("paretone-gui", path)
-            program = subprocess.Popen(
-                command,
-                env={**window, "DBUS_SESSION_BUS_ADDRESS": address},
-                cwd=packaged.home,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            try:
-                _main_job(reader, display)
-                _wait(lambda: np.abs(recording.samples).max(initial=0) > 0.02, "nothing was heard")
-                (exported,) = _await_files(packaged.home, f"f5-mini-steps{SUFFIX}")
-                assert Profile.load(exported).setting == opened.setting
-                assert Profile.load(exported).evidence.metrics["real_time_factor"] > 0
-                # The keyboard was the dialog's, and there is no window manager to give it back.
-                give_keyboard(display)
-                reader.press("Ctrl+Q")
-                _, said = program.communicate(timeout=120)
-            finally:
-                program.kill()
-                program.wait()
-                reader.close()
-        assert program.returncode == 0
-        assert "Traceback" not in said, said
-
-
-def _main_job(reader: ScreenReader, display: str) -> None:  # noqa: F811
-    """By keys, and by what is announced."""
-
-    def said(part: str) -> bool:
-        return any(part in one.text for one in reader.listen())
-
-    reader.wait(reader.applications, "no program came to the accessibility bus")
-    reader.wait(lambda: said("Loading the model: finished"), "the model was not loaded")
-    give_keyboard(display)
-    reader.wait(lambda: said(f"Opened mine{SUFFIX}"), "the profile was not opened")
-    assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
-    assert reader.hear("Ctrl+Return", "Synthesising with techniques: finished", "announcement")
-    assert reader.hear("Ctrl+Space", "Playing: Take", "announcement")
-    assert reader.hear("Ctrl+E", "File of the profile", "focus")
-    reader.press("Return")
-
-
-def _wait(ready: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 120
-    while not ready():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
-
-
-def _await_files(folder: Path, name: str) -> list[Path]:
-    _wait(lambda: list(folder.glob(name)), f"{name} was not written")
-    return list(folder.glob(name))
+    def test_its_window_opens_and_loads_a_model(self, packaged: Packaged, display: str) -> None:  # noqa: F811
+        window = packaged.environment(DISPLAY=display, QT_QPA_PLATFORM="xcb")
+        require_a_window(packaged.command("paretone-gui"), packaged.home, window)

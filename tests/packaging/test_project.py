@@ -71,19 +71,6 @@ def test_the_measured_blockers_stay_out() -> None:
     assert pins()["torch"] == {"2.13.0"}
 
 
-def test_the_scripts_exist() -> None:
-    scripts = PROJECT["project"]["scripts"] | PROJECT["project"]["gui-scripts"]
-    for target in scripts.values():
-        module, _, function = target.partition(":")
-        (source,) = (ROOT / top / Path(*module.split(".")).with_suffix(".py") for top in _roots(module))
-        assert f"def {function}(" in source.read_text(encoding="utf-8")
-
-
-def _roots(module: str) -> list[str]:
-    """The source root of a module."""
-    return [top for top in ("engine", "app") if (ROOT / top / module.partition(".")[0]).is_dir()]
-
-
 def test_continuous_integration_runs_the_test_command() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111

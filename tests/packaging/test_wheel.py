@@ -18,8 +18,8 @@ import torch
 
 from paretone.models.files import bundled
 from paretone.models.files.checkpoints import metadata_of, read_weights
-from tests.screen import display  # noqa: F401
-from tests.workload import workload
+from tests.screen import display, require_a_window  # noqa: F401
+from tests.workload import only_in_full, workload
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 100 * 2**20
@@ -123,49 +123,20 @@ def test_its_weights_are_the_repositorys_but_for_a_small_error(installed: Path) 
         assert told.get("base", "") in {"", *bases}
 
 
-def test_the_check_of_the_installation_finds_all_models(
-    installed: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    said = json.loads(run([str(installed / "bin" / "paretone"), "doctor", "--json"], tmp_path, environment))
-    found = {one["name"]: one for one in said["checks"]}
-    assert found["Paretone"]["found"].endswith("installed as a package")
-    assert found["Bundled models"]["found"] == "F5 mini, MegaTTS 3 mini, LM mini, Omni mini"
-
-
-def test_it_stands_beside_packages_of_the_same_old_names(
+def test_its_programs_start_beside_packages_of_the_same_old_names(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     """A project may have an ``engine``, an ``app`` and ``resources`` of its own."""
     for name in ("engine", "app", "resources"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("MINE = True")
-    python = str(installed / "bin" / "python")
     code = "import engine, app, resources; from paretone import Profile; print(engine.MINE, app.MINE, resources.MINE)"
-    assert run([python, "-c", code], tmp_path, environment).split() == ["True"] * 3
-    for command in ([str(installed / "bin" / "paretone")], [python, "-m", "paretone"]):
-        assert json.loads(run([*command, "models", "--json"], tmp_path, environment))["models"]
-
-
-def test_a_machine_that_computes_needs_neither_qt_nor_portaudio(
-    installed: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    """``paretone`` without the extra ``app``."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    of_the_window = {"PySide6", "shiboken6", "pyqtgraph", "qasync", "sounddevice"}
-    assert not any(one.lower().startswith(tuple(map(str.lower, of_the_window))) for one in declared["dependencies"])
-    code = (
-        f"import sys; sys.modules.update(dict.fromkeys({sorted(of_the_window)})); from paretone.cli import main; "
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    speak = ("speak", "--model=lm-mini", "--text=Rice.", "--out=rice.wav", "--quiet")
-    run([str(installed / "bin" / "python"), "-c", code, *speak], tmp_path, environment)
-    assert (tmp_path / "rice.wav").is_file()
-    window = code.replace("paretone.cli", "paretone_app.__main__")
-    refused = subprocess.run(
-        [str(installed / "bin" / "python"), "-c", window], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert refused.returncode == 1 and "pip install 'paretone[app]'" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    assert run([str(installed / "bin" / "python"), "-c", code], tmp_path, environment).split() == ["True"] * 3
+    said = json.loads(run([str(installed / "bin" / "paretone"), "doctor", "--json"], tmp_path, environment))
+    found = {one["name"]: one for one in said["checks"]}
+    assert found["Paretone"]["found"].endswith("installed as a package")
+    assert found["Bundled models"]["found"] == "F5 mini, MegaTTS 3 mini, LM mini, Omni mini"
+    assert "--measure-start" in run([str(installed / "bin" / "paretone-gui"), "--help"], tmp_path, environment)
 
 
 SPOKEN = {
@@ -188,9 +159,17 @@ SPOKEN = {
 tokens of drafts are checked by the model itself."""
 
 
-def test_every_model_speaks_by_its_own_weights_and_by_those_trained_from_them(
+OF_THE_WINDOW = ("PySide6", "pyqtgraph", "qasync", "shiboken6", "sounddevice")
+WITHOUT = f"import sys, json; sys.modules.update(dict.fromkeys({OF_THE_WINDOW}));"
+
+
+def test_every_model_speaks_without_qt_and_portaudio(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
+    """By its own weights, and by those trained from them: ``paretone`` without the extra ``app``."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = tuple(map(str.lower, OF_THE_WINDOW))
+    assert not any(one.lower().startswith(asked) for one in declared["dependencies"])
     called, checkpoints = [], []
     for weights, ways in SPOKEN.items():
         model = weights.partition("/")[0]
@@ -199,39 +178,25 @@ def test_every_model_speaks_by_its_own_weights_and_by_those_trained_from_them(
             called.append(["speak", f"--model={model}", "--text=Good morning.", out, "--json", *way])
             checkpoints.append(bundled.listed()[weights])
     # In one process, since most of the time goes into starting.
-    code = "import sys, json; from paretone.cli import main; sys.exit(max(map(main, json.loads(sys.argv[1]))))"
+    code = f"{WITHOUT} from paretone.cli import main; sys.exit(max(map(main, json.loads(sys.argv[1]))))"
     python = str(installed / "bin" / "python")
     said = run([python, "-c", code, json.dumps(called)], tmp_path, environment).splitlines()
     takes = [json.loads(line) for line in said]
     assert len(takes) == len(called) == len(list(tmp_path.glob("*.wav")))
     assert [take["checkpoint"] for take in takes] == checkpoints
     assert all(take["audio_seconds"] > 0.3 and take["silence"] < 0.9 for take in takes)
+    window = f"{WITHOUT} from paretone_app.__main__ import main; sys.exit(main([]))"
+    refused = subprocess.run([python, "-c", window], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert refused.returncode == 1 and "pip install 'paretone[app]'" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
+@only_in_full("repetitions")
 def test_the_window_opens_and_loads_a_model(
     installed: Path,
     tmp_path: Path,
     environment: dict[str, str],
     display: str,  # noqa: F811
 ) -> None:
-    command = [str(installed / "bin" / "paretone-gui"), "--measure-start"]
-    environment |= {"DISPLAY": display, "PYTHONUNBUFFERED": "1"}
     environment.pop("QT_QPA_PLATFORM", None)
-    with (tmp_path / "said").open("w+") as said:
-        window = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
-        )
-        seen = []
-        try:
-            for line in window.stdout:
-                seen.append(line)
-                if "ModelLoaded" in line:
-                    break
-        finally:
-            window.kill()
-            window.wait()
-            window.stdout.close()
-        said.seek(0)
-        problems = said.read()
-    assert any("window painted" in line for line in seen) and "ModelLoaded" in seen[-1], problems
-    assert "Traceback" not in problems
+    require_a_window([str(installed / "bin" / "paretone-gui")], tmp_path, environment | {"DISPLAY": display})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
+
+from tests.workload import crossed
 
 ROUNDING = 2**-20
 """Of the largest number: eight units in its last place. Processors with other instructions sum products in another
@@ -92,6 +94,15 @@ def cases(parameters: list, listed: Callable[[Fixture], Iterable[str]]) -> list:
         pytest.param(one.values[0], case, id=f"{one.id}-{case}", marks=one.marks)
         for one in parameters
         for case in listed(one.values[0])
+    ]
+
+
+def alternating(parameters: list, *ways: Sequence[object]) -> list:
+    """The cases of ``parameters`` with a further argument for each of ``ways``: in all ways where tests are thorough,
+    else in one after the other."""
+    return [
+        pytest.param(*one.values, *more, id="-".join(map(str, (one.id, *more))), marks=one.marks)
+        for one, *more in crossed(parameters, *ways)
     ]
 
 

@@ -18,7 +18,7 @@ from paretone.models.f5.unett import UNetT
 from paretone.sampling.flow import integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.schedules import evaluation_times
-from tests.parity.fixtures import Fixture, assert_close, fixtures
+from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures
 
 ONE_FORWARD = 1e-5
 WHOLE_RUN = 3e-5
@@ -113,8 +113,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
-@pytest.mark.parametrize(("fixture", "name"), RUNS)
+@pytest.mark.parametrize(("fixture", "name", "fused"), alternating(RUNS, (False, True)))
 def test_parity_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
     backbone = build(fixture)
     if fused:

@@ -22,7 +22,7 @@ from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
-from tests.parity.fixtures import Fixture, assert_close, fixtures
+from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone
 from tests.parity.test_parity_megatts3 import Task as MegaTask
 from tests.parity.test_parity_megatts3 import build as build_mega
@@ -153,8 +153,9 @@ def test_parity_strategy_table(fixture: Fixture, target: str, output: str, branc
     assert_close(prepared.finish(result), fixture[f"{target}.{output}"], WHOLE_RUN, f"{target}.{output}")
 
 
-@pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize(("fixture", "target", "metric", "entry"), calibration_cases())
+@pytest.mark.parametrize(
+    ("fixture", "target", "metric", "entry", "side_by_side"), alternating(calibration_cases(), (False, True))
+)
 def test_parity_calibration(fixture: Fixture, target: str, metric: str, entry: dict, side_by_side: bool) -> None:
     calibrated = prepare(fixture, target).target
     knobs: Values = defaults(TECHNIQUE.knobs).replace(threshold=float(entry["delta"]), metric=METRICS[metric])

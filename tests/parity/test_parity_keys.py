@@ -143,16 +143,3 @@ def test_parity_names_and_shapes_of_vocos() -> None:
         expected = shapes_of(Vocos(VocosConfig()))
     recorded = released("Vocos_mel_24khz")
     assert expected == {key: shape for key, shape in recorded.items() if not key.startswith("feature_extractor.")}
-
-
-@pytest.mark.parametrize(
-    ("entry", "names"),
-    [
-        ({"qk_norm": "rms_norm"}, {"attn.q_norm.weight": (64,), "attn.k_norm.weight": (64,)}),
-        ({"long_skip_connection": True}, {"long_skip_connection.weight": (1024, 2048)}),
-    ],
-)
-def test_parity_names_of_f5_s_options(entry: dict, names: Shapes) -> None:
-    plain = replace(VARIANTS["F5TTS_v1_Base"], depth=1, text_num_embeds=F5_ENTRIES)
-    more = expected_shapes(replace(plain, **entry)).items() - expected_shapes(plain).items()
-    assert {key.removeprefix("transformer_blocks.0."): shape for key, shape in more} == names

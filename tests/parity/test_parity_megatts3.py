@@ -18,7 +18,7 @@ from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
 from paretone.models.megatts3.phones import MegaPassage, Timed
 from paretone.sampling.flow import Follow, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
-from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
+from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures, full_precision
 
 ONE_FORWARD = 1e-5
 WHOLE_RUN = 3e-5
@@ -110,8 +110,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
-@pytest.mark.parametrize(("fixture", "name"), RUNS)
+@pytest.mark.parametrize(("fixture", "name", "fused"), alternating(RUNS, (False, True)))
 def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
     full_precision()
     model, task = build(fixture), Task.of(fixture, name)
@@ -139,20 +138,6 @@ def test_parity_mega_inputs_from_prompt_and_text(fixture: Fixture) -> None:
     latents = fixture["raw.vae_latent"]
     assert latents.shape[1] == fixture["in.ctx_mask"][0].sum()
     assert torch.equal(fixture["in.lat_ctx"][:1, : latents.shape[1]], latents)
-
-
-@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
-def test_parity_mega_rows_of_the_branches(fixture: Fixture) -> None:
-    """Inputs of all branches follow from those of the first."""
-    model = build(fixture)
-    phones, tones = fixture["in.phone"], fixture["in.tone"]
-    unknown = model.unknown(phones[:1], tones[:1])
-    assert torch.equal(phones, torch.cat([phones[:1], phones[:1], unknown[0]]))
-    assert torch.equal(tones, torch.cat([tones[:1], tones[:1], unknown[1]]))
-    context = fixture["in.lat_ctx"]
-    assert torch.equal(context, torch.cat([context[:1], torch.zeros_like(context[1:])]))
-    for name in ("in.ctx_mask", "in.dur"):
-        assert torch.equal(fixture[name], fixture[name][:1].expand_as(fixture[name]))
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from paretone.models.minis.natural_decoder import (
     BINS,
     HOP,
     LOWEST_VOICED,
-    GivenNoise,
     NaturalDecoder,
     PulseSpectra,
     PulseTrain,
@@ -35,6 +34,7 @@ from paretone.models.minis.natural_decoder import (
     half_turns,
 )
 from tests.engine.front_end.references import references
+from tests.workload import only_in_full, workload
 
 hibari = pytest.importorskip("hibari")
 onnx = pytest.importorskip("onnx")
@@ -78,6 +78,17 @@ class Original:
     def own_pitch(self) -> Tensor:
         """The pitch as latents hold it: 0 without voice."""
         return torch.from_numpy(np.where(self.pitch > LOWEST_VOICED, self.pitch, 0))
+
+
+class GivenNoise:
+    """Existing noise, (frames, bins) complex64."""
+
+    def __init__(self, noise: Tensor) -> None:
+        self._rest = noise
+
+    def draw(self, frames: int) -> Tensor:
+        drawn, self._rest = self._rest[:frames], self._rest[frames:]
+        return drawn
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +228,9 @@ def teacher() -> object:
 
 
 def test_the_record_is_what_the_teacher_reads(teacher: hibari.Hibari) -> None:
-    assert [one.text for one in references() if " ".join(teacher.phonemize(one.text)) != one.teacher] == []
+    assert [
+        one.text for one in references()[:: workload(1, 7)] if " ".join(teacher.phonemize(one.text)) != one.teacher
+    ] == []
 
 
 def test_unknown_words_are_read_alike(teacher: hibari.Hibari) -> None:
@@ -231,14 +244,15 @@ def test_lengths_are_the_same_but_for_the_rounding_to_eight_bits(teacher: hibari
     part = onnx.utils.Extractor(graph).extract_model(["ids", "speed"], [LENGTHS])
     session = onnxruntime.InferenceSession(part.SerializeToString(), providers=["CPUExecutionProvider"])
     differences: list[float] = []
-    for one in references()[::10]:
+    for one in references()[:: workload(10, 50)]:
         given = {"ids": np.array([teacher.ids(one.teacher)], np.int64), "speed": np.ones(1, np.float32)}
         theirs = session.run([LENGTHS], given)[0].ravel()
         ours = np.maximum(np.round(default_lengths().units((EDGE, *one.teacher, EDGE))), 1)
         differences += (ours - theirs).tolist()
-    assert np.abs(differences).max() <= 1 and np.count_nonzero(differences) < 0.01 * len(differences)
+    assert np.abs(differences).max() <= 1 and np.count_nonzero(differences) < 0.02 * len(differences)
 
 
+@only_in_full("recipes")
 def test_the_files_are_made_from_the_wheel() -> None:
     from tests.tools import natural_front_end as recipe
 

@@ -14,8 +14,8 @@ from paretone.sampling.autoregressive import Cycle, Request
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from paretone.sampling.verification import acceptance, by_token, residual
-from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures
-from tests.parity.test_parity_cosyvoice2_language import model_of, models, official_request, tensors, token_model
+from tests.parity.fixtures import SHIPPED, Fixture, alternating, assert_close, cases, fixtures
+from tests.parity.test_parity_cosyvoice2_language import KINDS, model_of, models, official_request, tensors, token_model
 
 PROBABILITY = 1e-6
 TRACED = 1e-4
@@ -116,9 +116,9 @@ def test_parity_ssd_greedy_is_the_target(fixture: Fixture, kind: str) -> None:
     assert tokens[: said["n_tokens"]] == fixture["greedy_beta0.tokens"].tolist()
 
 
-@models
-@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "published"])
-@pytest.mark.parametrize(("fixture", "tolerance"), cases(SSD, traced_tolerances))
+@pytest.mark.parametrize(
+    ("fixture", "tolerance", "kind", "guarded"), alternating(cases(SSD, traced_tolerances), KINDS, (True, False))
+)
 def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str, guarded: bool) -> None:
     target, draft, request = language_model(fixture, kind, "trace")
     said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]

@@ -12,10 +12,12 @@ it, in the same rounds, ours without that. For figures to quote: ``--steps 7 --f
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -198,7 +200,7 @@ def build(
     theirs = CFM(transformer).to(device, precision).eval().requires_grad_(False)
     models = {OURS: _ours(config, weights, device, precision)}
     if plain and device.type == "cpu" and split_products.in_use():
-        with split_products.switched_off():
+        with patch.dict(os.environ, {split_products.VARIABLE: "0"}):
             models[PLAIN] = _ours(config, weights, device, precision)
     return theirs, models
 
@@ -231,7 +233,7 @@ def samplers(theirs: Any, models: Mapping[str, DiT], frames: int, steps: int) ->
         return theirs.sample(prompt, ids, frames, **options)[0]
 
     def begun(model: DiT) -> DiTConditioning:
-        model.forget_tables()
+        model._tabulated = None  # As in its first run.
         return model.begin(canvas, ids, times[:-1], guided=True)
 
     def finished(velocity: Velocity) -> Tensor:

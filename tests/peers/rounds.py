@@ -25,6 +25,7 @@ from paretone.measure.roofline.benchmarks import best_seconds
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio, stopwatch
 from paretone.models.kernels import products
 from paretone.models.kernels.products import PackedProduct
+from paretone.own_process import keep_freed_memory
 from paretone.wording import percent
 
 OFFICIAL, OURS, GRAPHS = "official", "ours", "ours, CUDA graphs"
@@ -50,7 +51,7 @@ def prepared(arguments: argparse.Namespace) -> torch.device:
     device = devices.choose(arguments.device)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    devices.keep_freed_memory()
+    keep_freed_memory()
     return device
 
 

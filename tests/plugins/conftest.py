@@ -1,17 +1,18 @@
-"""Plug-ins of ours, installed as a researcher would install them, into a folder that only these tests see."""
+"""Plug-ins of ours, installed into a folder that only these tests see."""
 
 from __future__ import annotations
 
 import importlib
 import shutil
-import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from paretone.techniques import registry
+from tests.plugins.writing import install
 
 HERE = Path(__file__).parent
 PACKAGES = ("adams_bashforth", "entropy_bound", "guidance_rescale", "min_p")
@@ -19,13 +20,13 @@ PACKAGES = ("adams_bashforth", "entropy_bound", "guidance_rescale", "min_p")
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages, installed by pip."""
-    sources, found = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
+    """A folder with the packages, as pip would install them; ``test_tutorial.py`` has pip do it."""
+    found = tmp_path_factory.mktemp("site")
     for name in PACKAGES:
-        shutil.copytree(HERE / name, sources / name)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
-    packages = [str(sources / name) for name in PACKAGES]
-    subprocess.run([*pip, "--no-build-isolation", "--target", str(found), *packages], check=True, timeout=240)
+        project = tomllib.loads((HERE / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        shutil.copy(HERE / name / f"paretone_{name}.py", found)
+        entries = project["entry-points"]["paretone.techniques"]
+        install(found, f"paretone_{name}", project["name"], project["version"], entries)
     return found
 
 

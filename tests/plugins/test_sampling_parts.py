@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from paretone.models import load_model
-from paretone.models.base import FLOW, MASKED, SpeechModel, Synthesis
-from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.base import SpeechModel, Synthesis
+from paretone.models.catalogue import entry, voice
 from paretone.sampling.demasking import Open
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan, MaskedPlan, Part
@@ -23,7 +23,9 @@ from paretone.techniques import resolve as resolve_setting
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE
 from tests.plugins.writing import DECLARED, written
+from tests.prompts import short_prompts  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("short_prompts")
 EB, RESCALE = "entropy_bound", "guidance_rescale"
 MINIS = ("f5-mini", "megatts3-mini")
 
@@ -69,11 +71,11 @@ def test_a_step_commits_up_to_the_bound(plugins: object) -> None:
 
 
 def test_omni_mini_takes_fewer_steps_with_it(plugins: object, models: dict[str, SpeechModel]) -> None:
-    steps = 12
+    steps = 6
     assert spoken(models, using("omni-mini", steps=steps)).measurements.evaluations == steps
-    taken = [spoken(models, using("omni-mini", bounded(one), steps=steps)) for one in (0.0, 20.0, 50.0, 10000.0)]
+    taken = [spoken(models, using("omni-mini", bounded(one), steps=steps)) for one in (0.0, 100.0, 10000.0)]
     counts = [one.measurements.evaluations for one in taken]
-    assert counts[0] == steps and sorted(counts, reverse=True) == counts and counts[-1] == 1 and counts[2] < steps
+    assert counts[0] == steps and sorted(counts, reverse=True) == counts and counts[-1] == 1 and counts[1] < steps
     for one in taken:
         (passage,) = one.trace.demasking.passages
         assert passage.order.min() >= 0 and passage.steps == one.measurements.evaluations, "everything is committed"
@@ -86,17 +88,15 @@ def test_omni_mini_takes_fewer_steps_with_it(plugins: object, models: dict[str, 
     "others",
     [
         (UsedTechnique("blockwise", Values(adaptive=False)),),
-        (UsedTechnique("blockwise"),),
         (UsedTechnique("guidance_stride"), UsedTechnique("frozen_prefix")),
-        (UsedTechnique("guidance_interval", Values(steps=2)),),
     ],
-    ids=["blocks", "blocks in time", "stride, frozen prefix", "interval"],
+    ids=["blocks", "stride, frozen prefix"],
 )
 def test_it_works_with_what_else_masked_models_have(
     others: tuple[UsedTechnique, ...], plugins: object, models: dict[str, SpeechModel]
 ) -> None:
-    without = spoken(models, using("omni-mini", *others, steps=16))
-    found = spoken(models, using("omni-mini", bounded(100.0), *others, steps=16))
+    without = spoken(models, using("omni-mini", *others, steps=8))
+    found = spoken(models, using("omni-mini", bounded(100.0), *others, steps=8))
     assert found.measurements.evaluations < without.measurements.evaluations
     for passage in found.trace.demasking.passages:
         assert passage.order.min() >= 0
@@ -116,10 +116,10 @@ def test_guidance_is_rescaled_as_published(plugins: object) -> None:
 
 @pytest.mark.parametrize("model", MINIS)
 def test_flow_models_speak_with_it(model: str, plugins: object, models: dict[str, SpeechModel]) -> None:
-    plain = spoken(models, using(model, steps=3))
-    nothing = spoken(models, using(model, rescaled(0.0), steps=3))
+    plain = spoken(models, using(model, steps=2))
+    nothing = spoken(models, using(model, rescaled(0.0), steps=2))
     assert np.array_equal(nothing.samples, plain.samples)
-    found = spoken(models, using(model, rescaled(), steps=3))
+    found = spoken(models, using(model, rescaled(), steps=2))
     assert not np.array_equal(found.samples, plain.samples)
     assert found.measurements.ops_ratio == pytest.approx(plain.measurements.ops_ratio)
 
@@ -128,11 +128,8 @@ def test_flow_models_speak_with_it(model: str, plugins: object, models: dict[str
     "other",
     [
         UsedTechnique("guidance_interval", Values(steps=2)),
-        UsedTechnique("saturating_guidance", Values(threshold=1.0)),
         UsedTechnique("separate_guidance", Values(text=1.0)),
-        UsedTechnique("multistep"),
         UsedTechnique("first_block"),
-        UsedTechnique("dual_block_cache"),
         UsedTechnique("adams_bashforth"),
     ],
     ids=lambda one: one.technique,
@@ -166,11 +163,6 @@ def test_what_excludes_it_says_so(other: str, said: str, plugins: object, models
 
 
 # --- All models -------------------------------------------------------------------------------------------------------
-def test_released_models_are_not_refused(plugins: object) -> None:
-    for model in MODELS:
-        for family, used in ((FLOW, rescaled()), (MASKED, bounded())):
-            reason = conflict(Setting(model.id, Values(), (used,)))
-            assert (reason is None) == (model.family == family), (model.id, reason)
 
 
 SAME = {
@@ -179,7 +171,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("model", [*MINIS, "omni-mini"])
+@pytest.mark.parametrize("model", ["f5-mini", "omni-mini"])
 def test_a_part_that_does_as_the_model_does_changes_no_bit(
     model: str, tmp_path, visible: Callable[..., None], models: dict[str, SpeechModel]
 ) -> None:
@@ -190,7 +182,7 @@ def test_a_part_that_does_as_the_model_does_changes_no_bit(
     visible(tmp_path)
     blocks = UsedTechnique("blockwise", Values(adaptive=False, step_time=20.0))
     for used in {"flow": [()], "masked": [(), (blocks,)]}[family]:
-        plain, same = (spoken(models, using(model, *used, *more, steps=3)) for more in ((), (UsedTechnique("same"),)))
+        plain, same = (spoken(models, using(model, *used, *more, steps=2)) for more in ((), (UsedTechnique("same"),)))
         assert np.array_equal(plain.samples, same.samples)
     plan = resolve_setting(models[model].info, using(model, UsedTechnique("same")))
     assert isinstance(plan, FlowPlan | MaskedPlan) and plan == replace(plan) and list(plan.parts) == [field]

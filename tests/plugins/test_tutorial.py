@@ -25,7 +25,7 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.peers.official import python_of
 from tests.prompts import shortened
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "resources" / "docs" / "your-own-technique.md"
 SHORTER = (
@@ -140,6 +140,7 @@ def test_the_commands_say_what_the_tutorial_promises(walk: Walk) -> None:
     assert results_folder(walk.study).is_dir()
 
 
+@only_in_full("repetitions")
 def test_the_window_shows_its_points(
     walk: Walk, visible: Callable[[Path], None], theme: Theme, tmp_path: Path, qtbot: QtBot
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 DECLARED = """
@@ -38,9 +39,13 @@ def putting(field, function="part", **arguments):
 def written(folder: Path, name: str, source: str) -> None:
     """Install the plug-in ``name``, whose module is ``source``, into ``folder``."""
     (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
-    metadata = folder / f"plugin_{name}-2.0.dist-info"
+    install(folder, f"plugin_{name}", f"plugin-{name}", "2.0", {name: f"plugin_{name}:TECHNIQUE"})
+
+
+def install(folder: Path, module: str, name: str, version: str, entries: Mapping[str, str]) -> None:
+    """The metadata of the package ``name``, with its entry points, next to its module."""
+    metadata = folder / f"{module}-{version}.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin-{name}\nVersion: 2.0\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(
-        f"[paretone.techniques]\n{name} = plugin_{name}:TECHNIQUE\n", encoding="utf-8"
-    )
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    listed = "".join(f"{key} = {value}\n" for key, value in entries.items())
+    (metadata / "entry_points.txt").write_text(f"[paretone.techniques]\n{listed}", encoding="utf-8")

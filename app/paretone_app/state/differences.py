@@ -9,7 +9,16 @@ from pathlib import Path
 from paretone.errors import SettingError
 from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models import catalogue
-from paretone.models.base import FLOW, MASKED, DraftWeights, IntervalWeights, TrainedWeights, Voice, WeightSet
+from paretone.models.base import (
+    FLOW,
+    MASKED,
+    DraftWeights,
+    FeatureDraftWeights,
+    IntervalWeights,
+    TrainedWeights,
+    Voice,
+    WeightSet,
+)
 from paretone.models.voices import shown_name
 from paretone.paths import resource
 from paretone.setting.compatibility import are_others, checkpoint_text, is_replaced
@@ -32,6 +41,8 @@ def weights_title(one: TrainedWeights) -> str:
         return f"{guidance}, {one.method} ({whose})"
     if isinstance(one, DraftWeights):
         return f"Draft with {len(one.retained)} layers ({whose})"
+    if isinstance(one, FeatureDraftWeights):
+        return f"Draft on features ({whose})"
     learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not retrained"
     return f"Student with {one.depth} layers, {learnt} ({whose})"
 

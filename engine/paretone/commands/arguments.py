@@ -42,6 +42,12 @@ VOICES = (
 
 
 # --- Declaring arguments ----------------------------------------------------------------------------------------------
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all commands to a subcommand. Those before its name must not be reset by defaults after it."""
+    for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
+        parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+
+
 def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the model's arguments. Without ``default``, the command itself determines the model."""
     group = parser.add_argument_group("model")
@@ -105,7 +111,7 @@ def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: M
     """Add an option per knob; ``meanings`` by name override the knobs' own. Ranges are checked with the setting, where
     the model's own apply."""
     for knob in knobs:
-        meaning = _escaped(meanings.get(knob.name, knob.meaning))
+        meaning = meanings.get(knob.name, knob.meaning).replace("%", "%%")  # argparse formats it.
         kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
         match knob:
             case Switch():
@@ -196,11 +202,6 @@ def _whole(text: str, fits: Callable[[int], bool], range_: str) -> int:
     if value is None or not fits(value):
         raise argparse.ArgumentTypeError(f"must be a whole number {range_}, not {text!r}")
     return value
-
-
-def _escaped(text: str) -> str:
-    """Escape % for argparse's help formatting."""
-    return text.replace("%", "%%")
 
 
 # --- Reading arguments ------------------------------------------------------------------------------------------------

@@ -161,10 +161,17 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     written = _write(place, measured) if place else []
     notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
     differences = sides[0].setting.differences(sides[1].setting)
+    published = [comparisons(side.setting) for side in sides]
     data = {
         **{
-            name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
-            for name, row, side, said in zip(SIDES, medians, sides, notes, strict=True)
+            name.lower(): {
+                "side": name,
+                **row,
+                "setting": side.setting.to_json(),
+                "published": [one.to_json() for one in compared],
+                "notes": said,
+            }
+            for name, row, side, compared, said in zip(SIDES, medians, sides, published, notes, strict=True)
         },
         "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
         | {"beside": _json(difference_spreads)},
@@ -206,8 +213,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _busy_lines(measured, medians)
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
-    said = {name: comparisons(side.setting) for name, side in zip(SIDES, sides, strict=True)}
-    lines += [f"{name}: {one.sentence}" for name, found in said.items() for one in found]
+    lines += [f"{name}: {one.sentence}" for name, found in zip(SIDES, published, strict=True) for one in found]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if same := same_but_for_seed(sides):
@@ -520,15 +526,12 @@ def _sides_table(
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],
-                **({"streamed to whole (dB)": _decibels(row["streaming_difference"])} if streamed else {}),
+                **({"streamed to whole (dB)": "equal" if whole is None else f"{whole:.0f}"} if streamed else {}),
             }
             for name, side, row, spread in zip(SIDES, sides, medians, spreads, strict=True)
+            for whole in (row["streaming_difference"],)
         ]
     )
-
-
-def _decibels(value: float | None) -> str:
-    return "equal" if value is None else f"{value:.0f}"
 
 
 def _write(place: Path, measured: list[_Measured]) -> list[Path]:

@@ -9,7 +9,7 @@ from paretone.commands.output import place_for_folder
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import PlainError, SettingError
 from paretone.export.accounts import Account
-from paretone.export.targets import Target, target, targets
+from paretone.export.targets import say, target, targets
 from paretone.session.commands import ExportProfile
 from paretone.setting.profile import Profile
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.say and not options.target:
         return _all(profile, options.folder)
     chosen = target(options.target)
-    said = _said(profile, chosen, options.folder)
+    said = say(profile, chosen, options.folder)
     if options.say or out is None:
         return Result({"target": chosen.name, **said.to_json()}, "\n".join(said.sentences()))
     if not said.why_not:
@@ -57,15 +57,9 @@ def _all(profile: Profile, folder: str) -> Result:
     data, lines = {}, []
     for one in targets():
         try:
-            said = _said(profile, one, folder)
+            said = say(profile, one, folder)
         except PlainError as error:  # The checkpoint is not there.
             said = Account(why_not=str(error))
         data[one.name] = said.to_json()
         lines += [f"{one.name}: {one.title}", *(f"  {line}" for line in said.sentences())]
     return Result({"targets": data}, "\n".join(lines))
-
-
-def _said(profile: Profile, chosen: Target, folder: str) -> Account:
-    from paretone.export.targets import say  # Imports torch.
-
-    return say(profile, chosen, folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 
 from paretone.bench.report import table
@@ -84,7 +83,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     shown = [name for name in COLUMNS if any(name in one.figures for one in found.files)]
 
     def row(one: Judgement) -> dict[str, object]:
-        return {"file": one.file} | {"seconds": one.seconds} | _cells(shown, one.figures)
+        return {"file": one.file, "seconds": one.seconds, **{COLUMNS[name]: one.figures.get(name) for name in shown}}
 
     rows = [row(one) for one in found.files if not one.problem]
     if found.means:
@@ -124,7 +123,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         ],
         "worst": [one.file for one in wrong],
         "ground_truth": [{"file": one.file, **one.figures} for one in floor.files] if floor is not None else [],
-        "means": {name: _estimate_json(one) for name, one in found.means.items()},
+        "means": {
+            name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+            for name, one in found.means.items()
+        },
         **({"diversity": diversity} if options.diversity else {}),
         "definitions": {name: metric(name).definition for name in shown},
         "missing": list(found.missing),
@@ -132,18 +134,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]))
 
 
-def _cells(names: list[str], figures: Mapping[str, float]) -> dict[str, object]:
-    return {COLUMNS[name]: figures.get(name) for name in names}
-
-
 def _cell(figure: Estimate | None) -> str:
     if figure is None:
         return "-"
     return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})" if figure.spreads else f"{figure.value:.4g}"
-
-
-def _estimate_json(one: Estimate) -> dict[str, float]:
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
 
 
 def _diversity_line(value: float | None) -> str:

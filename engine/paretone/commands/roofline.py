@@ -11,14 +11,13 @@ from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable
-from paretone.commands.technique_args import files_given, from_files, with_file, with_weights
+from paretone.commands.technique_args import files_given, from_files, profile_alone, with_file, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.measure.roofline import cards, published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from paretone.models.base import Utterance
 from paretone.session.commands import MeasureRoofline
-from paretone.setting.profile import Profile
 from paretone.wording import grouped, percent
 
 NAME = "roofline"
@@ -71,9 +70,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         _write_csv(csv, report)
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     _take_settings(options)
-    profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or options.as_published or files_given(options)):
-        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
+    profile = profile_alone(options)
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
     setting = arguments.setting(options, model_id) if profile is None else profile.setting

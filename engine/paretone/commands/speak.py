@@ -14,7 +14,14 @@ from paretone.audio.recording import write_sound
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
+from paretone.commands.technique_args import (
+    files_given,
+    from_files,
+    profile_alone,
+    typed_technique,
+    with_file,
+    with_weights,
+)
 from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
@@ -73,9 +80,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
     apart({"--out": out, "--keep-profile": kept})
-    profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or options.as_published or files_given(options)):
-        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
+    profile = profile_alone(options)
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)
@@ -281,38 +286,24 @@ def _with_techniques(
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
+MEASURED = (
+    *("real_time_factor", "seconds", "audio_seconds", "first_audio_seconds", "largest_gap_seconds", "pause_seconds"),
+    *("text_seconds", "backbone_seconds", "backbone_time_factor", "decoder_seconds", "flow_seconds", "vocoder_seconds"),
+    *("cpu_seconds", "cpu_time_factor", "other_share", "busy"),
+    *("evaluations", "tokens", "target_passes", "ops_ratio", "streaming_difference"),
+)
+"""Figures of :class:`paretone.setting.take.Measurements`."""
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 """Figures of :class:`paretone.setting.take.Metrics` that need no baseline."""
 
 
 def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
     """Measurements as a row; seconds are wall seconds, operations a share of the baseline's. ``None``: not measured."""
-    measured = spoken.measurements
     heard = asdict(spoken.metrics if isinstance(spoken, Take) else signal_metrics(spoken.samples, spoken.sample_rate))
     return {
         "sample_rate": spoken.sample_rate,
         "samples": len(spoken.samples),
-        "real_time_factor": measured.real_time_factor,
-        "seconds": measured.seconds,
-        "audio_seconds": measured.audio_seconds,
-        "first_audio_seconds": measured.first_audio_seconds,
-        "largest_gap_seconds": measured.largest_gap_seconds,
-        "pause_seconds": measured.pause_seconds,
-        "text_seconds": measured.text_seconds,
-        "backbone_seconds": measured.backbone_seconds,
-        "backbone_time_factor": measured.backbone_time_factor,
-        "decoder_seconds": measured.decoder_seconds,
-        "flow_seconds": measured.flow_seconds,
-        "vocoder_seconds": measured.vocoder_seconds,
-        "cpu_seconds": measured.cpu_seconds,
-        "cpu_time_factor": measured.cpu_time_factor,
-        "other_share": measured.other_share,
-        "busy": measured.busy,
-        "evaluations": measured.evaluations,
-        "tokens": measured.tokens,
-        "target_passes": measured.target_passes,
-        "ops_ratio": measured.ops_ratio,
-        "streaming_difference": measured.streaming_difference,
+        **{name: getattr(spoken.measurements, name) for name in MEASURED},
         **{name: heard[name] for name in OF_ITS_OWN},
     }
 

@@ -69,12 +69,26 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     return group
 
 
+def add_validation(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--validation",
+        type=Path,
+        metavar="LIST",
+        help="evaluation set whose recordings validate the training: LibriSpeech-PC, Seed-TTS, CSV or audio|text "
+        "(default: some of the speech is held out)",
+    )
+    group.add_argument("--validation-audio", type=Path, metavar="DIR", help="LibriSpeech's recordings, for its list")
+
+
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device`` for a
+    """Values of :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device`` for a
     :class:`paretone.training.requests.TrainingRequest`."""
     catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
     return {
         "vocoder": options.vocoder,
+        "manifest": path_text(options.manifest),
+        "validation": path_text(options.validation),
+        "validation_audio": path_text(options.validation_audio),
         "work": str(options.work),
         "export": str(options.export or ""),
         "minutes": options.minutes,
@@ -112,6 +126,7 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="recordings: CSV with audio,text,phones,voice,set, or lines of audio|text",
     )
+    add_validation(group)
     group = add_budget(parser)
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
@@ -137,7 +152,6 @@ def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "model": options.model,
         "folder": options.folder,
-        "manifest": path_text(options.manifest),
         "sentences": options.sentences,
         "corpus": path_text(options.corpus),
         "positions": options.positions,
@@ -175,6 +189,7 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of paretone train voice-corpus, for bundled models (default: voice-corpus next to --work)",
     )
+    add_validation(group)
     add_run(parser)
 
 
@@ -203,7 +218,6 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
         sentences = usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
     return {
         "model": options.model or arguments.DEFAULT_MODEL,
-        "manifest": path_text(options.manifest),
         "corpus": path_text(options.corpus),
         "sentences": sentences,
         "texts": texts,
@@ -387,9 +401,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
-        # Options before the recipe's name must not be reset by defaults after it.
-        for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
-            one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+        arguments.add_output(one)
         one.set_defaults(train=recipe.run)
         recipe.declare(one)
 

@@ -34,9 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     names = parser.add_subparsers(title="views", metavar="NAME", required=True)
     for view in views():
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
-        # Options before the view's name must not be reset by defaults after it.
-        for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
-            one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+        arguments.add_output(one)
         one.set_defaults(view=view)
         knobs = view.knobs(NOMINAL_LAYERS)
         if knobs:

@@ -35,7 +35,7 @@ from paretone.export.language import (
 )
 from paretone.export.targets import Order
 from paretone.models import load_model
-from paretone.models.base import DraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
+from paretone.models.base import DraftWeights, FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
@@ -164,8 +164,13 @@ def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
     source = source_of(entry(profile.setting.model), str(root), follower.check)
     follower.status("Reading the weights …")
     model, speaks = _target(source, plan, ids)
-    draft, drafts = _draft(source, plan.draft if drafting else None, ids)
+    draft, drafts = _draft(source, _layered(plan.draft) if drafting else None, ids)
     return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
+
+
+def _layered(draft: DraftWeights | FeatureDraftWeights | StudentWeights | None) -> DraftWeights | StudentWeights | None:
+    """A draft that other programs can run, if it is one."""
+    return None if isinstance(draft, FeatureDraftWeights) else draft
 
 
 def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:

@@ -319,12 +319,9 @@ def _read_by_rule(word: str) -> str:
 class NaturalPhonemiser:
     """Text to phonemes. Loads dictionary and tagger at the first use, the network at the first unknown word."""
 
-    def __init__(self, lexicon: Lexicon | None = None) -> None:
-        self._given_lexicon = lexicon
-
     @functools.cached_property
     def _reader(self) -> SentenceReader:
-        return SentenceReader(self._given_lexicon or default_lexicon(), default_tagger(), _read_by_rule)
+        return SentenceReader(default_lexicon(), default_tagger(), _read_by_rule)
 
     def check(self, text: str) -> None:
         """Raise :class:`TextError` for a text that is empty or too long."""

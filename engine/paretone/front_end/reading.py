@@ -23,7 +23,7 @@ import numpy as np
 from paretone.errors import SettingError, TextError
 from paretone.front_end.alignment import Alignment, align_phones
 from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
-from paretone.front_end.lengths import SymbolLengths, default_lengths
+from paretone.front_end.lengths import default_lengths
 from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
 from paretone.front_end.speakable import language_of
@@ -133,11 +133,10 @@ class NaturalPiece:
 
 
 class NaturalReader:
-    def __init__(self, phonemise: NaturalPhonemiser | None = None, lengths: SymbolLengths | None = None) -> None:
-        self._phonemise = phonemise or NaturalPhonemiser()
-        self._lengths = lengths or default_lengths()
+    def __init__(self) -> None:
+        self._phonemise = NaturalPhonemiser()
         self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
-        self._units = functools.lru_cache(maxsize=4096)(self._lengths.units)
+        self._units = functools.lru_cache(maxsize=4096)(default_lengths().units)
         self._read("ready")  # Load the lexicon with the model, so that no take pays for it.
 
     def pieces(

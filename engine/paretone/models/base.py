@@ -67,6 +67,16 @@ class DraftWeights:
 
 
 @dataclass(frozen=True)
+class FeatureDraftWeights:
+    """Weights of a draft that reads its target's hidden states; see :mod:`paretone.models.networks.feature_draft`."""
+
+    path: str
+    fingerprint: str
+    reads: tuple[int, ...]
+    """Inner layers of the target whose outputs it reads."""
+
+
+@dataclass(frozen=True)
 class StudentWeights:
     """A language model with fewer layers, distilled from the complete one."""
 
@@ -110,7 +120,7 @@ class IntervalWeights:
     """Scale of the initial noise that they need."""
 
 
-TrainedWeights = WeightSet | DraftWeights | StudentWeights | IntervalWeights
+TrainedWeights = WeightSet | DraftWeights | FeatureDraftWeights | StudentWeights | IntervalWeights
 RECOVERED = "recovered"
 
 
@@ -142,6 +152,7 @@ class ModelInfo:
     """Guidance weight w of the checkpoint's training, included in its weights: it runs one branch and takes no further
     guidance."""
     drafts: tuple[DraftWeights, ...] = ()
+    feature_drafts: tuple[FeatureDraftWeights, ...] = ()
     students: tuple[StudentWeights, ...] = ()
     foreign: tuple[str, ...] = ()
     """Neighbouring files that were made from another checkpoint and cannot be used."""

@@ -21,6 +21,7 @@ from paretone.models.files.config_file import weight_files
 from paretone.models.files.releases import RELEASES
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
+from paretone.own_process import keep_freed_memory
 from paretone.paths import resource
 from paretone.reading import is_regular
 from paretone.setting.plan import imported
@@ -169,7 +170,7 @@ def load(
     # As speech takes shape, activations decay to denormal numbers, which processors compute in microcode: the input
     # convolutions of late steps took three times as long. Numbers that small are inaudible.
     torch.set_flush_denormal(True)
-    devices.keep_freed_memory()
+    keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     chosen.require_vocoder(vocoder)

@@ -69,10 +69,17 @@ Decoding = Generator[Cycle, None, None]
 class Reader:
     """State of a model within one request: its cache and the position of each cache entry."""
 
-    def __init__(self, model: TokenScorer, request: Request, places: Tensor) -> None:
+    def __init__(
+        self, model: TokenScorer, request: Request, places: Tensor, keeps: Sequence[int] | None = None
+    ) -> None:
+        """``keeps``: inner layers whose outputs :meth:`features` returns, besides the last one's; ``None``: nothing is
+        kept."""
         self.model = model
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))
+        self._keeps = keeps
+        self._features: Tensor | None = None
+        """Of the prompt's last element and of every token that was read, one row each."""
 
     @torch.inference_mode()
     def prefill(self) -> None:
@@ -104,8 +111,31 @@ class Reader:
         if length < self.cache.length:
             self.cache.crop(length)
 
+    def features(self, start: int, end: int) -> Tensor:
+        """Rows ``start`` to ``end``, as far as read, of the kept outputs: (rows, (kept + 1) · hidden). Row 0 is the
+        prompt's last element."""
+        end = min(end, self.cache.length + 1 - self._request.embedded.shape[1])
+        if self._features is None:
+            raise ValueError("Nothing was read whose outputs are kept.")
+        return self._features[start:end]
+
     def _read(self, embedded: Tensor) -> Tensor:
-        return self.model.transformer(embedded, self.cache, self._next_places(embedded))
+        places = self._next_places(embedded)
+        if self._keeps is None:
+            return self.model.transformer(embedded, self.cache, places)
+        kept: dict[int, Tensor] = {}
+
+        def probe(layer: int, what: str, output: Tensor) -> None:
+            if layer in keeps:
+                kept[layer] = output
+
+        keeps, first = self._keeps, self.cache.length + 1 - self._request.embedded.shape[1]
+        hidden = self.model.transformer(embedded, self.cache, places, probe)
+        found = torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
+        if self._features is None:
+            self._features = found.new_empty(len(self._places), found.shape[1])
+        self._features[max(first, 0) : first + len(found)] = found[max(-first, 0) :]
+        return hidden
 
     def _fill(self, embedded: Tensor) -> None:
         self.model.transformer.fill(embedded, self.cache, self._next_places(embedded))
@@ -121,9 +151,9 @@ def places(request: Request, tokens: int) -> Tensor:
     return torch.cat([request.positions, following])
 
 
-def after_prompt(model: TokenScorer, request: Request, tokens: int) -> Reader:
-    """Reader that has read the prompt, with room for ``tokens`` more tokens."""
-    reader = Reader(model, request, places(request, tokens))
+def after_prompt(model: TokenScorer, request: Request, tokens: int, keeps: Sequence[int] | None = None) -> Reader:
+    """Reader that has read the prompt, with room for ``tokens`` more tokens; ``keeps`` as in :class:`Reader`."""
+    reader = Reader(model, request, places(request, tokens), keeps)
     reader.prefill()
     return reader
 

@@ -6,7 +6,7 @@ tokens costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,6 +70,12 @@ class KeyValueCache:
         places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
         return list(zip(places, keys, values, strict=True))
+
+    def memory_for(self, tokens: int) -> Tensor:
+        """The whole memory, (layers, batch, 2 · heads, capacity, head_width), keys first, with room for the next
+        ``tokens``. Raises :class:`ValueError` beyond the capacity."""
+        self._end(tokens)
+        return self._memory
 
     def kept(self) -> Tensor:
         """Copy of the valid part, for :meth:`restore`."""
@@ -146,8 +152,15 @@ class Prefixes:
 
 
 class CausalReader(Protocol):
-    def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
-        """Map (batch, n, hidden), after the cached tokens, to hidden states after the final norm, of the same shape."""
+    def __call__(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None,
+        positions: Tensor,
+        probe: Callable[[int, str, Tensor], None] | None = None,
+    ) -> Tensor:
+        """Map (batch, n, hidden), after the cached tokens, to hidden states after the final norm, of the same shape.
+        ``probe`` gets each layer's number, ``output`` and output before the norm."""
 
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
         """Only store keys and values, for later tokens."""
@@ -180,3 +193,19 @@ class TokenScorer(Protocol):
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """Empty cache for the transformer."""
+
+
+class FeatureScorer(TokenScorer, Protocol):
+    """A draft that reads its target's hidden states; see :mod:`paretone.models.networks.feature_draft`. Implemented by
+    :class:`paretone.models.families.language_network.FeatureDrafter`."""
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Inner layers of the target whose outputs it reads, besides the last one's after the final norm."""
+
+    def mix(self, features: Tensor) -> Tensor:
+        """Map features (n, (reads + 1) · hidden) to states (n, hidden)."""
+
+    def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
+        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden): states of what follows, and
+        the input of :meth:`logits`."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from paretone.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, after_prompt, within_length
-from paretone.sampling.cache import TokenScorer
+from paretone.sampling.cache import FeatureScorer, TokenScorer
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.tokens import TokenSampler, draw
 from paretone.sampling.verification import Rule, Verification, by_token
@@ -28,7 +29,7 @@ Mark = Callable[[str], None]
 
 def speculate(
     target: Reader,
-    draft: Reader,
+    draft: Reader | FeatureReader,
     request: Request,
     sampler: TokenSampler,
     uniforms: Callable[[], float],
@@ -67,7 +68,7 @@ def speculate(
 
 @torch.inference_mode()
 def _draft(
-    drafter: Reader,
+    drafter: Reader | FeatureReader,
     request: Request,
     sampler: TokenSampler,
     uniforms: Callable[[], float],
@@ -143,13 +144,61 @@ def speculation(
     def decoding(mark: Mark) -> Decoding:
         check()
         mark(PROMPT)
-        readers = (
-            after_prompt(target, request, request.maximum),
-            after_prompt(draft, draft_request or request, request.maximum),
+        return speculate(
+            *_readers(target, draft, request, draft_request), request, sampler, uniforms, accept, length, check, mark
         )
-        return speculate(*readers, request, sampler, uniforms, accept, length, check, mark)
 
     return timed(decoding, adaptive)
+
+
+class FeatureReader:
+    """State of a draft that reads the hidden states of ``target``. Its row 0 is the prompt's last element, row i + 1
+    token i."""
+
+    def __init__(self, model: FeatureScorer, request: Request, target: Reader) -> None:
+        self.model = model
+        self._request, self._target = request, target
+        self._places = torch.arange(request.maximum + 1, device=request.positions.device)
+        self._cache = model.cache(len(self._places))
+        self._verified = 0
+        """Rows read with the target's states."""
+        self._own: Tensor | None = None
+        """Output of the last row."""
+
+    def logits(self, tokens: Sequence[int], count: int) -> Tensor:
+        """As :meth:`Reader.logits`. The target's states stand for the tokens that it has read, and the draft's own
+        output for the one before the last otherwise."""
+        model, start, end = self.model, self._cache.length, len(tokens) + 1
+        embedded = model.embed(tokens[max(start - 1, 0) :])
+        if not start:
+            embedded = torch.cat([self._request.embedded[0, -1:], embedded])
+        if self._own is None:
+            states = model.mix(self._target.features(max(start - 1, 0), end - 1)) if end > 1 else embedded[:0]
+            if not start:
+                states = torch.cat([torch.zeros_like(embedded[:1]), states])
+            self._verified = end
+        else:
+            states = self._own
+        outputs = model.outputs(states, embedded, self._cache, self._places[start:end])
+        self._own = outputs[-1:]
+        return model.logits(outputs[-count:]).float()
+
+    def keep(self, tokens: int) -> None:
+        """Forget everything after the first ``tokens`` tokens, and what was read with states of its own."""
+        self._cache.crop(min(self._verified, tokens + 1, self._cache.length))
+        self._own = None
+
+
+def _readers(
+    target: TokenScorer, draft: TokenScorer | FeatureScorer, request: Request, draft_request: Request | None
+) -> tuple[Reader, Reader | FeatureReader]:
+    """Readers of both models, after their prompts."""
+    reads = getattr(draft, "reads", None)
+    if reads is None:
+        first = after_prompt(target, request, request.maximum)
+        return first, after_prompt(draft, draft_request or request, request.maximum)
+    first = after_prompt(target, request, request.maximum, reads)
+    return first, FeatureReader(cast("FeatureScorer", draft), request, first)
 
 
 def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = None) -> Decoding:

@@ -158,7 +158,8 @@ class EngineThread:
             self._open_executor()
             while (command := self._next()) is not None:
                 outcome = self._outcome(command)
-                self._forget_running()
+                with self._changed:
+                    self._running = None
                 self._post(outcome)
                 if self._executor is not None and not isinstance(outcome, JobFinished):
                     # Only now has the traceback released the job's memory.
@@ -168,7 +169,10 @@ class EngineThread:
         finally:
             self._executor = None
             gc.collect()
-            for command in self._left_waiting():
+            with self._changed:
+                left = list(self._waiting)
+                self._waiting.clear()
+            for command in left:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
@@ -222,16 +226,6 @@ class EngineThread:
 
         if not over():
             self._rest(over)
-
-    def _forget_running(self) -> None:
-        with self._changed:
-            self._running = None
-
-    def _left_waiting(self) -> list[Command]:
-        with self._changed:
-            left = list(self._waiting)
-            self._waiting.clear()
-            return left
 
     def _outcome(self, command: Command) -> Event:
         try:

@@ -148,16 +148,20 @@ class SynthesisObserver(JobObserver):
         )
 
 
-class PreparationObserver(JobObserver):
-    """Observes a technique's own job. Progress is in the job's units, not in steps of single sentences."""
+class MeasuringObserver(JobObserver):
+    """Observes a measurement of many utterances: progress is in the job's own units, not in steps of single ones."""
+
+    def step(self, report: StepReport) -> None:
+        self.check()
+
+
+class PreparationObserver(MeasuringObserver):
+    """Observes a technique's own job."""
 
     def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)
         self._technique = technique
         self._title = title
-
-    def step(self, report: StepReport) -> None:
-        self.check()
 
     def progress(self, done: int, total: int, text: str = "") -> None:
         super().progress(done, total, text or self._title)
@@ -165,13 +169,6 @@ class PreparationObserver(JobObserver):
     def report(self, name: str, value: object) -> None:
         self.check()
         self.post(PreparationReport(self.job, self._technique, value))
-
-
-class MeasuringObserver(JobObserver):
-    """Observes a measurement of many utterances: progress is counted in utterances, not in steps."""
-
-    def step(self, report: StepReport) -> None:
-        self.check()
 
 
 class RepeatingObserver(JobObserver):

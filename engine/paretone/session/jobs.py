@@ -21,7 +21,6 @@ from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
-from paretone.observer import StepReport
 from paretone.session.commands import (
     DownloadModel,
     ExportProfile,
@@ -47,7 +46,7 @@ from paretone.session.events import (
     TakeJudged,
     WeightsExported,
 )
-from paretone.session.executor import Executor, JobObserver, PreparationObserver, RunningJob
+from paretone.session.executor import Executor, JobObserver, MeasuringObserver, PreparationObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.studies import definition
@@ -147,7 +146,7 @@ def _info(executor: Executor, request: Any, observer: PreparationObserver) -> Mo
     return model.look_for_weights(observer.check)
 
 
-class StudyObserver(JobObserver, StudyFollower):
+class StudyObserver(MeasuringObserver, StudyFollower):
     """Observes a study; progress is counted in its tasks."""
 
     def __init__(self, job: RunningJob) -> None:
@@ -163,9 +162,6 @@ class StudyObserver(JobObserver, StudyFollower):
     def begin(self, folder: str, title: str) -> None:
         self._folder = folder
         self.post(StudyBegun(self.job, folder, title))
-
-    def step(self, report: StepReport) -> None:
-        self.check()
 
     def begun(self, title: str, done: int, total: int) -> None:
         self._under_way, self._percent = (done, total, title), 0

@@ -3,7 +3,9 @@ common interface are in :mod:`paretone.session.jobs`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from paretone import views as computing
 from paretone.errors import SettingError
@@ -51,7 +53,7 @@ from paretone.session.executor import (
     RunningJob,
     SynthesisObserver,
 )
-from paretone.setting.setting import Artefact, Setting
+from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take
 from paretone.speaking import scripted
 from paretone.studies.hooks import calibrated
@@ -64,9 +66,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
     """Speak; each piece is posted as soon as it is playable. After cancellation or failure, the finished passages are
     first posted as a take."""
     observer = SynthesisObserver(job, executor.device)
-    model = executor.model_for(command.setting)
-    plan = resolve(model.info, command.setting, command.artefacts)
-    model.make_ready(plan, observer, command.voice)
+    model, plan = _ready(command, executor, observer)
     observer.status("Synthesising …")
     observer.begin()
     script = model.script(command.text, command.voice, plan, observer)
@@ -79,38 +79,46 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         observer.delivered(len(samples) / model.info.sample_rate)
         observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
 
-    def take_of(synthesis: Synthesis) -> Take:
-        audible(synthesis.samples, "the whole", command.setting, model.info)
-        return make_take(
-            synthesis,
-            command.text,
-            command.voice,
-            command.setting,
-            executor.machine,
-            executor.device,
-            model.info.all_weights,
-            label=command.label,
-            first_audio_seconds=observer.first_audio_seconds,
-            peak_memory_bytes=observer.memory.peak_bytes,
-        )
-
     try:
-        take = take_of(model.speak(script, observer, play))
+        take = _take(model.speak(script, observer, play), command, executor, observer)
     except (Exception, KeyboardInterrupt) as error:
         finished = finished_part(error)
         if finished is not None:
-            observer.post(TakeReady(command.job, take_of(finished)))
+            observer.post(TakeReady(command.job, _take(finished, command, executor, observer)))
         raise
     operations = flow_model(model, "Counting operations").operations(script) if model.info.family == FLOW else None
     return TakeReady(command.job, take, operations)
 
 
-def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
-    """Speak several times without playback, for timing. After cancellation or failure, the finished runs count."""
-    observer = RepeatingObserver(job, command.times)
+def _ready(command: Synthesise, executor: Executor, observer: JobObserver) -> tuple[SpeechModel, Any]:
+    """The loaded model, made ready for the command, and its plan."""
     model = executor.model_for(command.setting)
     plan = resolve(model.info, command.setting, command.artefacts)
     model.make_ready(plan, observer, command.voice)
+    return model, plan
+
+
+def _take(synthesis: Synthesis, command: Synthesise, executor: Executor, observer: SynthesisObserver) -> Take:
+    info = executor.model_for(command.setting).info
+    audible(synthesis.samples, "the whole", command.setting, info)
+    return make_take(
+        synthesis,
+        command.text,
+        command.voice,
+        command.setting,
+        executor.machine,
+        executor.device,
+        info.all_weights,
+        label=command.label,
+        first_audio_seconds=observer.first_audio_seconds,
+        peak_memory_bytes=observer.memory.peak_bytes,
+    )
+
+
+def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
+    """Speak several times without playback, for timing. After cancellation or failure, the finished runs count."""
+    observer = RepeatingObserver(job, command.times)
+    model, plan = _ready(command, executor, observer)
     observer.status(f"Timing again, {command.times} times …")
     runs: list[Measurements] = []
     try:
@@ -128,40 +136,17 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
 def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:
     """Speak without playback; a missing artefact is prepared first."""
     observer = SynthesisObserver(job, executor.device, live=False)
-    model = executor.model_for(command.setting)
-    setting, artefacts = _prepared(command, model, observer)
-    plan = resolve(model.info, setting, artefacts)
-    model.make_ready(plan, observer, command.voice)
-    observer.status("Making a take …")
-    script = model.script(command.text, command.voice, plan, observer)
-    synthesis = model.speak(script, observer)
-    observer.check()
-    audible(synthesis.samples, "the whole", setting, model.info)
-    take = make_take(
-        synthesis,
-        command.text,
-        command.voice,
-        setting,
-        executor.machine,
-        executor.device,
-        model.info.all_weights,
-        label=command.label,
-        peak_memory_bytes=observer.memory.peak_bytes,
-    )
-    return TakeMade(command.job, take, artefacts)
-
-
-def _prepared(
-    command: MakeTake, model: SpeechModel, observer: SynthesisObserver
-) -> tuple[Setting, tuple[Artefact, ...]]:
-    """The setting with its missing artefact, if any, and all its artefacts."""
     candidate = Candidate(command.setting, origin="")
-    lacking = candidate.unprepared
-    if not lacking:
-        return command.setting, command.artefacts
-    artefact = calibrated(lacking, model, [Utterance(command.text, command.voice)], command.setting, observer)
-    setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
-    return setting, (*command.artefacts, artefact)
+    if lacking := candidate.unprepared:
+        model, spoken = executor.model_for(command.setting), [Utterance(command.text, command.voice)]
+        artefact = calibrated(lacking, model, spoken, command.setting, observer)
+        setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
+        command = replace(command, setting=setting, artefacts=(*command.artefacts, artefact))
+    model, plan = _ready(command, executor, observer)
+    observer.status("Making a take …")
+    synthesis = model.speak(model.script(command.text, command.voice, plan, observer), observer)
+    observer.check()
+    return TakeMade(command.job, _take(synthesis, command, executor, observer), command.artefacts)
 
 
 def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:

@@ -26,7 +26,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 
 if TYPE_CHECKING:
-    from paretone.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
+    from paretone.models.base import DraftWeights, FeatureDraftWeights, IntervalWeights, StudentWeights, WeightSet
     from paretone.sampling.operations import OperationCounts
 
 NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
@@ -378,7 +378,7 @@ class LanguagePlan(Plan):
     """Changes how products with the weights are computed, the draft's as well: called for each network as
     ``function(tokens, **arguments)`` with a :class:`paretone.models.families.language_network.TokenModel`; returns
     another."""
-    draft: DraftWeights | StudentWeights | None = None
+    draft: DraftWeights | FeatureDraftWeights | StudentWeights | None = None
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`paretone.sampling.tokens.TokenSampler`; returns another."""

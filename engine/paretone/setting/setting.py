@@ -67,7 +67,7 @@ class Published:
     """Sampler options that the source fixes; models without one of them are not offered this setting."""
     main: bool = False
     """Whether it is the usual one of several for a model; otherwise the first is."""
-    besides: str = ""
+    remark: str = ""
     """What the product has otherwise, whatever the knobs, in sentences."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -21,13 +21,14 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
-from paretone.techniques import conflict, require_family, technique
+from paretone.techniques import conflict, require_family, technique, techniques
+from paretone.techniques.published import chosen, offered, options_of
 from paretone.wording import grouped
 
 LIMIT = 20_000
@@ -242,17 +243,18 @@ class _Reader:
         found = []
         for index, given in enumerate(self._fields.list("setting")):
             fields = study_fields(given, f"setting[{index}].")
-            options = self._checked_options({**self._fields.table("options"), **fields.table("options")})
-            used = fields.table("techniques")
-            setting = Setting(self._model, options)
-            for name, knobs in used.items():
-                setting = setting.with_technique(
-                    _technique(name, study_fields(knobs, f"setting[{index}].techniques.{name}."))
-                )
+            used, named = fields.table("techniques"), fields.text("as")
+            published = self._published(named, used) if named else {}
+            own = {**options_of(published), **fields.table("options")}
+            setting = Setting(self._model, self._checked_options({**self._fields.table("options"), **own}))
+            for name in dict.fromkeys((*published, *used)):
+                knobs = study_fields(used.get(name, {}), f"setting[{index}].techniques.{name}.")
+                fixed = published[name].knobs if name in published else {}
+                setting = setting.with_technique(_technique(name, {**fixed, **knobs.all()}))
             reason = self._problem(setting)
             if reason:
                 raise StudyError(f"setting[{index}] cannot be used: {reason}")
-            name = fields.text("name")
+            name = fields.text("name") or named
             fields.require_known()
             found.append(Candidate(setting, LISTED, name))
         for _, settings in hooks("settings"):
@@ -260,6 +262,11 @@ class _Reader:
                 require_family(self._entry, setting)
                 found.append(Candidate(setting, LISTED, name))
         return found
+
+    def _published(self, named: str, used: Iterable[str]) -> Mapping[str, Published]:
+        """The setting published as ``named`` of each of the techniques ``used``; by default of all that have one."""
+        every = [one.name for one in techniques() if named in {each.name for each in offered(one, self._entry.options)}]
+        return chosen(self._model, named, tuple(used) or every)
 
     def _grids(self) -> list[tuple[VariedKnob, ...]]:
         """Axes of one ``[grid]``, or of several ``[[grid]]``, which are all run."""
@@ -299,9 +306,9 @@ class _Reader:
         return conflict(setting)
 
 
-def _technique(name: str, knobs: Fields) -> UsedTechnique:
+def _technique(name: str, knobs: Mapping[str, object]) -> UsedTechnique:
     declared = technique(name)
-    return UsedTechnique(name, checked(declared.knobs, knobs.all(), declared.title))
+    return UsedTechnique(name, checked(declared.knobs, knobs, declared.title))
 
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:

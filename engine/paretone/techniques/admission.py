@@ -189,7 +189,7 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
         if error is not None:
             yield f"published: {error}".rstrip(".")
         known = [entry.id for entry in catalogue.MODELS]
-        texts = all(isinstance(text, str) for text in (each.name, each.source, each.besides))
+        texts = all(isinstance(text, str) for text in (each.name, each.source, each.remark))
         if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
             yield (
                 f"published: {shown(each.name)} must have texts, models of the catalogue ({', '.join(known)}), and "

@@ -79,7 +79,7 @@ TECHNIQUE = Technique(
             "Precision",
             "bfloat16 has float32's range with three digits, float16 more digits and less range; int8 has 256 values. "
             "Usually the residual stream, norms and output stay float32; with “all of it”, nothing is "
-            "converted in between (masked models on GPUs).",
+            "converted in between (on GPUs; there F5-TTS runs so unless set otherwise, as upstream).",
             default="bfloat16",
             values=PRECISIONS,
             titles=(

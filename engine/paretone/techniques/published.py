@@ -103,12 +103,12 @@ class Comparison:
         declared, one = technique(self.technique), self.published
         where = f"{one.name} ({declared.paper.reference}, {one.source})"
         but = f", except {'; '.join(self.differences)}" if self.differences else ""
-        return f"{declared.title} is set as {where}{but}.{f' {one.besides}' if one.besides else ''}"
+        return f"{declared.title} is set as {where}{but}.{f' {one.remark}' if one.remark else ''}"
 
     def to_json(self) -> dict[str, object]:
         one = self.published
         about = {"technique": self.technique, "setting": one.name, "source": one.source}
-        return {**about, "differences": list(self.differences), "besides": one.besides}
+        return {**about, "differences": list(self.differences), "remark": one.remark}
 
 
 def comparisons(setting: Setting) -> tuple[Comparison, ...]:

@@ -17,7 +17,7 @@ from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
-from paretone.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
+from paretone.setting.plan import WHOLE, FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from paretone.techniques.registry import plug_in, technique
@@ -165,6 +165,11 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
         info.precision,
         seed=setting.seed,
     )
+    if info.precision.endswith(WHOLE):
+        plan = plan.noted(
+            f"On {info.device}, {info.title} computes everything in {info.precision.removesuffix(WHOLE)} unless told "
+            "otherwise, as its authors' code does; speed-ups are over that."
+        )
     if info.trained_guidance is None:
         return plan
     # Guidance on top of that in the checkpoint's weights would be far too strong.

@@ -14,11 +14,11 @@ from typing import ClassVar
 import torch
 
 from paretone import device as devices
-from paretone.errors import TrainingError
 from paretone.models.catalogue import voices
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.training.learner import SMALL_PARAMETERS
+from paretone.training.manifest import require_both, with_validation
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import save_with_log
@@ -74,6 +74,7 @@ def train_companion(
     """
     chosen, work = require_teacher(request.model), Path(request.work)
     check_place(work, request.resume, Path(request.export) if request.export else None)
+    request = with_validation(request, follower)
     budget = Budget(request.minutes, request.steps, request.epochs)
     follower.status(f"Reading {chosen.title}")
     teacher = read_teacher(request.model, request.folder, follower, request.vocoder)
@@ -106,8 +107,9 @@ def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) ->
     origins = []
     if request.sentences:
         own = _own_speech(request, teacher, follower)
-        held_out += own[::KEPT_BACK]
-        training += [one for number, one in enumerate(own) if number % KEPT_BACK]
+        kept_back = () if request.validation else range(0, len(own), KEPT_BACK)
+        for number, one in enumerate(own):
+            (held_out if number in kept_back else training).append(one)
         origins.append(f"{len(own)} utterances that the model spoke itself")
     if request.manifest:
         manifest = Path(request.manifest)
@@ -121,13 +123,9 @@ def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) ->
         follower.status(f"Preparing the corpus {corpus.name}")
         clips = teacher.read_corpus(corpus, Path(request.work))
         training += clips[0]
-        held_out += clips[1]
+        held_out += () if request.validation else clips[1]
         origins.append(f"{len(clips[0])} clips of {corpus.name}")
-    if len(training) + len(held_out) < FEWEST or not held_out:
-        raise TrainingError(
-            f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
-            "generate more sentences, or give recordings: a manifest, or a corpus of natural speech."
-        )
+    require_both(training, held_out, FEWEST)
     return TokenData(tuple(training), tuple(held_out), ", ".join(origins))
 
 

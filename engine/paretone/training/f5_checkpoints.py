@@ -18,7 +18,7 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.training import features
 from paretone.training.features import Example, Examples
-from paretone.training.manifest import read_manifest
+from paretone.training.manifest import read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.own_speech import Arrays, Reading, after_prompt, flow_speaker, own_readings
@@ -88,15 +88,16 @@ def speech_to_learn(
     """Training speech of ``request``: recordings, the model's own speech under ``guidance``, or both. A bundled model
     without either learns from natural speech with the options ``corpus``, synthesised if missing. Raises
     :class:`paretone.errors.PlainError`."""
-    work = Path(request.work)
-    if not request.names_speech:
-        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
-        return spoken_examples(spoken, checkpoint, corpus, processes, follower)
-    found = Examples((), ())
+    work, found = Path(request.work), Examples((), ())
     if request.manifest:
         found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
     if request.sentences:
         found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
+    if not found.training and chosen.bundled:
+        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
+        natural = spoken_examples(spoken, checkpoint, corpus, processes, follower)
+        found += Examples(natural.training, () if request.validation else natural.held_out)
+    require_both(found.training, found.held_out)
     return found
 
 

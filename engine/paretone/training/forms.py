@@ -39,6 +39,9 @@ class TrainingPlan:
     """Factor on the usual learning rates."""
     epochs: float = 0.0
     """Budget in place of the minutes; 0: the minutes."""
+    validation: str = ""
+    validation_audio: str = ""
+    """As in :class:`paretone.training.requests.TrainingRequest`."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
         "model": place.model,
         "work": plan.work,
         "manifest": plan.manifest,
+        "validation": plan.validation,
+        "validation_audio": plan.validation_audio,
         "folder": place.folder,
         **({"epochs": plan.epochs} if plan.epochs else {"minutes": plan.minutes}),
         "resume": plan.resume,

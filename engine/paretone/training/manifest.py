@@ -8,20 +8,26 @@ if missing), ``voice`` (rows of one voice may be joined into prompt and speech) 
 F5-TTS's lists, ``audio|text`` in each line, with or without a first line ``audio_file|text``, are read, too.
 
 A manifest with mistakes is refused before any work, with every line at fault.
+
+A published evaluation set can take the place of the rows that are held out (:func:`with_validation`).
 """
 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
+from paretone import files
 from paretone.errors import TrainingError
 from paretone.front_end.phones import TimedPhone
+from paretone.observer import Observer
 from paretone.reading import is_regular, require_regular, shown
+from paretone.training.requests import TrainingRequest
 from paretone.wording import listed
 
 REQUIRED = ("audio", "text")
@@ -37,6 +43,11 @@ FEWEST = 4
 """Minimum of rows for training and validation."""
 LINES_NAMED = 12
 """Maximum of lines listed in an error; further ones are counted."""
+RECORDINGS = "recordings.csv"
+"""In the work folder: manifest of a training that is validated on an evaluation set."""
+
+
+Request = TypeVar("Request", bound=TrainingRequest)
 
 
 @dataclass(frozen=True)
@@ -52,10 +63,13 @@ class ManifestRow:
     held_out: bool = False
 
 
-def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[ManifestRow, ...]:
+def read_manifest(
+    path: Path, check: Callable[[], None] = lambda: None, kept_back: bool = True
+) -> tuple[ManifestRow, ...]:
     """Rows of a manifest; every recording exists and is long enough.
 
-    ``check`` is called per row and may raise to cancel. Raises :class:`TrainingError` with a list of all problems.
+    ``check`` is called per row and may raise to cancel; ``kept_back``: hold rows out if the manifest does not. Raises
+    :class:`TrainingError` with a list of all problems.
     """
     problems: list[tuple[int, str]] = []
     rows = []
@@ -79,7 +93,53 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
-    return _with_validation(rows, path)
+    return tuple(rows) if any(row.held_out for row in rows) or not kept_back else _keeping_back(rows)
+
+
+def with_validation(request: Request, follower: Observer) -> Request:
+    """``request`` validated on the recordings of its evaluation set alone, if it names one: its manifest becomes one in
+    the work folder, with the rows to train on of its own, and those of the set. Tells lines, hours and hash of the set.
+
+    Raises :class:`paretone.errors.PlainError`.
+    """
+    from paretone.studies.evaluation_sets import read_evaluation  # it reads lists of this module's kinds, too
+
+    if not request.validation:
+        return request
+    chosen = read_evaluation(
+        Path(request.validation), Path(request.validation_audio) if request.validation_audio else None
+    )
+    follower.status(f"Validating on {chosen.words}")
+    spoken = [one for one in chosen.rows if one.reference]
+    if not spoken:
+        raise TrainingError(f"{chosen.path} has no recordings of its texts, on which a training could be validated.")
+    own = read_manifest(Path(request.manifest), follower.check, kept_back=False) if request.manifest else ()
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow((*REQUIRED, *OPTIONAL))
+    for row in own:
+        if not row.held_out:
+            phones = " ".join(f"{phone}:{end}" for phone, _, end in row.phones)
+            table.writerow((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
+    for one in spoken:
+        # The prompts of a set are of many voices.
+        table.writerow((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
+    work = Path(request.work)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        files.write_through(work / RECORDINGS, text.getvalue().encode())
+    except OSError as error:
+        raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
+    return replace(request, manifest=str(work / RECORDINGS))
+
+
+def require_both(training: Sequence[object], held_out: Sequence[object], least: int = 1) -> None:
+    """Raise :class:`TrainingError` if there is nothing to train or to validate on, or fewer than ``least`` in all."""
+    if not training or not held_out or len(training) + len(held_out) < least:
+        raise TrainingError(
+            f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
+            "have the model say more sentences, or give recordings (a manifest), or a corpus of natural speech."
+        )
 
 
 def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
@@ -161,13 +221,6 @@ def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
     return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()
 
 
-def _with_validation(rows: list[ManifestRow], path: Path) -> tuple[ManifestRow, ...]:
-    if not any(row.held_out for row in rows):
-        kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
-        rows = [
-            ManifestRow(row.line, row.audio, row.text, row.phones, row.voice, number in kept_back)
-            for number, row in enumerate(rows)
-        ]
-    if all(row.held_out for row in rows):
-        raise TrainingError(f"The manifest {path} has rows to validate on only; put {TRAIN!r} in the column 'set'.")
-    return tuple(rows)
+def _keeping_back(rows: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
+    kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
+    return tuple(replace(row, held_out=number in kept_back) for number, row in enumerate(rows))

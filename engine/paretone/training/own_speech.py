@@ -167,7 +167,7 @@ def own_readings(
         found = kept_readings(folder, sentences, ready, follower)
     if len(found) < FEWEST:
         raise TrainingError(f"{chosen.title} said {len(found)} passages; at least {FEWEST} are needed: ask for more.")
-    kept_back = set(range(0, len(found), min(KEPT_BACK, len(found) // 2)))
+    kept_back = () if request.validation else range(0, len(found), min(KEPT_BACK, len(found) // 2))
     training, held_out = (
         tuple(one for number, one in enumerate(found) if (number in kept_back) == held) for held in (False, True)
     )

@@ -24,6 +24,11 @@ class TrainingRequest:
     model: str
     work: str
     manifest: str = ""
+    validation: str = ""
+    """Evaluation set whose recordings validate the training (:mod:`paretone.studies.evaluation_sets`), in place of what
+    is held out otherwise; ``""``: none."""
+    validation_audio: str = ""
+    """Folder of LibriSpeech's recordings, for its list."""
     folder: str = ""
     """Folder of the model's checkpoint; ``""``: the default."""
     vocoder: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeVar
 
 import torch
 
@@ -18,9 +18,12 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
+from paretone.training.manifest import with_validation
 from paretone.training.processes import Processes, join_processes
 from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
 from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
+
+Request = TypeVar("Request", bound=FineTuningRequest)
 
 _PIECE_BYTES = 2**24
 _LONGEST_HEADER = 100_000_000
@@ -157,9 +160,10 @@ class FineTuning(Recipe, Protocol):
     def save(self, path: Path) -> None: ...
 
 
-def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
-    """The processes that train together, and this one's follower. Raises :class:`paretone.errors.PlainError` if there
-    is no training speech for ``chosen``, or the work folder cannot be used."""
+def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:
+    """The request with its validation set, the processes that train together, and this one's follower. Raises
+    :class:`paretone.errors.PlainError` if there is no training speech for ``chosen``, or the work folder cannot be
+    used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
@@ -173,7 +177,9 @@ def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower
     follower.status(f"Reading {chosen.title}")
     # As in synthesis: denormal numbers are inaudible and slow.
     torch.set_flush_denormal(True)
-    return processes, follower
+    with processes.first_process_first():
+        request = with_validation(request, follower)
+    return request, processes, follower
 
 
 def complete(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 import torch
 import torch.nn.functional as F
@@ -18,8 +18,9 @@ from paretone.errors import TrainingError
 from paretone.models.families.training_layout import Parts, TensorNames
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.observer import may_stop
+from paretone.sampling.tokens import TokenSampler
 from paretone.training.batches import BatchQueue, held_out_pairs
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe
+from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.optimisers import LayerMatrices
 from paretone.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 
@@ -36,6 +37,8 @@ class Seen:
     """(B, T, D) by layer, before the final norm."""
     attention: Mapping[int, Tensor] = field(default_factory=dict)
     """(B, H, T, T) by layer, after the softmax."""
+    hidden: Tensor = field(default_factory=lambda: torch.empty(0))
+    """(B, T, D), after the final norm; logits are not computed where it is asked for."""
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
@@ -52,6 +55,12 @@ def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(p_T ‖ p_S) in nats per position (n,); logits (n, V)."""
     wanted, found = teacher.float().log_softmax(-1), student.float().log_softmax(-1)
     return (wanted.exp() * (wanted - found)).sum(-1)
+
+
+def overlap(draft: Tensor, target: Tensor, sampler: TokenSampler) -> Tensor:
+    """Σ min(p, q) of the final distributions of ``sampler``, without repetition; logits (n, V), result (n,)."""
+    proposed, wanted = (sampler.probabilities(logits.float(), ()) for logits in (draft, target))
+    return torch.minimum(proposed, wanted).sum(-1)
 
 
 class TokenNetwork(nn.Module):
@@ -91,10 +100,15 @@ class TokenNetwork(nn.Module):
         return copy.deepcopy(pruned)
 
     def forward(
-        self, batch: TokenBatch, outputs: Sequence[int] = (), attention: Sequence[int] = (), skip: Sequence[int] = ()
+        self,
+        batch: TokenBatch,
+        outputs: Sequence[int] = (),
+        attention: Sequence[int] = (),
+        skip: Sequence[int] = (),
+        complete: bool = False,
     ) -> Seen:
         """Outputs of the model on ``batch``; ``outputs`` and ``attention``: layers to record, ``skip``: layers to
-        skip."""
+        skip; ``complete``: all hidden states in place of logits."""
         outputs_seen: dict[int, Tensor] = {}
         attention_seen: dict[int, Tensor] = {}
 
@@ -108,7 +122,8 @@ class TokenNetwork(nn.Module):
         hidden = self.transformer(
             embedded, positions=batch.positions, probe=probe, attention=bool(attention), skip=frozenset(skip)
         )
-        return Seen(self.head(hidden[batch.predicting]), embedded, outputs_seen, attention_seen)
+        logits = hidden.new_empty(0) if complete else self.head(hidden[batch.predicting])
+        return Seen(logits, embedded, outputs_seen, attention_seen, hidden)
 
     @torch.no_grad()
     def take(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> None:
@@ -130,9 +145,6 @@ class TokenNetwork(nn.Module):
         return {name: value.detach().to(dtype).contiguous() for name, value in named.items()}
 
 
-LAYER_MATRICES = LayerMatrices("layers.")
-
-
 @dataclass(frozen=True)
 class TokenOptions(LearningOptions):
     positions: int = 1_600
@@ -152,15 +164,17 @@ class TokenData:
     origin: str = ""
 
 
-class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
+class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
     """Trains ``model``; some recipes use the outputs of the frozen ``teacher`` on the same sequences."""
 
     name: ClassVar[str]
+    matrices: ClassVar[LayerMatrices] = LayerMatrices("layers.")
+    """Parameters for Muon."""
 
     def __init__(
         self,
         teacher: TokenNetwork | None,
-        model: TokenNetwork,
+        model: Network,
         base: str,
         data: TokenData,
         collate: Collate,
@@ -169,7 +183,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
     ) -> None:
         """``base``: fingerprint of the initial checkpoint, the teacher's; ``collate``: layout of batches for the
         model."""
-        super().__init__(Learner.by(model.to(device), LAYER_MATRICES, options), device, options)
+        super().__init__(Learner.by(model.to(device), self.matrices, options), device, options)
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.base, self.data, self.collate = base, data, collate
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)

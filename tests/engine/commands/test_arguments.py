@@ -33,7 +33,7 @@ def test_there_are_types_of_our_own() -> None:
     assert {arguments.positive, arguments.count, arguments.above_zero} < TYPES
 
 
-@pytest.mark.parametrize("text", ["abc", "", "1/0", "nan of it"])
+@pytest.mark.parametrize("text", ["abc", "1/0"])
 @pytest.mark.parametrize("kind", sorted(TYPES, key=lambda one: one.__name__), ids=lambda one: one.__name__)
 def test_types_say_what_they_want(kind: object, text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError) as error:
@@ -44,24 +44,15 @@ def test_types_say_what_they_want(kind: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (("train", "draft", "--upper", "abc"), "--upper: must be a whole number from 0, not 'abc'"),
         (("train", "draft", "--upper", "-1"), "--upper: must be a whole number from 0, not '-1'"),
         (("train", "draft", "--lower", "0"), "--lower: must be a whole number from 1, not '0'"),
-        (("train", "draft", "--lower", "1.5"), "--lower: must be a whole number from 1, not '1.5'"),
-        (("train", "draft", "--rate", "much"), "--rate: must be a number above 0, not 'much'"),
         (("train", "draft", "--rate", "nan"), "--rate: must be a number above 0, not 'nan'"),
         (("train", "spade", "--layers", "top"), "--layers: must be a list of layers such as 0,1,5, not 'top'"),
         (("train", "cfg-free", "--w", "1/0"), "must be a number, or a fraction such as 2/3, not '1/0'"),
-        (("train", "draft", "--minutes", "nan"), "--minutes: must be a number above 0, not 'nan'"),
         (("train", "draft", "--minutes", "inf"), "--minutes: must be a number above 0, not 'inf'"),
-        (("train", "draft", "--steps", "0"), "--steps: must be a whole number from 1, not '0'"),
         (("train", "draft", "--seed", "-1"), "--seed: must be a whole number between 0 and 2**63 - 1, not '-1'"),
         (("train", "draft", "--spoken-share", "nan"), "--spoken-share: must be a number, not 'nan'"),
         (("bench", "intelligibility", "--sentences", "0"), "--sentences: must be a whole number from 1, not '0'"),
-        (("bench", "intelligibility", "--voices", "0"), "--voices: must be a whole number from 1, not '0'"),
-        (("bench", "intelligibility", "--thresholds", "nan"), "--thresholds: must be a number, not 'nan'"),
-        (("bench", "stacked", "--minutes", "nan"), "--minutes: must be a number above 0, not 'nan'"),
-        (("speak", "--seed", "-1"), "--seed: must be a whole number between 0 and 2**63 - 1, not '-1'"),
     ],
 )
 def test_what_an_option_wants_is_said(typed: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,9 +67,7 @@ SPEAK = ("speak", "--text", "Rice.", "--out", "o.wav")
     ("typed", "words"),
     [
         (("doctr",), "invalid choice: 'doctr'; did you mean 'doctor'?"),
-        (("train", "drft"), "invalid choice: 'drft'; did you mean 'draft'?"),
         (("view", "tabels"), "invalid choice: 'tabels'; did you mean 'tables'?"),
-        (("bench", "staked"), "There is no bench named 'staked'; did you mean 'stacked'?"),
         (("bench", "stacked", "--ruonds", "3"), "unrecognized option: --ruonds; did you mean --rounds?"),
         ((*SPEAK, "--techniqe=steps"), "unrecognized option: --techniqe=steps; did you mean --technique?"),
         ((*SPEAK, "--xyz"), "unrecognized arguments: --xyz"),

@@ -120,12 +120,3 @@ def test_further_judges_the_tail_and_the_floor(tmp_path: Path, capsys: pytest.Ca
     assert f"Most errors: {names[1]} " in out and "give --ground-truth, a person saying the text." in out
     assert cli.main(["judge", names[0], "--with", "ear"]) != 0
     assert "There is no judge named 'ear'" in capsys.readouterr().err
-
-
-def test_dnsmos_judges_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if judges.judge_named("dnsmos").problem():
-        pytest.skip("speechmos is not installed")
-    names = [written(tmp_path / "clean.wav", speech()), written(tmp_path / "noisy.wav", noisy(speech()))]
-    assert cli.main(["judge", *names, "--with", "dnsmos", "--json"]) == 0
-    clean, harmed = json.loads(capsys.readouterr().out)["files"]
-    assert clean["dnsmos"] > harmed["dnsmos"] + 0.2 and 1 <= clean["dnsmos_p808"] <= 5

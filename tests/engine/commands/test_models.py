@@ -44,26 +44,6 @@ def test_a_model_lists_what_it_has(paretone: Callable[..., Outcome], model: str)
         assert "put name.wav and name.npy into" in text
 
 
-def test_every_list_writes_a_default_in_the_same_way(paretone: Callable[..., Outcome]) -> None:
-    every = _defaults(paretone("models").out)
-    assert every["blockwise:adaptive"] == "on" and every["speculative:tolerance"] == "0"
-    for model in ("f5-mini", "lm-mini", "omni-mini"):
-        of_one = {name: one for name, one in _defaults(paretone("models", model).out).items() if ":" in name}
-        assert of_one and {name: every[name] for name in of_one} == of_one
-    assert _defaults(paretone("models", "omni-mini").out)["--class-temperature"] == "0"
-
-
-def _defaults(text: str) -> dict[str, str]:
-    """The defaults of options and knobs, by their names, as tables have them."""
-    found: dict[str, str] = {}
-    for block in text.split("\n\n"):
-        head, *rows = block.splitlines()
-        start = head.find("  default ") + 2
-        for row in rows[1:] if start > 1 else ():
-            found[row.split()[0]] = next(iter(re.split(" {2}| [(]", row[start:])))
-    return found
-
-
 def test_defaults_are_the_models_own(paretone: Callable[..., Outcome]) -> None:
     said = paretone("models", "f5-mini").out
     (steps,) = [line.split()[:2] for line in said.splitlines() if line.startswith("--steps ")]

@@ -42,6 +42,13 @@ def test_of_a_link_the_target_is_said_and_the_true_reason(read_only_disk: Path, 
         output.writable("/proc/a.wav")
 
 
+@pytest.mark.parametrize("inside", ["", "within"])
+def test_a_file_is_no_folder(tmp_path: Path, inside: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PlainError, match=f"^{tmp_path}/file is a file; give the name of a folder.$"):
+        output.place_for_folder(tmp_path / "file" / inside)
+
+
 def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
     table = tmp_path / "view.csv"
     table.write_text("mine")

@@ -107,11 +107,8 @@ def test_what_judges_say_is_in_the_table(file: Path) -> None:
     [
         (f'text = "{TEXT}"', "", "text is empty"),
         ('name = "fast"', 'name = "plain"', "two samples are named 'plain'"),
-        ('name = "fast"', 'name = "a/b"', "must be letters, digits and hyphens"),
         ('title = "Original"', "options = { steps = 4 }", "has a setting, but no model"),
-        ("steps = 2 }", "steps = 0 }", "Steps must lie between"),
         ("seed = 3", "sede = 3", "sede"),
-        ("f5-mini", "f6", "no model named 'f6'"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(file: Path, before: str, after: str, message: str) -> None:
@@ -127,8 +124,6 @@ def test_files_that_are_not_there_or_no_toml(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("text = ", encoding="utf-8")
     with pytest.raises(StudyError, match="could not be read as TOML"):
         samples.read(tmp_path / "bad.toml")
-    with pytest.raises(StudyError, match=rf"^{tmp_path} could not be read: it is a folder; choose a regular file\.$"):
-        samples.read(tmp_path)
 
 
 def test_the_samples_of_the_documentation_are_eight_of_all_families() -> None:

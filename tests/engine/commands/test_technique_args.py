@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 from paretone import cli
-from paretone.commands.technique_args import typed_technique, with_weights
+from paretone.commands.technique_args import typed_technique
 from paretone.errors import SettingError
 from paretone.models.files.checkpoints import fingerprint
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting
-from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_language import write_draft, write_model, write_student
-from tests.engine.speaking import load
 
 TEXT = "Rice."
 
@@ -40,23 +37,19 @@ def said(root: Path, command: str, *more: str, capsys: pytest.CaptureFixture[str
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("way", ["file", "fingerprint"])
-def test_speech_is_drafted_by_the_draft_that_is_named(
-    root: Path, tmp_path: Path, way: str, capsys: pytest.CaptureFixture[str]
+def test_speech_uses_the_draft_or_student_that_is_named(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = fingerprint(root / "drafts" / "draft-3.safetensors")
-    name = "draft-3" if way == "file" else chosen[:10]
     out = ["--out", str(tmp_path / "o.wav"), "--keep-profile", str(tmp_path / "p.json")]
-    code, data = said(root, "speak", *out, "--technique", f"speculative:tolerance=0.2;weights={name}", capsys=capsys)
+    named = f"speculative:tolerance=0.2;weights={chosen[:10]}"
+    code, data = said(root, "speak", *out, "--technique", named, capsys=capsys)
     assert code == 0, data
     (entry,) = data["setting"]["techniques"]
     assert (entry["artefact"], entry["knobs"]["tolerance"], entry["knobs"]["draft"]) == (chosen, 0.2, "trained")
     assert Profile.load(tmp_path / "p.json").setting.technique("speculative").artefact == chosen
     code, data = said(root, "speak", *out[:2], "--technique", "speculative", capsys=capsys)
     assert code == 0 and data["setting"]["techniques"][0]["artefact"] == ""
-
-
-def test_a_student_that_is_named_speaks(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", str(tmp_path / "o.wav")]
     code, data = said(root, "speak", *out, "--technique", "spade:weights=student-2-minutes-5", capsys=capsys)
     assert code == 0, data
@@ -86,17 +79,12 @@ def test_both_sides_of_a_comparison_can_name_a_draft(root: Path, capsys: pytest.
     assert [one["what"] for one in data["differences"]] == ["speculative.artefact"]
 
 
-@pytest.mark.slow
-def test_the_roofline_of_a_draft_that_is_named_is_measured(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep_known_ceilings()
-    more = ["--technique", "speculative:weights=draft-3", "--rounds", "1"]
-    assert said(root, "roofline", *more, capsys=capsys)[0] == 0
+def test_the_roofline_knows_the_drafts_by_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = ["--technique", "speculative:weights=draft-9", "--rounds", "1"]
     code, data = said(root, "roofline", *wrong, capsys=capsys)
     assert code == 2 and "draft-9" in data["error"]
 
 
-@pytest.mark.slow
 def test_tables_are_calibrated_on_the_weights_that_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,12 +107,3 @@ def test_tables_are_calibrated_on_the_weights_that_are_named(
 def test_what_makes_no_sense_is_said_before_a_model_is_loaded(typed: str, words: str) -> None:
     with pytest.raises(SettingError, match=words):
         typed_technique(typed)
-
-
-def test_techniques_that_name_none_stay_as_they_are(root: Path) -> None:
-    setting = (
-        Setting("lm-mini")
-        .with_technique(typed_technique("speculative:tolerance=0.1"))
-        .with_technique(typed_technique("graphs"))
-    )
-    assert with_weights(setting, load(root).info) == setting

@@ -34,14 +34,11 @@ def test_a_pipe_gets_few_lines() -> None:
     assert lines[0] == "Synthesising"
     assert [line.split("%")[0].strip() for line in lines[1:]] == ["25", "50", "75", "100"]
     assert "\r" not in stream.getvalue()
-
-
-def test_a_pipe_is_told_at_once_that_something_takes_long() -> None:
     stream = io.StringIO()
     terminal = Terminal(threading.Event(), stream=stream)
     for step in range(3):
         terminal.hear(Progress(1, step + 1, 1000, 1800.0, ""))
-    assert stream.getvalue() == "  0 %, about 30 min left\n"
+    assert stream.getvalue() == "  0 %, about 30 min left\n", "at once, if it takes long"
 
 
 def test_a_screen_gets_one_bar() -> None:
@@ -59,11 +56,7 @@ def test_a_screen_gets_one_bar() -> None:
     assert "accepted" not in stream.getvalue().split("\x1b[K")[-1]
     terminal.clear()
     assert stream.getvalue().endswith("\r\x1b[K")
-
-
-def test_quiet_is_silent() -> None:
-    stream = Screen()
-    terminal = Terminal(threading.Event(), quiet=True, stream=stream)
+    terminal = Terminal(threading.Event(), quiet=True, stream=(stream := Screen()))
     terminal.status("Synthesising")
     terminal.progress(1, 1)
     terminal.clear()
@@ -86,25 +79,14 @@ def test_every_report_is_a_chance_to_stop() -> None:
             report()
 
 
-def test_the_first_interrupt_cancels_and_the_second_one_ends() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with cancelling() as cancelled:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert cancelled.wait(60)
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM for one process")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_one_signal_ends_what_does_not_ask(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_signal_ends_what_does_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "GRACE_SECONDS", 0.05)
     with cancelling():
-        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             time.sleep(600)
-    assert exit_code() == 128 + number
+    assert exit_code() == 143
 
 
 def test_what_has_asked_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,29 +110,19 @@ def test_a_signal_that_the_process_was_started_to_ignore_stays_ignored() -> None
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_threads_leave_signals_alone() -> None:
-    found = []
-
-    def work() -> None:
-        with cancelling() as cancelled:
-            found.append(cancelled.is_set())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [False]
-
-
-def test_the_first_sigterm_cancels_too_and_has_its_own_exit_code() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_cancels_and_the_second_one_ends(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
     with terminable():
         assert exit_code() == 130
         with cancelling() as cancelled:
-            signal.raise_signal(signal.SIGTERM)
-            assert cancelled.is_set() and exit_code() == 143
+            signal.raise_signal(number)
+            assert cancelled.is_set() and exit_code() == 128 + number
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
 
 
 def test_names_of_others_control_no_terminal() -> None:

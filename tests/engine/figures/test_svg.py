@@ -12,8 +12,6 @@ import pytest
 from paretone.figures import svg
 from paretone.figures.glyphs import (
     DERIVED_SHAPES,
-    FILLED,
-    HOLLOW,
     SERIES_ON_ANY,
     SHAPES,
     Glyphs,
@@ -75,14 +73,6 @@ def test_groups_differ_in_colour_or_shape() -> None:
     assert len(looks) == 42, "as they are drawn, too"
 
 
-def test_two_names_share_a_point() -> None:
-    two = of([("one", "two")], [(1, 2)])
-    halves = ElementTree.fromstring(svg.draw(two)).find(f".//{SVG}title/../{SVG}polygon/..").findall(f"{SVG}polygon")
-    assert [one.get("fill") for one in halves] == list(SERIES_ON_ANY[:2])
-    edges = [[float(pair.split(",")[0]) for pair in one.get("points").split()] for one in halves]
-    assert max(edges[0]) == pytest.approx(min(edges[1])), "the second begins where the first ends"
-
-
 @pytest.mark.parametrize("shape", [*SHAPES, *DERIVED_SHAPES])
 def test_slices_make_up_the_whole(shape: str) -> None:
     def area(around: tuple[tuple[float, float], ...]) -> float:
@@ -91,13 +81,6 @@ def test_slices_make_up_the_whole(shape: str) -> None:
 
     whole = area(corners(shape)) if corners(shape) else np.pi
     assert sum(area(part(shape, number, 3)) for number in range(3)) == pytest.approx(whole, rel=0.01)
-
-
-def test_looks_are_filled_or_hollow() -> None:
-    glyphs = Glyphs(marks_in_turn("a"), SERIES_ON_ANY, "currentColor")
-    assert glyphs.glyph(("a",), HOLLOW) is glyphs.glyph(("a",), HOLLOW)
-    assert glyphs.glyph(("a",), HOLLOW) != glyphs.glyph(("a",), FILLED)
-    assert glyphs.glyph(()).colours == ("currentColor",)
 
 
 def test_the_better_end_of_an_axis_is_marked_and_the_front_is_drawn_in_steps() -> None:
@@ -144,12 +127,6 @@ def test_whatever_its_ends_an_axis_can_be_drawn(logarithmic: bool) -> None:
         for most in (1, 2, 7):
             assert all(map(math.isfinite, scale.ticks(most)))
         assert math.isfinite(scale.at(0.5))
-
-
-def test_a_figure_and_its_share_go_together() -> None:
-    for scale in (Scale(2.0, 6.0), Scale(6.0, 2.0), Scale(0.1, 100.0, True)):
-        for share in (0.0, 0.25, 1.0):
-            assert float(scale.share(np.array(scale.at(share)))) == pytest.approx(share)
 
 
 def test_an_axis_that_is_upside_down_has_the_same_numbers_and_sections() -> None:

@@ -20,7 +20,7 @@ from paretone.models.voices import examine, examined
 from tests.workload import workload
 
 VOICES = voices()
-HEARD = workload(VOICES, VOICES[:2])
+HEARD = workload(VOICES, VOICES[:1])
 TEXT = VOICES[0].transcript
 OTHER = "The juice of lemons makes fine punch, and nobody knows why."
 
@@ -54,7 +54,8 @@ def test_the_shipped_voices_say_their_transcripts(number: int) -> None:
     samples, rate = spoken(number)
     narrow = resample(resample(samples, rate, 8000), 8000, rate)
     level = float(np.sqrt(np.mean(samples**2)))
-    for harmed in (samples, narrow, samples + noise(len(samples), level / 10), samples / 32):
+    noisy = samples + noise(len(samples), level / 10)
+    for harmed in workload((samples, narrow, noisy, samples / 32), (narrow, noisy / 32)):
         assert heard(harmed, rate, VOICES[number].transcript) == ()
 
 
@@ -63,7 +64,6 @@ def test_the_shipped_voices_say_their_transcripts(number: int) -> None:
     ("transcript", "said"),
     [
         (OTHER, "does not seem to say its transcript"),
-        ("We will.", "says more than its transcript"),
         ("We will meet at the old harbor.", "says more than its transcript"),
         (f"{TEXT} {OTHER}", "could not be found"),
     ],
@@ -154,20 +154,15 @@ def test_a_long_recording_in_another_language_is_not_cut_without_its_transcript(
 @pytest.mark.parametrize("transcript", workload([UNNOTICED, f"{OTHER} " * 5], [UNNOTICED]))
 def test_no_words_are_quoted_that_a_long_recording_does_not_say(transcript: str) -> None:
     with pytest.raises(AudioError) as raised:
-        fitted(Recording(*spoken_for(37.0)), transcript, "me.wav")
+        fitted(Recording(*spoken_for(workload(37.0, 20.0))), transcript[: workload(None, 240)], "me.wav")
     sentence = str(raised.value)
     assert "exactly the words of the recording. Of its speech only the first 1" in sentence and "“" not in sentence
 
 
-@pytest.mark.usefixtures("no_aligner")
-def test_without_the_aligner_none_are_quoted_of_a_transcript_at_another_pace() -> None:
-    with pytest.raises(AudioError) as raised:
-        fitted(minute(), LONG * 3, "me.wav")
-    assert "too long for the" in str(raised.value) and "“" not in str(raised.value)
-
-
 # --- Both cut together ------------------------------------------------------------------------------------------------
 SENTENCE = 3.175
+SOME = workload(19, 6)
+"""Times that the sentence is said."""
 LONG = " ".join([TEXT] * 19)
 
 
@@ -178,7 +173,7 @@ def minute(repeats: int = 19) -> Recording:
 
 @pytest.mark.usefixtures("aligner")
 def test_a_minute_is_cut_together_with_its_transcript() -> None:
-    recording, said = fitted(minute(), LONG, "me.wav")
+    recording, said = fitted(minute(SOME), " ".join([TEXT] * SOME), "me.wav")
     count = said.count("harbor")
     assert said == " ".join([TEXT] * count), "at the end of a sentence"
     assert count >= 2 and recording.seconds == pytest.approx(count * SENTENCE, abs=1.0)
@@ -211,12 +206,6 @@ def test_the_transcript_of_the_beginning_stays_as_it_is() -> None:
     assert said == first and "cut to its first" in kept.notes[-1]
 
 
-def test_a_short_recording_and_its_transcript_stay_whole() -> None:
-    samples, rate = spoken()
-    recording, said = fitted(Recording(samples, rate), OTHER, "me.wav")
-    assert said == OTHER and recording.notes == ()
-
-
 @pytest.mark.usefixtures("no_aligner")
 def test_without_the_aligner_it_is_said_which_seconds_and_words_are_used() -> None:
     with pytest.raises(AudioError) as raised:
@@ -238,8 +227,8 @@ def test_a_recording_is_examined_in_a_process_of_its_own(tmp_path: Path) -> None
     assert (found.problem, found.doubts) == ("", ()) and found.seconds == pytest.approx(2 * SENTENCE, abs=0.5)
     assert found == examined(path, text)
     assert "words fit" in examined(VOICES[0].audio, OTHER).doubts[0]
-    soundfile.write(path, minute().samples, 24_000)
-    assert "Only the first" in examined(path, GERMAN * 2).doubts[0]
-    assert examine(path, GERMAN * 2, False).notes[-1].endswith("only English words are looked for.")
+    soundfile.write(path, minute(7).samples, 24_000)
+    assert "Only the first" in examined(path, GERMAN).doubts[0]
+    assert examine(path, GERMAN, False).notes[-1].endswith("only English words are looked for.")
     soundfile.write(path, np.zeros(48_000), 24_000)
     assert "is silent" in examined(path, LONG).problem

@@ -14,7 +14,7 @@ from torch import Tensor
 from paretone.errors import Cancelled
 from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
-from paretone.sampling.cache import MOST_KEPT, Prefixes
+from paretone.sampling.cache import MOST_KEPT
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
 
@@ -61,7 +61,7 @@ def test_a_stop_ends_it_and_is_no_token() -> None:
     assert len(cycles) == 1 and cycles[0].stopped
 
 
-@pytest.mark.parametrize("maximum", [0, 1, 5])
+@pytest.mark.parametrize("maximum", [0, 5])
 def test_the_greatest_length_ends_it_without_a_stop(maximum: int) -> None:
     model = small_model(stop_score=NEVER)
     cycles = list(decode(model, request_of(model, maximum=maximum), Nucleus(), Uniforms(0)))
@@ -75,14 +75,6 @@ def test_speech_of_a_known_length_stops_after_it() -> None:
     assert len(tokens_of(cycles)) == 5 and [cycle.stopped for cycle in cycles] == [False] * 5 + [True]
     free = list(decode(model, request_of(model, maximum=9), Nucleus(), Uniforms(0)))
     assert tokens_of(free)[:5] == tokens_of(cycles) and len(tokens_of(free)) == 9
-
-
-def test_seeds_repeat() -> None:
-    model = small_model().optimised()
-    first, again, other = (
-        tokens_of(list(decode(model, request_of(model, 8), Nucleus(), Uniforms(seed)))) for seed in (1, 1, 2)
-    )
-    assert first == again != other
 
 
 def test_a_prompt_of_one_element_is_read_and_inference_mode_does_not_leak() -> None:
@@ -134,23 +126,12 @@ def filled(model: TokenModel, request: Request) -> torch.Tensor:
 def test_what_is_remembered_is_what_is_read(model: TokenModel) -> None:
     request = request_in(model, VOICE, [5, 2, 6])
     anew = filled(model, request)
-    assert len(model.prefixes) == 1
     filled(model, request_in(model, OTHER, [1]))
-    again = filled(model, request)
-    assert len(model.prefixes) == 2
-    assert torch.equal(again, anew)
+    assert torch.equal(filled(model, request), anew) and len(model.prefixes) == 2
+    torch.testing.assert_close(filled(model, replace(request, shared=0)), anew)
 
 
-def test_it_is_what_reading_all_at_once_gives(model: TokenModel) -> None:
-    request = request_in(model, VOICE, [5, 2, 6])
-    filled(model, request_in(model, VOICE, [1, 1]))
-    whole = filled(model, replace(request, shared=0))
-    assert len(model.prefixes) == 1
-    torch.testing.assert_close(filled(model, request), whole)
-    assert said(model, request) == said(model, replace(request, shared=0))
-
-
-@pytest.mark.parametrize("shared", [5, 6, 50])
+@pytest.mark.parametrize("shared", [5, 50])
 def test_all_of_the_prompt_may_be_shared(model: TokenModel, shared: int) -> None:
     """The last element is read with the first token: it is never remembered."""
     request = request_in(model, VOICE, [5, 2, 6], shared)
@@ -178,23 +159,11 @@ def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:
     assert not model.prefixes.restore(model.cache(10), model.embed([[0, 8, 8]]), positions)
 
 
-def test_models_that_learn_remember_nothing() -> None:
-    plain = small_model(stop_score=-50.0)
-    assert plain.prefixes is None
-    request = request_in(plain, VOICE, [5])
-    assert said(plain, request) == said(plain, replace(request, shared=0))
-    assert not len(Prefixes())
-
-
 # --- Samplers ---------------------------------------------------------------------------------------------------------
 IDS = 40
 SAMPLERS = [
     Greedy(),
-    Nucleus(),
-    Nucleus(0.7, top_k=6),
-    Nucleus(1.3, top_p=0.7),
     Nucleus(0.8, 25, 0.9, 1.2, prompt=(3, 4)),
-    RepetitionAware(),
     RepetitionAware("2025"),
     RepetitionAware(window=6, threshold=0.3),
 ]
@@ -205,24 +174,15 @@ def scores(rows: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_rows_have_their_own_histories(sampler: TokenSampler) -> None:
+def test_rows_have_their_own_histories_and_what_may_not_come_never_does(sampler: TokenSampler) -> None:
     logits, history = scores(5), [int(one) for one in scores(1, 3)[0].topk(20).indices] * 2
+    logits[:2, 7:9] = -math.inf
     together = sampler.probabilities(logits, history)
-    assert together.shape == logits.shape
     torch.testing.assert_close(together.sum(-1), torch.ones(5))
-    assert (together >= 0).all()
+    assert (together >= 0).all() and not together[:2, 7:9].any()
     for row in range(5):
         alone = sampler.probabilities(logits[row : row + 1], history[: len(history) - 4 + row])
         torch.testing.assert_close(together[row : row + 1], alone)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_what_may_not_come_never_does(sampler: TokenSampler) -> None:
-    logits, history = scores(3), [5, 6, 5]
-    logits[:2, 7:9] = -math.inf
-    found = sampler.probabilities(logits, history)
-    assert not found[:2, 7:9].any()
-    assert found.isfinite().all()
 
 
 def test_greedy_and_cut_distributions() -> None:
@@ -267,22 +227,10 @@ def test_draws_follow_the_probabilities() -> None:
     assert drawn == [1, 1, 3, 3, 4, 4]
     # They need not add up to one.
     assert [draw(3 * probabilities, uniform) for uniform in (0.4999, 0.5, 1 - 2.0**-24)] == [1, 3, 4]
-    # Rounding never leads beyond the last one.
-    for seed in range(200):
-        probabilities = scores(1, seed)[0].softmax(-1) * (0.5 + seed / 100)
-        probabilities[-3:] = 0.0
-        assert draw(probabilities, 1 - 2.0**-24) < IDS - 3
-        assert draw(probabilities, 0.0) == 0
-
-
-def test_uniforms_are_repeatable_and_exact_in_float32() -> None:
-    first, again, other = Uniforms(7), Uniforms(7), Uniforms(8)
-    values = [first() for _ in range(2000)]
-    assert values == [again() for _ in range(2000)]
-    assert values != [other() for _ in range(2000)]
-    assert torch.tensor(values).tolist() == values
-    assert min(values) >= 0 and max(values) < 1
-    assert abs(sum(values) / 2000 - 0.5) < 0.02
+    uniforms, again, other = Uniforms(7), Uniforms(7), Uniforms(8)
+    values = [uniforms() for _ in range(500)]
+    assert values == [again() for _ in range(500)] != [other() for _ in range(500)]
+    assert torch.tensor(values).tolist() == values, "exact in float32"
 
 
 # --- Speech that does not end -----------------------------------------------------------------------------------------
@@ -294,7 +242,7 @@ def speech(length: int) -> list[int]:
     return [(place * place * 7 + place // 3) % 101 for place in range(length)]
 
 
-@pytest.mark.parametrize("period", [1, 2, 7, 25])
+@pytest.mark.parametrize("period", [1, 25])
 def test_repetition_is_noticed_after_three_seconds(period: int) -> None:
     guard, beginning = RunawayGuard(RATE), speech(60)
     assert guard.observe(beginning) is None

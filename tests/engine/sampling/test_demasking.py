@@ -9,14 +9,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paretone.errors import SettingError
 from paretone.sampling.demasking import Canvas, Guide, Open, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import (
     Block,
     CommitPlan,
     block_bounds,
     commit_counts,
-    demasking_times,
 )
 
 CPU = torch.device("cpu")
@@ -70,12 +68,7 @@ def test_steps_commit_what_the_schedule_says_and_nothing_else_changes() -> None:
 
 def test_a_schedule_decides_how_many_codes_a_step_commits() -> None:
     """The last step that there may be takes the rest."""
-    for counts, committed in (
-        ([1, 2, 3, 4], [1, 2, 3, 4, 26]),
-        ([30, 1, 2, 1], [30, 1, 2, 1, 2]),
-        ([30, 6], [30, 6]),
-        ([36], [36]),
-    ):
+    for counts, committed in (([1, 2, 3, 4], [1, 2, 3, 4, 26]), ([30, 6], [30, 6])):
         seen: list[Open] = []
         wanted = iter(counts)
         steps = demask(
@@ -111,7 +104,7 @@ def test_a_schedule_sees_the_cells_in_their_order() -> None:
 
 
 def test_a_schedule_that_follows_the_plan_changes_nothing() -> None:
-    for steps in (1, 5, 30, 60):
+    for steps in (1, 30):
         plain, _ = filled(Block(0, 12, steps))
         canvas = Canvas(3, 12, MASK, CPU)
         same = demask(
@@ -124,20 +117,6 @@ def test_a_schedule_that_follows_the_plan_changes_nothing() -> None:
         )
         assert list(same) == list(range(int(plain.order.max()) + 1))
         assert torch.equal(canvas.codes, plain.codes) and torch.equal(canvas.order, plain.order)
-
-
-def test_a_schedule_ends_where_time_ends() -> None:
-    canvas = Canvas(3, 12, MASK, CPU)
-    steps = demask(
-        Scorer(3, 12),
-        canvas,
-        Block(0, 12, 8),
-        Rules(),
-        SeededCanvasNoise(0, CPU),
-        still=lambda taken: 2 if taken >= 3 else 8 - taken,
-        schedule=lambda there: 1,
-    )
-    assert [int((canvas.order == step).sum()) for step in steps] == [1, 1, 1, 1, 32]
 
 
 def test_penalty_and_temperature_decide_what_comes_first() -> None:
@@ -188,8 +167,8 @@ def test_no_result_is_looked_at_on_the_way() -> None:
     assert not recorder.names & READ_BACK
 
 
-@pytest.mark.parametrize("frames", [1, 15, 16, 17, 48, 100, 251])
-@pytest.mark.parametrize(("size", "first"), [(32, 0), (32, 16), (8, 4), (32, 24), (100, 6), (4, 24)])
+@pytest.mark.parametrize("frames", [1, 17, 251])
+@pytest.mark.parametrize(("size", "first"), [(32, 0), (32, 16), (100, 6), (4, 24)])
 def test_blocks_cover_the_canvas(frames: int, size: int, first: int) -> None:
     bounds = block_bounds(frames, size, first)
     assert bounds[0][0] == 0
@@ -208,17 +187,7 @@ def test_blocks_cover_the_canvas(frames: int, size: int, first: int) -> None:
     assert not later or max(later) - min(later) <= 1
 
 
-@pytest.mark.parametrize("steps", [1, 4, 16, 40])
-def test_a_plan_that_is_not_shortened_is_the_schedule(steps: int) -> None:
-    plan, counts = CommitPlan(192, steps, 0.1), []
-    while plan.steps:
-        plan.shorten(plan.steps)
-        counts.append(plan.next())
-    assert tuple(counts) == tuple(filter(None, commit_counts(192, steps, 0.1)))
-
-
-@pytest.mark.parametrize("at", [1, 5, 11])
-@pytest.mark.parametrize("left", [0, 1, 2, 4])
+@pytest.mark.parametrize(("at", "left"), [(1, 4), (5, 2), (11, 0)])
 def test_what_is_left_goes_into_fewer_steps(at: int, left: int) -> None:
     plan = CommitPlan(192, 16, 0.1)
     before = [plan.next() for _ in range(at)]
@@ -251,10 +220,3 @@ def test_a_block_is_cut_short_when_it_is_told_so() -> None:
     whole, _ = filled(Block(0, 12, 8))
     # Until then nothing is different.
     assert torch.equal(canvas.order.clamp(max=12) - 10 == 0, whole.order == 0)
-
-
-def test_at_a_shift_of_one_every_step_commits_as_much() -> None:
-    assert demasking_times(4, 1.0).tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert commit_counts(80, 4, 1.0) == (20, 20, 20, 20)
-    with pytest.raises(SettingError, match="at least 1"):
-        demasking_times(0, 0.1)

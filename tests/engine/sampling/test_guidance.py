@@ -15,20 +15,13 @@ from paretone.sampling.guidance import (
     ALL,
     NOTHING,
     TEXT_ALONE,
-    Effect,
     Saturation,
     Strength,
-    StrengthGuidance,
-    TwoWeightGuidance,
-    branch_weights,
-    branches_of,
-    effects,
     guided_velocity,
     most_branches,
     needed_branches,
     three_branch_velocity,
 )
-from paretone.setting.knobs import Values
 
 TIMES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 VELOCITIES = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(3))
@@ -62,11 +55,10 @@ def run(guidance: BranchGuidance, at: list[Tensor]) -> tuple[list[tuple[int, ...
     return needed, found
 
 
-@pytest.mark.parametrize("strength", [0.5, 2.0, 3.7])
-def test_equal_strengths_are_plain_guidance_bit_for_bit(strength: float) -> None:
-    guidance = BranchGuidance(TIMES, whole(strength, strength))
+def test_equal_strengths_are_plain_guidance_bit_for_bit() -> None:
+    guidance = BranchGuidance(TIMES, whole(2.0, 2.0))
     assert guidance.needed(0) == (ALL, NOTHING), "the text alone is not computed"
-    expected = guided_velocity(rows((ALL, NOTHING)), strength)
+    expected = guided_velocity(rows((ALL, NOTHING)), 2.0)
     assert torch.equal(guidance.velocity(rows((ALL, NOTHING)), 0), expected)
 
 
@@ -106,16 +98,6 @@ def test_strengths_end_and_begin_with_time() -> None:
     assert most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
 
 
-def test_strengths_are_effects() -> None:
-    assert effects(whole(2.0, 2.0), 0.0) == (Effect(0, 2, 2.0),)
-    assert effects(whole(2.0, 1.0), 0.0) == (Effect(0, 1, 2.0), Effect(1, 2, 1.0))
-    assert effects(whole(0.0, 1.0), 0.0) == (Effect(1, 2, 1.0),)
-    assert branches_of(effects(whole(0.0, 1.0), 0.0)) == (0, 1, 2)
-    assert StrengthGuidance().strengths(Values(guidance=2.0)) == whole(2.0, 2.0)
-    assert StrengthGuidance().strengths(Values(guidance=1e-6)) == whole(0.0, 0.0)
-    assert TwoWeightGuidance().strengths(Values(similarity=3.0, intelligibility=1.5)) == whole(2.0, 0.5)
-
-
 def test_what_does_not_change_is_computed_twice_and_then_reused() -> None:
     needed, found = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True)), field(1.0))
     assert needed == [(0, 2), (0, 2), (0,), (0,), (0,), (0,)]
@@ -129,16 +111,6 @@ def test_what_keeps_changing_is_always_computed() -> None:
     needed, _ = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.51, reuse=True)), field(1.5))
     # It changes by half from one to the next: once it may be reused, not twice, when it is found to have changed more.
     assert needed == [(0, 2), (0, 2), (0,), (0, 2), (0, 2), (0,)]
-
-
-def test_a_reused_effect_is_computed_again_in_time() -> None:
-    at = field(1.0)[:3] + [every.clone() for every in field(1.0)[3:]]
-    for every in at[3:]:
-        every[0] += 5.0  # From the fourth evaluation on, the branches differ by more.
-    guidance = BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True, again=2))
-    needed, found = run(guidance, at)
-    assert needed == [(0, 2), (0, 2), (0,), (0, 2), (0, 2), (0,)], "it has changed, is watched, and saturates anew"
-    assert torch.allclose(found[3], guided_velocity(rows((0, 2), at[3]), 2.0))
 
 
 def test_change_is_foreseen_over_time_and_not_over_evaluations() -> None:
@@ -173,26 +145,13 @@ def test_guidance_ends_where_the_branches_point_the_same_way() -> None:
     assert torch.equal(found[-1], at[-1][:1]), "the velocity of all conditions alone"
 
 
-def test_plain_combination_is_used_only_where_nothing_is_left_out() -> None:
-    guidance = BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True))
-    called = []
-
-    def plain(given: Tensor) -> Tensor:
-        called.append(len(given))
-        return guided_velocity(given, 2.0)
-
-    for step, every in enumerate(field(1.0)):
-        guidance.velocity(rows(guidance.needed(step), every), step, plain)
-    assert called == [2, 2]
-
-
 # --- All branches -----------------------------------------------------------------------------------------------------
 BRANCHES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
 """Three branches of two items."""
 
 
-@pytest.mark.parametrize(("intelligibility", "similarity"), [(1.6, 2.5), (1.4, 3.0), (2.0, 3.0), (0.5, 0.25)])
-def test_three_branches_are_combined_by_the_official_formula(intelligibility: float, similarity: float) -> None:
+def test_three_branches_are_combined_by_the_official_formula() -> None:
+    intelligibility, similarity = 1.6, 2.5
     speaker, text, nothing = BRANCHES.chunk(3)
     official = nothing + intelligibility * (text - nothing) + similarity * (speaker - text)
     assert needed_branches(intelligibility, similarity) == (0, 1, 2)
@@ -215,26 +174,13 @@ def test_branches_without_weight_are_left_out(
     assert torch.allclose(found, official, rtol=0, atol=2e-6)
 
 
-def test_one_branch_is_followed_as_it_is() -> None:
-    speaker = BRANCHES[:2]
-    assert torch.equal(three_branch_velocity(speaker, 1.0, 1.0), speaker)
-    assert torch.equal(guided_velocity(speaker, 0.0), speaker)
-
-
-@pytest.mark.parametrize("intelligibility", [0.0, 1.0, 1.6, 2.5])
-@pytest.mark.parametrize("similarity", [0.0, 1.0, 1.6, 2.5])
-def test_weights_add_up_to_one(intelligibility: float, similarity: float) -> None:
-    assert sum(branch_weights(intelligibility, similarity)) == pytest.approx(1)
-
-
 # --- Overshoot --------------------------------------------------------------------------------------------------------
 SHAPE = 1, 5, 3
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7, 32])
-@pytest.mark.parametrize("sway", [0.0, -1.0])
-def test_without_overshoot_it_is_eulers_method(steps: int, sway: float) -> None:
-    times = sampling_grid(steps, "uniform", sway)
+@pytest.mark.parametrize("steps", [1, 7])
+def test_without_overshoot_it_is_eulers_method(steps: int) -> None:
+    times = sampling_grid(steps, "uniform", -1.0)
     noise = OvershootNoise.draw(SHAPE, steps, seed=1)
     follow = overshoot_steps(times, noise.steps, overshoot=0.0)
     found, expected = (
@@ -243,7 +189,7 @@ def test_without_overshoot_it_is_eulers_method(steps: int, sway: float) -> None:
     assert torch.allclose(found, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("overshoot", [0.5, 2.0, 3.0])
+@pytest.mark.parametrize("overshoot", [0.5, 3.0])
 def test_a_step_ends_as_noisy_as_its_time_demands(overshoot: float) -> None:
     """Of noise that the velocity would take away until time 1: what is left at t' has the strength 1 − t'."""
     times = sampling_grid(16, "uniform", -1.0).tolist()
@@ -257,38 +203,14 @@ def test_a_step_ends_as_noisy_as_its_time_demands(overshoot: float) -> None:
 
 def test_a_step_is_the_same_every_time_and_the_last_adds_no_noise() -> None:
     times = sampling_grid(8, "uniform", -1.0)
-    noise = OvershootNoise.draw(SHAPE, 8, seed=1)
+    noise, again, longer = (OvershootNoise.draw(SHAPE, steps, seed=1) for steps in (8, 8, 32))
+    assert torch.equal(noise.steps, again.steps) and torch.equal(noise.steps, longer.steps[:8])
     loud = noise.steps.clone()
     loud[-1] *= 1e6
     results = [overshoot_steps(times, one)(noise.initial, noise.initial, 7) for one in (noise.steps, loud)]
     assert torch.equal(*results)
-    times, noise = sampling_grid(8, "uniform", -1.0), OvershootNoise.draw(SHAPE, 8, seed=1)
     follow = overshoot_steps(times, noise.steps)
     state = noise.initial.clone()
     first, second = (follow(state, state, 3) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(state, noise.initial), "and leaves the state alone"
-
-
-def test_a_straight_path_arrives_whatever_the_noise() -> None:
-    """If the velocity is exact for the state, overshooting and noise do not change the end."""
-    goal = torch.linspace(-1, 1, 15).reshape(SHAPE)
-    times = sampling_grid(16, "uniform", -1.0)
-    for seed in (0, 1):
-        noise = OvershootNoise.draw(SHAPE, 16, seed)
-        follow = overshoot_steps(times, noise.steps)
-        found = integrate(lambda x, step: (goal - x) / (1 - float(times[step])), noise.initial, times, follow=follow)
-        assert torch.allclose(found, goal, atol=1e-5)
-
-
-def test_noise_is_that_of_its_seed_whatever_the_number_of_steps() -> None:
-    noise, again, other = (OvershootNoise.draw(SHAPE, 4, seed) for seed in (7, 7, 8))
-    assert torch.equal(noise.initial, again.initial)
-    assert torch.equal(noise.steps, again.steps)
-    assert not torch.equal(noise.steps, other.steps)
-    drawn = torch.stack([noise.initial, *noise.steps])
-    assert drawn.shape == (5, *SHAPE)
-    assert drawn.flatten(1).unique(dim=0).shape[0] == 5, "no noise is used twice"
-    short, long = (OvershootNoise.draw(SHAPE, steps, seed=7) for steps in (4, 32))
-    assert torch.equal(short.initial, long.initial)
-    assert torch.equal(short.steps, long.steps[:4])

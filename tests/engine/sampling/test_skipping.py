@@ -18,6 +18,7 @@ from paretone.techniques.ditreducio.algorithm import layer_plan
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
+from tests.workload import crossed
 
 STEPS = 7
 
@@ -48,11 +49,10 @@ class Defined:
         return torch.cat(self.cache)
 
 
-@pytest.mark.parametrize("branches", [1, 2, 3])
-@pytest.mark.parametrize("branch_skip", ["both", "attention"])
-@pytest.mark.parametrize("kept", ["planned", "everything"])
-@pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("branches", "branch_skip", "kept", "in_place", "seed"),
+    crossed([1, 2, 3], ["both", "attention"], ["planned", "everything"], [False, True, True], range(6)),
+)
 def test_actions_do_what_the_paper_defines(
     branches: int, branch_skip: str, kept: str, in_place: bool, seed: int
 ) -> None:
@@ -122,14 +122,6 @@ def rows(tokens: int, seed: int) -> torch.Tensor:
 
 
 def test_a_cache_gives_back_what_was_written() -> None:
-    cache = KeyValueCache(2, 3, 10, 4, batch=2)
-    for layer in range(2):
-        keys, values = cache.extend(layer, rows(4, layer), -rows(4, layer))
-        assert torch.equal(keys, rows(4, layer)) and torch.equal(values, -rows(4, layer))
-    cache.advance(4)
-    keys, _ = cache.extend(1, rows(2, 7), rows(2, 8))
-    assert torch.equal(keys, torch.cat([rows(4, 1), rows(2, 7)], dim=2))
-    assert cache.length == 4
     cache = KeyValueCache(1, 3, 10, 4, batch=2)
     keys, _ = cache.extend(0, rows(6, 0), rows(6, 1))
     cache.advance(6)
@@ -140,7 +132,8 @@ def test_a_cache_gives_back_what_was_written() -> None:
     assert torch.equal(values, torch.cat([rows(6, 1)[:, :, :2], rows(1, 3)], dim=2))
     cache = KeyValueCache(2, 3, 10, 4, batch=2)
     for layer in range(2):
-        cache.extend(layer, rows(4, layer), -rows(4, layer))
+        keys, values = cache.extend(layer, rows(4, layer), -rows(4, layer))
+        assert torch.equal(keys, rows(4, layer)) and torch.equal(values, -rows(4, layer))
     cache.advance(4)
     for layer, (place, keys, values) in enumerate(cache.windows(2)):
         place.copy_(torch.cat([rows(2, 7), rows(2, 8)], dim=1).transpose(1, 2))

@@ -7,7 +7,6 @@ distribution is uniform then; acceptances that favour the draft push it down.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -17,9 +16,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paretone.errors import Cancelled
 from paretone.models.families.language_network import TokenModel
-from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
+from paretone.sampling.autoregressive import Cycle, Request, decode, within_length
 from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
@@ -129,12 +127,12 @@ def test_stops_are_the_targets_too(block: bool) -> None:
     model = small_model(stops=1, stop_score=2.5).optimised()
     draft, sampler = model.kept([0, 1, 3]), Nucleus()
     request, places, ends = request_of(model, minimum=2, maximum=9), [], 0
-    for seed in range(60):
+    for seed in range(30):
         cycles = list(speculation(model, draft, request, sampler, Uniforms(1000 + seed), rule_of(model, block)))
         places += places_of(model, draft, request, sampler, cycles, seed=seed)
         ends += cycles[-1].stopped
         assert len(tokens_of(cycles)) >= 2 and not any(cycle.stopped for cycle in cycles[:-1])
-    assert 20 < ends < 60
+    assert 10 < ends < 30
     assert distance(places) < CRITICAL
 
 
@@ -144,7 +142,7 @@ def test_speech_of_a_known_length_stops_after_it(rule: float | None) -> None:
     target, draft = pair()
     request = request_of(target, maximum=12, length=10)
     chosen = rule_of(target, False) if rule is None else by_token(rule, target.codes)
-    for seed in range(10):
+    for seed in range(3):
         cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(seed), chosen))
         assert len(tokens_of(cycles)) == 10 and cycles[-1].stopped
 
@@ -156,25 +154,15 @@ def test_the_test_would_see_tolerance() -> None:
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
 
 
-@pytest.mark.parametrize(("length", "block"), crossed([1, 2, 3, 5, 8, "adaptive"], [False, True]))
+@pytest.mark.parametrize(("length", "block"), crossed([1, 8, "adaptive"], [False, True]))
 def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: bool) -> None:
     target, draft = pair()
-    request = request_of(target, maximum=120)
+    request = request_of(target, maximum=60)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     chosen = AdaptiveLength() if length == "adaptive" else length
     cycles = list(speculation(target, draft, request, Greedy(), Uniforms(0), rule_of(target, block), chosen))
     assert tokens_of(cycles) == expected
     assert len(cycles) < len(expected)
-
-
-@pytest.mark.parametrize("tolerance", [0.4, 1.0])
-def test_what_the_target_would_never_draw_is_not_tolerated(tolerance: float) -> None:
-    """Greedy targets would draw one id only: tolerance changes nothing."""
-    target, draft = pair()
-    request = request_of(target, maximum=60)
-    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    rule = by_token(tolerance, target.codes)
-    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0), rule))) == expected
 
 
 def test_a_draft_that_stops_is_tolerated_only_as_published() -> None:
@@ -201,15 +189,6 @@ def test_a_drafted_stop_can_be_accepted() -> None:
     assert last.tokens == last.drafted[:-1] and last.accepted == len(last.drafted)
 
 
-def test_full_tolerance_speaks_as_the_draft() -> None:
-    target, draft = pair()
-    request = request_of(target, maximum=30)
-    rule = by_token(1.0, target.codes)
-    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(0), rule))
-    assert all(cycle.accepted == len(cycle.drafted) for cycle in cycles)
-    assert all(probability == 1 for cycle in cycles for probability in cycle.acceptance)
-
-
 @BLOCK
 def test_cycles_say_what_happened(block: bool) -> None:
     target, draft = pair()
@@ -225,37 +204,11 @@ def test_cycles_say_what_happened(block: bool) -> None:
         assert cycle.target_seconds > 0
 
 
-@pytest.mark.parametrize("maximum", [0, 1, 2, 7])
+@pytest.mark.parametrize("maximum", [0, 7])
 def test_never_more_tokens_than_asked_for(maximum: int) -> None:
     target, draft = pair()
     cycles = list(speculation(target, draft, request_of(target, maximum=maximum), Nucleus(), Uniforms(0)))
     assert len(tokens_of(cycles)) == maximum
-
-
-def test_whatever_the_prompt_greedy_decoding_is_repeated() -> None:
-    target, draft = pair()
-    request = Request(target.embed([[2]]), torch.tensor([0]), 1, 0, 10)
-    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0)))) == expected
-    # Exact as well, however bad the draft.
-    request = request_of(target, maximum=40)
-    other = replace(request, embedded=-request.embedded)
-    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    found = speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
-    assert tokens_of(list(found)) == expected
-
-
-def test_it_can_be_stopped_between_cycles() -> None:
-    calls = itertools.count()
-
-    def check() -> None:
-        if next(calls) == 2:
-            raise Cancelled
-
-    target, draft = pair()
-    decoding: Decoding = speculation(target, draft, request_of(target), Nucleus(), Uniforms(0), check=check)
-    with pytest.raises(Cancelled):
-        list(decoding)
 
 
 def test_a_draft_of_other_ids_is_refused() -> None:
@@ -279,7 +232,7 @@ class Reads(TorchDispatchMode):
 
 @pytest.mark.parametrize(
     ("sampler", "block"),
-    crossed([Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware(), RepetitionAware("2025")], [False, True]),
+    crossed([Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware("2025")], [False, True]),
 )
 def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) -> None:
     target, draft = pair()
@@ -324,20 +277,15 @@ def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> Ada
     return length
 
 
-@pytest.mark.parametrize("acceptance", [0.3, 0.62, 0.8, 0.95])
-@pytest.mark.parametrize("cost", [0.1, 0.35, 0.5])
-@pytest.mark.parametrize("growth", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("acceptance", "cost", "growth"), crossed([0.3, 0.62, 0.8, 0.95], [0.1, 0.35, 0.5], [0.0, 0.1])
+)
 def test_it_settles_where_the_plan_is_best(acceptance: float, cost: float, growth: float) -> None:
     length = fed(acceptance, cost, growth)
     best = best_length(acceptance, cost, growth)
     assert abs(length.choose() - best) <= 1
     assert length.acceptance == pytest.approx(acceptance, abs=0.12)
     assert length.cost_ratio == pytest.approx(cost, rel=0.2)
-
-
-def test_equal_measurements_give_equal_lengths() -> None:
-    first, again = fed(0.7, 0.3, 0.05), fed(0.7, 0.3, 0.05)
-    assert first.choose() == again.choose()
 
 
 def test_it_follows_a_change() -> None:
@@ -355,18 +303,6 @@ def test_an_interrupted_cycle_does_not_count() -> None:
     assert length.choose() == before
 
 
-def test_cycles_without_a_draft_teach_nothing() -> None:
-    length = AdaptiveLength(2)
-    length.observe(0, 0, 0, 0.0, 1.0)
-    assert length.choose() == 2 and length.cost_ratio is None
-
-
-@pytest.mark.parametrize("start", [0, 9])
-def test_lengths_out_of_range(start: int) -> None:
-    with pytest.raises(ValueError, match="not from 1 to 8"):
-        AdaptiveLength(start)
-
-
 @pytest.mark.parametrize(
     ("acceptance", "cost", "expected"),
     [
@@ -378,20 +314,3 @@ def test_lengths_out_of_range(start: int) -> None:
 def test_speed_ups_of_drafts_one_to_four(acceptance: float, cost: float, expected: tuple[float, ...]) -> None:
     found = [predicted_speed_up(expected_tokens(acceptance, length), length, cost) for length in range(1, 5)]
     assert found == pytest.approx(expected, abs=0.006)
-
-
-@pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.9, 1.0])
-def test_expected_tokens_are_those_of_simulated_cycles(acceptance: float) -> None:
-    chance, total = random.Random(1), 0
-    for _ in range(4000):
-        accepted = 0
-        while accepted < 3 and chance.random() < acceptance:
-            accepted += 1
-        total += accepted + 1
-    assert expected_tokens(acceptance, 3) == pytest.approx(total / 4000, abs=0.06)
-
-
-@pytest.mark.parametrize("acceptance", [-0.1, 1.1])
-def test_no_probability(acceptance: float) -> None:
-    with pytest.raises(ValueError, match="not a probability"):
-        expected_tokens(acceptance, 3)

@@ -110,7 +110,7 @@ def test_audio_comes_in_pieces_and_is_the_take(small: Small, monkeypatch: pytest
         assert told[-1].tokens is None and progress[-1].done == progress[-1].total
 
 
-def test_tokens_are_told_and_kept(language: Small, tmp_path: Path) -> None:
+def test_tokens_are_told(language: Small) -> None:
     take = language.spoken(3, speaking.LONG, language.streamed)
     pieces, trace = language.recorder.of(3, AudioReady), take.trace.decoding
     seen = {one.passage: one.trace.decoding for one in pieces if one.trace is not None}
@@ -119,16 +119,6 @@ def test_tokens_are_told_and_kept(language: Small, tmp_path: Path) -> None:
     grown = [len(one.trace.decoding.tokens) for one in pieces if one.trace is not None and one.passage == 0]
     assert grown == sorted(grown) and grown[0] < grown[-1]
     assert take.measurements.tokens == len(trace.tokens) > 100
-    with Library(tmp_path / "takes") as library:
-        library.add(take)
-        kept = library.load(take.id)
-    assert kept.measurements == take.measurements
-    again = kept.trace.decoding
-    assert (again.tokens, again.outcomes, again.seconds_of) == (trace.tokens, trace.outcomes, trace.seconds_of)
-    for mine, theirs in zip(again.cycles, trace.cycles, strict=True):
-        assert mine.drafted == theirs.drafted
-        assert mine.acceptance == pytest.approx(theirs.acceptance, abs=1e-4)
-        assert mine.target_seconds == pytest.approx(theirs.target_seconds, abs=1e-6)
 
 
 def test_the_grid_is_told_block_by_block_and_kept(masked: Small, tmp_path: Path) -> None:

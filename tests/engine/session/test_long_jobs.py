@@ -1,4 +1,4 @@
-"""Long jobs of the engine thread: studies, trainings, exports and downloads."""
+"""Long jobs of the engine thread: studies, trainings and exports."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from paretone.models.base import Utterance
-from paretone.models.catalogue import voice
-from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE
 from paretone.session.commands import (
     Cancel,
-    DownloadModel,
     ExportProfile,
-    LoadModel,
     PauseStudy,
     Prepare,
     RunStudy,
@@ -26,7 +20,6 @@ from paretone.session.commands import (
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
     EngineStatus,
-    Event,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -40,22 +33,14 @@ from paretone.session.events import (
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.studies.results import read
-from paretone.techniques import guidance_free, spade, speculative
+from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.techniques.spade import ImportanceRequest, StudentRequest
-from paretone.techniques.speculative import DraftRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
-from paretone.training.spoken_tokens import write_tokens
-from tests.engine import small_speech
 from tests.engine.export.test_f5_tts import profile
-from tests.engine.models.hub import Hub, assert_complete
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder, is_of
 from tests.engine.running import running
-from tests.engine.small_language import write_model
-from tests.engine.speaking import setting
 from tests.engine.studies import small
-from tests.engine.training.test_companions import SENTENCES, utterances
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 
@@ -131,17 +116,6 @@ def test_cancelling_ends_at_once(study_engine: EngineThread, recorder: Recorder,
     assert sum(one.finished for one in read(file.with_suffix(".study")).settings) == 1
 
 
-def test_a_study_that_makes_no_sense_fails_with_a_sentence(
-    study_engine: EngineThread, recorder: Recorder, file: Path
-) -> None:
-    file.write_text(STUDY.replace("steps.steps", "stepz.steps"), encoding="utf-8")
-    study_engine.submit(RunStudy(1, str(file), ""))
-    failure = recorder.end_of(1)
-    assert isinstance(failure, JobFailed)
-    assert "There is no technique named 'stepz'" in failure.sentence
-    assert not file.with_suffix(".study").exists()
-
-
 @needs("accelerate")
 @pytest.mark.slow
 def test_training_is_a_job(tmp_path: Path) -> None:
@@ -190,86 +164,6 @@ def test_training_is_a_job(tmp_path: Path) -> None:
     assert engine.join(PATIENCE_SECONDS)
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    return write_model(tmp_path / "model")
-
-
-@pytest.fixture
-def language_engine(recorder: Recorder, root: Path) -> Iterator[EngineThread]:
-    with running(recorder, model=LoadModel(1, "lm-mini", str(root), device="cpu")) as engine:
-        yield engine
-
-
-def work_folder(root: Path, folder: Path) -> str:
-    base = fingerprint(root / "model.safetensors")
-    write_tokens(folder / f"{base[:8]}-{SENTENCES}-own-speech.npz", utterances())
-    return str(folder)
-
-
-@pytest.mark.slow
-def test_layers_are_measured_and_the_model_knows_their_order(language_engine: EngineThread, recorder: Recorder) -> None:
-    spoken = (Utterance("Rice is good.", voice("", "lm-mini")),)
-    language_engine.submit(Prepare(2, spade.NAME, ImportanceRequest(setting(), spoken, (DIVERGENCE, COSINE))))
-    assert isinstance(recorder.end_of(2), JobFinished)
-    (measured,) = recorder.of(2, Prepared)
-    assert pickle.loads(pickle.dumps(measured)) == measured
-    assert measured.info.layer_order == measured.result.record.order
-    assert Path(measured.result.path).is_file()
-    assert recorder.of(2, Progress)
-
-    language_engine.submit(Prepare(3, spade.NAME, ImportanceRequest(setting(), (), (DIVERGENCE,))))
-    failure = recorder.end_of(3)
-    assert isinstance(failure, JobFailed) and "at least one utterance" in failure.sentence
-
-
-@pytest.mark.slow
-def test_a_draft_is_trained_as_a_job(
-    language_engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path
-) -> None:
-    work = work_folder(root, tmp_path / "work")
-    common = {"model": "lm-mini", "work": work, "sentences": SENTENCES, "folder": str(root), "device": "cpu"}
-    language_engine.submit(Prepare(2, speculative.NAME, DraftRequest(lower=1, upper=1, steps=2, **common)))
-    assert isinstance(recorder.end_of(2), JobFinished)
-    (done,), made = recorder.of(2, Prepared), recorder.result(2)
-    assert (done.technique, made.figures["retained"], made.steps) == ("speculative", "0,2", 2)
-    assert done.info is not None and done.info.drafts[0].path == made.checkpoint
-    told = recorder.reports(2, TrainingProgress)
-    assert "acceptance" in told[0].validation and "divergence" in told[1].losses
-
-
-@pytest.mark.slow
-def test_a_student_can_be_cancelled_and_gone_on_with(
-    language_engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path
-) -> None:
-    work = work_folder(root, tmp_path / "work")
-    common = {
-        "model": "lm-mini",
-        "work": work,
-        "sentences": SENTENCES,
-        "folder": str(root),
-        "device": "cpu",
-        "retained": (0, 2),
-    }
-    language_engine.submit(Prepare(2, spade.NAME, StudentRequest(steps=100_000, **common)))
-    recorder.wait_for(lambda event: is_of(event, TrainingProgress) and event.job == 2 and event.report.step == 2)
-    language_engine.cancel(2)
-    assert isinstance(recorder.end_of(2), JobCancelled)
-    assert (Path(work) / CHECKPOINT).is_file()
-    reached = recorder.reports(2, TrainingProgress)[-1].step
-
-    language_engine.submit(Prepare(3, spade.NAME, StudentRequest(steps=reached + 2, resume=True, **common)))
-    assert isinstance(recorder.end_of(3), JobFinished)
-    (done,) = recorder.of(3, Prepared)
-    assert (done.technique, done.result.figures["depth"]) == ("spade", 2)
-    assert done.info is not None and done.info.students[0].recovered
-
-    language_engine.submit(Prepare(4, spade.NAME, StudentRequest(steps=1, **{**common, "model": "f5-mini"})))
-    failure = recorder.end_of(4)
-    assert isinstance(failure, JobFailed) and "decodes no tokens" in failure.sentence
-
-
 def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
     engine, made = EngineThread(recorder.post), profile()
     engine.start()
@@ -314,50 +208,3 @@ def test_a_cancelled_export_leaves_nothing_behind(recorder: Recorder, tmp_path: 
     assert list(tmp_path.iterdir()) == []
     engine.submit(ShutDown(2))
     assert engine.join(PATIENCE_SECONDS)
-
-
-MODEL = "F5TTS_v1_Base"
-LICENCE = "CC-BY-NC-4.0"
-
-
-@pytest.fixture
-def hub_engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineThread]:
-    """An engine for which the Hub is the server on this machine, as ``HF_ENDPOINT`` would say."""
-    constants = pytest.importorskip("huggingface_hub.constants")
-    template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    with running(recorder, small_speech.load) as engine:
-        yield engine
-
-
-def test_cancelled_download_is_resumed(hub_engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
-    def cancel_halfway(event: Event) -> None:
-        if isinstance(event, Progress) and event.job == 1 and event.done > event.total / 2:
-            hub_engine.cancel(1)
-
-    recorder.react = cancel_halfway
-    hub_engine.submit(DownloadModel(1, MODEL, str(tmp_path / "m"), LICENCE))
-    assert isinstance(recorder.end_of(1), JobCancelled)
-    halfway = recorder.of(1, Progress)[-1]
-    assert halfway.total / 2 < halfway.done < halfway.total, "cancelled between two blocks"
-
-    hub_engine.submit(DownloadModel(2, MODEL, str(tmp_path / "m"), LICENCE))
-    assert isinstance(recorder.end_of(2), JobFinished)
-    assert recorder.of(2, Progress)[0].done == halfway.done
-    assert recorder.of(2, Progress)[-1].seconds_left == 0
-    assert_complete(tmp_path / "m")
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (DownloadModel(1, MODEL, "m", "MIT"), "is published under CC-BY-NC-4.0"),
-        (DownloadModel(1, "F6", "m", LICENCE), "nothing to download for 'F6'"),
-    ],
-)
-def test_refused_download(hub_engine: EngineThread, recorder: Recorder, command: DownloadModel, words: str) -> None:
-    hub_engine.submit(command)
-    failed = recorder.end_of(1)
-    assert isinstance(failed, JobFailed)
-    assert words in failed.sentence
-    assert failed.details == ""

@@ -103,34 +103,22 @@ def damaged(profile: Profile, tmp_path: Path) -> Callable[[Callable[[dict], obje
 
 def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
+    with pytest.raises(ProfileError, match="There is no profile"):
+        Profile.load(path)
+    with pytest.raises(ProfileError, match="its folder does not exist"):
+        profile.save(tmp_path / "none" / "p.json")
     profile.save(path)
-    assert Profile.load(path) == profile
+    assert Profile.load(path) == profile and profile.voice().id == FIRST
     assert Profile.load(path).setting.fingerprint == profile.setting.fingerprint
     assert Profile.load(path).artefacts == (table(),)
-
-
-def test_a_profile_without_technique_is_a_baseline(profile: Profile, tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    profile.baseline.save(path)
-    loaded = Profile.load(path)
-    assert loaded.setting.techniques == ()
-    assert loaded.artefacts == ()
-
-
-def test_each_row_of_the_table_is_one_line(profile: Profile, tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    profile.save(path)
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    assert '["NONE", "NONE", "NONE", "TS"],' in lines
-    assert '["NONE", "NONE", "BS", "NONE"]' in lines
-
-
-def test_all_values_are_written_out() -> None:
+    assert '["NONE", "NONE", "BS", "NONE"]' in lines, "each row of the table is one line"
+    profile.baseline.save(path)
+    assert Profile.load(path).setting.techniques == Profile.load(path).artefacts == ()
     bare = Setting("f5-mini", Values(steps=STEPS), (UsedTechnique("ditreducio", Values(), table().fingerprint),))
     whole = Profile.of(bare, info(), (table(),)).setting
-    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}
-    written = {knob.name for knob in ditreducio.TECHNIQUE.knobs if not knob.later}
-    assert set(whole.techniques[0].knobs) == written, "later knobs are written only where they are not at their default"
+    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}, "all values are written out"
+    assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs if not knob.later}
 
 
 @pytest.mark.parametrize(
@@ -138,95 +126,39 @@ def test_all_values_are_written_out() -> None:
     [
         (lambda data: data.pop("kind"), "this is not a profile"),
         (lambda data: data.update(schema=SCHEMA + 1), "newer version"),
-        (lambda data: data.update(schema=0), "schema must be at least 1"),
         (lambda data: data.update(schema="1"), "schema must be a whole number"),
-        (lambda data: data.update(schema=True), "schema must be a whole number"),
         (lambda data: data.update(colour="red"), "colour is an unknown field"),
         (lambda data: data.pop("table"), "table is missing"),
-        (lambda data: data.update(checkpoint="abc"), "checkpoint must be a SHA-256"),
         (lambda data: data.update(checkpoint=CHECKPOINT.upper()), "checkpoint must be a SHA-256"),
-        (lambda data: data.update(variant=3), "variant must be text"),
         (lambda data: data["setting"].update(mood="good"), "setting has an unknown field 'mood'"),
         (lambda data: data["setting"].pop("seed"), "setting lacks the field 'seed'"),
         (lambda data: data["setting"].update(model="gpt"), "There is no model named 'gpt'"),
         (lambda data: data["setting"].update(seed=-1), "setting.seed must be a whole number between 0 and 2**63 - 1"),
-        (lambda data: data["setting"].update(seed=10**30), "setting.seed is too large a number"),
-        (lambda data: data["evidence"].update(seed=-1), "evidence.seed must be a whole number between 0"),
-        (
-            lambda data: data["setting"]["options"].update(cross_fade=10**400),
-            "options.cross_fade is too large a number",
-        ),
         (lambda data: data["setting"]["options"].update(steps=2**63), "setting.options.steps is too large a number"),
         (lambda data: data["evidence"]["metrics"].update(ops_ratio=-(10**400)), "metrics.ops_ratio is too large"),
-        (
-            lambda data: data["table"]["belonging"]["sampling"].update(guidance=10**400),
-            "guidance is too large a number",
-        ),
         (lambda data: data["setting"]["options"].update(steps=0), "setting.options.steps: Steps must lie between"),
-        (lambda data: data["setting"]["options"].update(steps="4"), "setting.options.steps: Steps must be a number"),
-        (lambda data: data["setting"]["options"].update(pitch=1), "setting.options has an unknown field 'pitch'"),
         (lambda data: data["setting"]["options"].pop("sway"), "setting.options lacks the field 'sway'"),
         (lambda data: data["setting"]["techniques"][0].update(technique="magic"), "setting.techniques[0].technique"),
-        (
-            lambda data: data["setting"]["techniques"][0]["knobs"].update(metric="mse"),
-            "setting.techniques[0].knobs.metric: Error metric must be one of",
-        ),
+        (lambda data: data["setting"]["techniques"][0]["knobs"].update(metric="mse"), "techniques[0].knobs.metric"),
         (lambda data: data["setting"].update(techniques=[]), "table is there, but setting.techniques does not"),
         (lambda data: data["setting"]["techniques"].append(data["setting"]["techniques"][0]), "a technique twice"),
-        (
-            lambda data: data["setting"]["options"].update(solver="midpoint"),
-            "table.belonging.sampling.solver is 'euler'",
-        ),
-        (
-            lambda data: data["setting"]["options"].update(steps=8),
-            "table.belonging.sampling.steps is 4, but this profile's is 8",
-        ),
+        (lambda data: data["setting"]["options"].update(steps=8), "sampling.steps is 4, but this profile's is 8"),
         (lambda data: data.update(table=None), "table is missing, though setting.techniques uses ditreducio"),
         (lambda data: data["table"]["actions"].pop(), "table is another one than setting.techniques names"),
         (lambda data: data["table"]["actions"][1].pop(), "has 3 steps in layer 2, but its grid has 4"),
-        (lambda data: data["table"]["actions"][1].append("NONE"), "has 5 steps in layer 2, but its grid has 4"),
-        (lambda data: data["table"].update(actions=[]), "The strategy table has no layers"),
-        (lambda data: data["table"]["actions"][0].__setitem__(0, "TS"), "skips layer 1 at step 1"),
         (lambda data: data["table"]["actions"][0].__setitem__(1, "SKIP"), "table.actions[0][1] must be NONE, TS or BS"),
-        (
-            lambda data: data["table"]["belonging"]["sampling"].update(guidance=[2]),
-            "table.belonging.sampling.guidance must be a number",
-        ),
         (lambda data: data["table"].update(note=""), "table has an unknown field 'note'"),
-        (lambda data: data["table"].update(actions={}), "table.actions must be a list"),
-        (lambda data: data["table"].update(branch_skip="none"), "branch_skip must be one of both, attention"),
-        (lambda data: data["table"].pop("branch_skip"), "table lacks the field 'branch_skip'"),
-        (lambda data: data["table"]["belonging"].update(colour=1), "table.belonging has an unknown field 'colour'"),
-        (
-            lambda data: data["table"]["belonging"]["sampling"].update(steps=4.5),
-            "table.belonging.sampling.steps must be of type int",
-        ),
-        (lambda data: data["table"].update(belonging=[]), "table.belonging must be an object"),
-        (lambda data: data.update(table=[]), "table must be an object"),
         (lambda data: data.update(setting=[]), "setting must be an object"),
-        (lambda data: data.update(evidence=[]), "evidence must be an object"),
-        (lambda data: data["setting"].update(seed="7"), "setting.seed must be"),
-        (lambda data: data["setting"].update(options=[]), "setting.options must be"),
         (lambda data: data["setting"].update(techniques={}), "setting.techniques must be"),
-        (lambda data: data["setting"]["techniques"][0].update(knobs=[]), "setting.techniques[0].knobs must be"),
         (lambda data: data["setting"]["techniques"][0].update(artefact=3), "setting.techniques[0].artefact must be"),
         (
             lambda data: data["setting"]["techniques"][0]["knobs"].update(branch_skip="attention"),
             "table.branch_skip is 'both', but setting.techniques says 'attention'",
         ),
-        (
-            lambda data: data["setting"]["techniques"][0]["knobs"].update(temporal="forecast"),
-            "table.temporal is 'reuse', but setting.techniques says 'forecast'",
-        ),
-        (lambda data: data["table"].update(temporal="both"), "temporal must be one of reuse, forecast"),
         (lambda data: data["evidence"].update(mood="good"), "evidence.mood is an unknown field"),
-        (lambda data: data["evidence"].update(metrics=[]), "evidence.metrics must be an object"),
-        (lambda data: data["evidence"].update(voice=None), "evidence.voice must be text"),
         (lambda data: data["evidence"]["metrics"].update(wer=True), "evidence.metrics.wer must be a number"),
         (lambda data: data["evidence"].pop("machine"), "evidence.machine is missing"),
-        (lambda data: data["evidence"]["metrics"].update(wer="low"), "evidence.metrics.wer must be a number"),
         (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
-        (lambda data: data["evidence"].update(seed=1.5), "evidence.seed must be a whole number"),
     ],
 )
 def test_errors_name_the_field(
@@ -238,7 +170,6 @@ def test_errors_name_the_field(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is not JSON"),
         (b"\x80\x04\x95pickle", "is not JSON"),
         (b"[1, 2]", "this is not a profile"),
         (b'{"kind": "paretone profile", "kind": "paretone profile"}', "the field 'kind' is given twice"),
@@ -255,17 +186,9 @@ def test_files_that_are_no_profiles(tmp_path: Path, content: bytes, words: str) 
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match="There is no profile"):
-        Profile.load(tmp_path / "none.json")
-    with pytest.raises(ProfileError, match="could not be read"):
-        Profile.load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"id": "F5TTS_Base"}, "it is for model 'f5-mini', but 'F5TTS_Base' is loaded"),
         ({"fingerprint": "f" * 64}, "it is for checkpoint '0123456789ab', but 'ffffffffffff' is loaded"),
         ({"variant": "F5TTS_Base"}, "it is for architecture variant 'f5-mini', but 'F5TTS_Base' is loaded"),
         ({"layers": 3}, "has 2 layers, but F5 mini has 3"),
@@ -273,21 +196,10 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 )
 def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
     profile.check(info(), compatibility())
+    with pytest.raises(ProfileError, match="it belongs to number of steps 4, but 8 is in use"):
+        profile.check(info(), compatibility(steps=8))
     with pytest.raises(ProfileError, match=words):
         profile.check(info(**changes), compatibility())
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"steps": 8}, "it belongs to number of steps 4, but 8 is in use"),
-        ({"spacing": "uniform"}, "it belongs to step grid 'epss', but 'uniform' is in use"),
-        ({"guidance": 1.0}, "it belongs to guidance strength 2.0, but 1.0 is in use"),
-    ],
-)
-def test_another_grid_is_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
-    with pytest.raises(ProfileError, match=words):
-        profile.check(info(), compatibility(**changes))
 
 
 def test_parts_that_do_not_belong_together() -> None:
@@ -329,17 +241,6 @@ def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) ->
     assert path.read_bytes() != before
 
 
-def test_a_profile_cannot_be_saved_into_a_missing_folder(profile: Profile, tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match="its folder does not exist"):
-        profile.save(tmp_path / "none" / "p.json")
-
-
-def test_only_released_architectures_are_named_when_loading(profile: Profile) -> None:
-    assert profile.named_variant == ""
-    baseline = profile.baseline
-    assert replace(baseline, variant="F5TTS_v1_Base").named_variant == "F5TTS_v1_Base"
-
-
 def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
     attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
     used = UsedTechnique("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
@@ -363,12 +264,6 @@ def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, na
         loaded.voice()
     with pytest.raises(AudioError, match="measured with"):
         loaded.synthesise("Rice.")
-
-
-def test_the_voice_it_was_measured_with(profile: Profile) -> None:
-    assert profile.voice().id == FIRST
-    assert replace(profile, evidence=replace(evidence(), voice=SECOND)).voice().id == SECOND
-    assert profile.baseline.voice().id == FIRST
 
 
 # --- Other techniques ------------------------------------------------------------------------------------------------
@@ -431,11 +326,6 @@ def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
             lambda entries: entries["steps"]["knobs"].update(steps=6),
             "table.belonging.sampling.steps is 7, but this profile's is 6",
         ),
-        (
-            lambda entries: entries["precision"]["knobs"].update(precision="float8"),
-            "knobs.precision: Precision must be",
-        ),
-        (lambda entries: entries["steps"]["knobs"].pop("sway"), "knobs lacks the field 'sway'"),
     ],
 )
 def test_techniques_that_do_not_belong_together_are_refused(
@@ -474,11 +364,5 @@ def test_evidence_quotes_a_take_and_its_baseline() -> None:
     }
     assert (found.machine, found.seed, found.text, found.voice) == ("here", 7, "Text.", "anna")
     assert "speed_up" not in Evidence.of(accelerated).metrics
-
-
-def test_what_is_written_is_read_back() -> None:
-    evidence = Evidence(
-        Values(real_time_factor=0.25), "a machine", 7, "2026-11-21T10:00:00+00:00", "Héllo “δ”.", "anna"
-    )
-    assert Evidence.from_json(evidence.to_json()) == evidence
+    assert Evidence.from_json(found.to_json()) == found
     assert Evidence.from_json(Evidence().to_json()) == Evidence()

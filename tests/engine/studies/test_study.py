@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.errors import StudyError
+from paretone.errors import PlainError, StudyError
 from paretone.models.catalogue import harvard_sentences, sentences
 from paretone.paths import resource
 from paretone.studies.definition import PAPER_SEEDS, parse, read, to_toml, with_folder
@@ -264,6 +264,23 @@ def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) 
         (8, True),
         (16, True),
     ]
+
+
+def test_a_setting_is_named_as_published() -> None:
+    higher = {"as": "T2", "techniques": {"ditreducio": {"threshold": 0.3}}}
+    given = {"model": "f5-mini", "sentences": ["One."], "options": {"steps": 4}}
+    found = parse({**given, "setting": [{"as": "T2"}, {"as": "w=0.67-epss"}, higher]}).candidates
+    named = [one for one in found if one.name in ("T2", "w=0.67-epss")]
+    assert [(one.name, one.setting.options["steps"]) for one in named] == [("T2", 32), ("w=0.67-epss", 7), ("T2", 32)]
+    knobs = [one.setting.techniques[0].knobs for one in named]
+    assert (knobs[0]["threshold"], knobs[0]["metric"], knobs[1]["weight"], knobs[2]["threshold"]) == (
+        0.1,
+        "relative",
+        0.67,
+        0.3,
+    )
+    with pytest.raises(PlainError, match="T9"):
+        parse({**given, "setting": [{"as": "T9"}]})
 
 
 COUNTED = re.compile(r"(\d+) settings × .*?= ([\d,]+) takes")

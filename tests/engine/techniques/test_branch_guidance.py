@@ -103,16 +103,8 @@ def test_no_threshold_skips_nothing_and_a_high_one_all_it_may(model: F5Speech) -
     assert ends[0] == 1 and all(one < 0.6 for one in ends[1:])
 
 
-def test_separate_strengths_saturate_too(model: F5Speech) -> None:
-    of = using("separate_guidance", text=1.0, voice=3.0).with_technique(
-        UsedTechnique("saturating_guidance", Values(threshold=2.0, again=0))
-    )
-    shares = speak(model, of).trace.computed[0]
-    assert shares[:2] == (1, 1) and all(one < 0.5 for one in shares[2:])
-
-
-@pytest.mark.parametrize("name", ["separate_guidance", "saturating_guidance"])
-def test_reasons_why_not(model: F5Speech, name: str) -> None:
+def test_reasons_why_not(model: F5Speech) -> None:
+    name = "saturating_guidance"
     off = using(name)
     off = Setting(off.model, off.options.replace(guidance=0.0), off.techniques)
     assert problem(model.info, off) == "Guidance is off; set a strength, or do without this technique."

@@ -100,10 +100,10 @@ def counter() -> FlopCounterMode:
     return FlopCounterMode(display=False, custom_mapping=known)
 
 
-@pytest.mark.parametrize("model", ["f5-mini", "megatts3-mini"])
+@pytest.mark.parametrize("model", workload(["f5-mini", "megatts3-mini"], ["f5-mini"]))
 def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     speech = load_model(model, device="cpu")
-    whole = Setting(model, entry(model).options_with(steps=workload(16, 8)), seed=1)
+    whole = Setting(model, entry(model).options_with(steps=workload(16, 4)), seed=1)
     evaluate, counted = Evaluations.__call__, [0]
 
     def counting(self: Evaluations, state: torch.Tensor, evaluation: int) -> torch.Tensor:
@@ -120,7 +120,7 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
         return counted[0], made.measurements.ops_ratio
 
     everything, _ = spoken(whole)
-    for threshold in workload((0.1, 0.3, 1.0, 20.0), (0.3, 20.0)):
+    for threshold in workload((0.1, 0.3, 1.0, 20.0), (20.0,)):
         cached = whole.with_technique(UsedTechnique("first_block", Values({"threshold": threshold})))
         operations, ratio = spoken(cached)
         assert ratio == pytest.approx(operations / everything, rel=2e-3)

@@ -35,14 +35,6 @@ def test_a_curve_is_the_mean_of_sentences_and_gives_a_schedule() -> None:
     )
 
 
-def test_knobs_reach_what_runs() -> None:
-    found = resolve(info(), setting(UsedTechnique(error_curve.NAME, Values(threshold=0.7)), guided(3)))
-    assert dict(found.evaluator.arguments) == {"threshold": 0.7} and "error_curve" in found.evaluator.target
-    assert found.guidance.steps == 3
-    found = resolve(info(), setting(UsedTechnique(first_block.NAME, Values(threshold=0.2))))
-    assert dict(found.evaluator.arguments) == {"threshold": 0.2} and "first_block" in found.evaluator.target
-
-
 def test_savings_are_foreseen_where_they_can_be() -> None:
     assert resolve(info(), setting(CACHE)).ops_ratio(OPERATIONS) is None
     assert resolve(info(), setting(FIRST)).ops_ratio(OPERATIONS) is None
@@ -66,7 +58,6 @@ def test_one_branch_of_either_family_is_without_guidance() -> None:
 @pytest.mark.parametrize(
     ("used", "options", "words"),
     [
-        ((CACHE, UsedTechnique("ditreducio")), {}, "DiTReducio and Static error-curve cache.* both decide"),
         ((FIRST, UsedTechnique("ditreducio")), {}, "DiTReducio and First-block cache.* both decide"),
         ((CACHE, FIRST), {}, "error-curve cache.* and First-block cache.* both decide"),
         ((CACHE,), {"solver": "midpoint"}, "choose the Euler solver"),

@@ -59,9 +59,7 @@ BEGUN = StudentWeights("/own/student-2.safetensors", "5678" * 16, (0, 3), "minut
 COMPANIONS = replace(LANGUAGE, title="LM", drafts=(TWO, THREE), students=(SIX, BEGUN))
 
 
-@pytest.mark.parametrize(
-    "name", ["draft-3", "draft-3.safetensors", "/own/x/../draft-3.safetensors", "abce", "ABCEABCE", THREE.fingerprint]
-)
+@pytest.mark.parametrize("name", ["draft-3", "/own/x/../draft-3.safetensors", "ABCEABCE"])
 def test_weights_are_named_by_their_file_or_fingerprint(name: str) -> None:
     found = named(COMPANIONS, UsedTechnique(speculative.NAME, Values(tolerance=0.3), name))
     assert found.artefact == THREE.fingerprint
@@ -90,12 +88,9 @@ def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:
             "draft-4",
             "LM has no weights named 'draft-4' for SSD (speculative decoding); there are draft-2 (",
         ),
-        (speculative, {}, "draft-4", "draft-2 (abcdabcd), draft-3 (abceabce), student-3 (12341234), student-2 (5678"),
         (speculative, {}, "abc", "no weights named 'abc'"),
         (spade, {}, "draft-3", "no weights named 'draft-3' for SPADE"),
         (speculative, {"draft": "student"}, "draft-3", "draft-3 does not fit draft=student; omit that"),
-        (spade, {"depth": 3}, "student-2", "student-2 does not fit depth=3; omit that"),
-        (spade, {"recovery": "none"}, "student-3", "does not fit recovery=none"),
         (spade, {"layers": "0,1"}, "student-3", "does not fit layers=0,1"),
     ],
 )

@@ -31,7 +31,7 @@ from paretone.techniques.spade.training import Student, StudentOptions, StudentR
 from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
-from paretone.training.companions import train_companion
+from paretone.training.companions import gathered, train_companion
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Trained
 from paretone.training.session import CHECKPOINT, Intervals, Milestone
@@ -337,6 +337,13 @@ def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) 
     assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
     assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
     assert load(root).info.drafts[0].path == trained.checkpoint
+
+
+def test_with_an_evaluation_set_no_own_speech_is_held_out(root: Path, teacher: LmMiniTeacher, tmp_path: Path) -> None:
+    request = job(root, tmp_path / "work", Draft(DraftOptions())).request
+    assert [len(part) for part in (gathered(request, teacher, Follower()).training, utterances())] == [28, 30]
+    with pytest.raises(TrainingError, match="30 utterances to train on and 0 to validate on"):
+        gathered(replace(request, validation="without recordings.csv"), teacher, Follower())
 
 
 def test_a_draft_starts_from_an_earlier_one(

@@ -17,9 +17,11 @@ from paretone.front_end.phones import PUNCTUATION
 from paretone.models.catalogue import voice
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.text import Vocabulary
+from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
-from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest
+from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest, require_both, with_validation
+from paretone.training.requests import FineTuningRequest
 from paretone.training.sentences import LONGEST, SHARED_RUN, SHORTEST, _dictionary, normalised_words, training_sentences
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk
@@ -146,12 +148,37 @@ def test_many_lines_at_fault_are_counted(folder: Path):
         ("audio,text\n", "lists 0 recordings"),
         ("audio,text\n0.wav,One.\n1.wav,Two.\n", "lists 2 recordings"),
         ('audio,text\n0.wav,"never closed\n', "not a CSV"),
-        ("audio,text,set\n" + "".join(f"{n}.wav,Hi.,validation\n" for n in range(4)), "validate on only"),
     ],
 )
 def test_what_is_no_manifest_is_said(folder: Path, text: str, words: str):
     with pytest.raises(TrainingError, match=words):
         read_manifest(_manifest(folder, text))
+
+
+def test_an_evaluation_set_takes_the_place_of_what_is_held_out(folder: Path, tmp_path: Path):
+    manifest = _manifest(folder, "audio,text,set\n0.wav,Zero.,train\n1.wav,One.,\n2.wav,Two.,validation\n3.wav,No.,\n")
+    seed_tts = folder / "meta.lst"
+    seed_tts.write_text("a|Said.|4.wav|To say.|5.wav\nb|Said.|5.wav|Not recorded.\n", encoding="utf-8")
+    asked = FineTuningRequest(model="f5-mini", work=str(tmp_path / "work"), manifest=str(manifest))
+    assert with_validation(asked, Observer()) is asked
+    told = Told()
+    chosen = with_validation(replace(asked, validation=str(seed_tts)), told)
+    rows = read_manifest(Path(chosen.manifest))
+    assert [row.text for row in rows if not row.held_out] == ["Zero.", "One.", "No."]
+    assert [(row.text, row.audio, row.voice) for row in rows if row.held_out] == [("To say.", folder / "5.wav", "4")]
+    assert "2 lines" in told.said and "SHA-256" in told.said
+    seed_tts.write_text("b|Said.|4.wav|Not recorded.\n", encoding="utf-8")
+    with pytest.raises(TrainingError, match="no recordings of its texts"):
+        with_validation(replace(asked, validation=str(seed_tts)), told)
+    with pytest.raises(TrainingError, match="0 utterances to train on and 1 to validate on"):
+        require_both((), (rows[-1],))
+
+
+class Told(Observer):
+    said = ""
+
+    def status(self, text: str) -> None:
+        self.said += text
 
 
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path: Path):

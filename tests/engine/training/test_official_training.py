@@ -27,6 +27,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.feature_training import DraftOnFeatures, FeatureDraftOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
@@ -176,14 +177,16 @@ def test_joined_utterances_are_a_transcript_and_its_continuation(
 
 @both
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["trained", "features"])
 def test_a_draft_is_trained_from_recordings_and_drafts(
-    releases: Callable[[str], Release], model: str, tmp_path: Path
+    releases: Callable[[str], Release], model: str, kind: str, tmp_path: Path
 ) -> None:
     release, follower = releases(model), Follower()
     draft = Draft(DraftOptions(positions=300, warm_up=1, lower=1, upper=1))
+    if kind == "features":
+        draft = DraftOnFeatures(FeatureDraftOptions(positions=300, warm_up=1))
     made = train(release, tmp_path / f"draft-{model}", draft, follower)
     assert made.parent.name == DRAFTS
-    assert {layer_of(name) for name in read_weights(made)} == {0, None}
     validated = [one.validation["acceptance"] for one in follower.seen if one.validation]
     assert all(0 < one < 1 for one in validated) and len(set(validated)) > 1
     assert sorted(follower.told)[-1][1] == 12
@@ -191,11 +194,15 @@ def test_a_draft_is_trained_from_recordings_and_drafts(
     place.mkdir(exist_ok=True)
     (place / made.name).write_bytes(made.read_bytes())
     speech = release.load()
-    (draft,) = speech.info.drafts
-    assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
+    if kind == "features":
+        assert speech.info.feature_drafts[0].reads == (1,)
+    else:
+        assert {layer_of(name) for name in read_weights(made)} == {0, None}
+        (found,) = speech.info.drafts
+        assert (found.retained, found.trained, found.head) == ((0, 2), (0,), True)
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
-    speculative = setting.with_technique(UsedTechnique("speculative", Values(tolerance=0.0)))
+    speculative = setting.with_technique(UsedTechnique("speculative", Values(tolerance=0.0, draft=kind)))
     said = synthesise(speech, "Go on.", release.voice, speculative)
     assert any(cycle.drafted for cycle in said.trace.decoding.cycles) and said.measurements.tokens > 0
 

@@ -23,6 +23,7 @@ from paretone.views.figure import COLUMNS, Axis, Bars, BarSeries, Curve, Figure,
 from paretone.views.quality import judged_utterances
 from tests.engine.small_speech import LAYERS, VOICE, setting
 from tests.engine.views.viewing import QUICK, STEPS, computed, load, task, write_weights
+from tests.workload import is_thorough
 
 STEP, LAYER = Axis("Step"), Axis("Layer")
 MAP = HeatMap("Map", STEP, LAYER, Axis("Similarity"), (1.0, 2.0), (1.0, 2.0), ((0.5, math.nan), (0.25, 1.0)))
@@ -78,18 +79,10 @@ def test_the_table_says_what_it_is() -> None:
         assert said in text
     assert "# panel Curves: x: δ; y: Rate (%)" in head
     assert "“One, two.” by noise" in text, "a text of two lines stays one comment"
-
-
-def test_figures_can_be_sent_and_compared() -> None:
-    one = figure(KINDS, LINES, BARS)
-    assert pickle.loads(pickle.dumps(one)) == one
-    assert hash(one) == hash(figure(KINDS, LINES, BARS))
-
-
-def test_json_has_no_infinities() -> None:
     data = json.loads(json.dumps(figure(MAP).to_json(), allow_nan=False))
-    assert data["rows"][1][4] is None
-    assert data["provenance"]["setting"]["options"]["steps"] == 4
+    assert data["rows"][1][4] is None and data["provenance"]["setting"]["options"]["steps"] == 4
+    one = figure(KINDS, LINES, BARS)
+    assert pickle.loads(pickle.dumps(one)) == one and hash(one) == hash(figure(KINDS, LINES, BARS))
 
 
 @pytest.mark.parametrize(
@@ -106,11 +99,7 @@ def test_parts_that_do_not_fit_are_refused(wrong: object) -> None:
         wrong()
 
 
-EVERY = [
-    pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ())
-    for one in views()
-    if "flow" in one.families
-]
+EVERY = [one.name for one in views() if "flow" in one.families and (is_thorough() or one.name != "ablation")]
 
 
 @pytest.fixture
@@ -140,20 +129,15 @@ class Interrupted(Observer):
         self.left -= 1
 
 
-@pytest.mark.parametrize("after", [1, 7])
 @pytest.mark.parametrize("name", EVERY)
-def test_a_view_is_cancelled_within_a_step(model: F5Speech, name: str, after: int) -> None:
-    if name == "attention-similarity" or after == 1 or name in QUICK:
-        observer = Interrupted(model, after)
-        with pytest.raises(Cancelled):
-            compute_view(name, replace(task(model, observer), knobs=Values(QUICK.get(name, {}))))
-        assert observer.layers_since <= LAYERS
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_progress_rises_to_the_whole(model: F5Speech, name: str) -> None:
+def test_progress_rises_to_the_whole_and_a_view_is_cancelled_within_a_step(model: F5Speech, name: str) -> None:
+    knobs = Values(QUICK.get(name, {}))
+    stopped = Interrupted(model, 7 if name in QUICK else 1)
+    with pytest.raises(Cancelled):
+        compute_view(name, replace(task(model, stopped), knobs=knobs))
+    assert stopped.layers_since <= LAYERS
     observer = Interrupted(model, 10**9)
-    compute_view(name, replace(task(model, observer), knobs=Values(QUICK.get(name, {}))))
+    compute_view(name, replace(task(model, observer), knobs=knobs))
     done = [one for one, _ in observer.reported]
     assert done == sorted(done)
     assert len({total for _, total in observer.reported}) == 1

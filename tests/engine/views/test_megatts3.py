@@ -51,20 +51,15 @@ def task(model: SpeechModel, **knobs: object) -> Task:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", workload([*PANELS, "ablation"], [*PANELS][:4]))
+@pytest.mark.parametrize("name", workload([*PANELS, "ablation"], [*PANELS][1:3]))
 def test_it_is_computed(model: SpeechModel, name: str) -> None:
     figure = compute_view(name, task(model, **QUICK.get(name, {})))
     assert len(figure.panels) == PANELS[name] if name in PANELS else len(figure.panels) >= 2
+    if name == "branch-redundancy":
+        assert figure.panels[2].title == "Attention: speaker and text and unconditional"
     for panel in figure.panels:
         values = [line[3] for line in panel.lines() if not isinstance(line[3], str)]
         assert not values or any(math.isfinite(value) for value in values), panel.title
-
-
-@pytest.mark.slow
-def test_branches_are_compared_by_their_names(model: SpeechModel) -> None:
-    titles = [panel.title for panel in compute_view("branch-redundancy", task(model)).panels]
-    assert titles[0] == "Attention: speaker and text and text only"
-    assert titles[2] == "Attention: speaker and text and unconditional"
 
 
 def test_the_effect_of_w_is_refused_with_the_reason(model: SpeechModel) -> None:

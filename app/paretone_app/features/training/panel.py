@@ -177,6 +177,7 @@ class TrainingActions:
     resume: Action
     cancel: Action
     choose_manifest: Action
+    choose_validation: Action
     choose_work: Action
 
 
@@ -205,6 +206,11 @@ class TrainingPanel(QWidget):
         can = self.can
         self.manifest = build.named(QLineEdit(placeholderText="manifest.csv"), "Manifest")
         choose_manifest = ActionButton(can.choose_manifest, name=can.choose_manifest.tip)
+        self.validation = build.named(QLineEdit(placeholderText="some of the speech"), "Validation set")
+        self.validation.setToolTip("List of an evaluation set whose recordings validate the training")
+        choose_validation = ActionButton(can.choose_validation, name=can.choose_validation.tip)
+        self.recordings = build.named(QLineEdit(placeholderText="LibriSpeech/dev-clean"), "Folder of recordings")
+        self.recordings.setToolTip("Of LibriSpeech, for its list")
         self.work = build.named(QLineEdit(placeholderText="for checkpoints and the log"), "Work folder")
         self._choose_work = ActionButton(can.choose_work, name=can.choose_work.tip)
         self._controls: dict[str, KnobControls] = {}
@@ -237,12 +243,15 @@ class TrainingPanel(QWidget):
         self.half.setToolTip("Faster on GPUs and on CPUs with AMX; losses are summed in float32.")
         self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.minutes.valueChanged.connect(self._show)
-        for edit in (self.manifest, self.work):
+        for edit in (self.manifest, self.validation, self.work):
             edit.textChanged.connect(self._show)
         self._inputs = (
             self.chooser,
             self.manifest,
             choose_manifest,
+            self.validation,
+            choose_validation,
+            self.recordings,
             self.work,
             self._choose_work,
             *self._controls.values(),
@@ -256,11 +265,14 @@ class TrainingPanel(QWidget):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
+            ("Validation", self.validation, choose_validation),
+            ("Recordings", self.recordings, None),
             ("Wor&k folder", self.work, self._choose_work),
         ):
             row = HBoxLayout()
             row.addWidget(editor, 1)
-            row.addWidget(button)
+            if button is not None:
+                row.addWidget(button)
             label = QLabel(title)
             label.setBuddy(editor)
             form.addRow(label, row)
@@ -427,7 +439,14 @@ class TrainingPanel(QWidget):
             self._values[self.training.name],
             self.rate.value(),
             self.epochs.value(),
+            self.validation.text().strip(),
+            self.recordings.text().strip() if self._names_librispeech else "",
         )
+
+    @property
+    def _names_librispeech(self) -> bool:
+        """Whether the list of the validation set has its recordings in a separate folder."""
+        return "librispeech" in self.validation.text().lower()
 
     @property
     def state(self) -> str:
@@ -469,6 +488,7 @@ class TrainingPanel(QWidget):
         for action in (self.can.start, self.can.resume):
             action.refresh()
         self.progress.setVisible(bool(self._running))
+        self._form.setRowVisible(self._rows[self.recordings], self._names_librispeech)
         self.estimate.setMinimumHeight(self.estimate.height() if self._running and self._estimated else 0)
         self.estimate.setText("" if self._running else self._estimated)
         self.estimate.setVisible(bool(self._estimated))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from paretone_app.features.training.panel import TrainingPanel
 
 _CSV = "Manifest (*.csv)"
+_SET = "Evaluation set (*.lst *.csv *.txt)"
 
 
 class TrainingPresenter(Presenter):
@@ -51,6 +52,7 @@ class TrainingPresenter(Presenter):
         self._resume = add("Resume", lambda: self._start_planned(resume=True), tip, self._why_not_now)
         self._cancel = self._add_cancel("Cance&l", Kind.TRAIN, "Stop and keep a checkpoint for resuming")
         self._choose_manifest = add("…", self._ask_for_manifest, "Choose the manifest")
+        self._choose_validation = add("…", self._ask_for_validation, "Choose the validation set")
         self._choose_work = add("…", self._ask_for_work_folder, "Choose the work folder")
 
     def refresh(self) -> None:
@@ -177,7 +179,8 @@ class TrainingPresenter(Presenter):
     def _build_training(self) -> QWidget:
         from paretone_app.features.training.panel import TrainingActions, TrainingPanel
 
-        actions = TrainingActions(self._start, self._resume, self._cancel, self._choose_manifest, self._choose_work)
+        choosing = self._choose_manifest, self._choose_validation, self._choose_work
+        actions = TrainingActions(self._start, self._resume, self._cancel, *choosing)
         self.training = TrainingPanel(self._theme.colours, actions)
         self.training.install.follow(self._state.installing)
         self.training.training_chosen.connect(self._choose)
@@ -192,6 +195,11 @@ class TrainingPresenter(Presenter):
     def _ask_for_manifest(self) -> None:
         file_dialogs.ask_for_file(
             self._window, "Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path))
+        )
+
+    def _ask_for_validation(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window, "Validation set", _SET, lambda path: built(self.training).validation.setText(str(path))
         )
 
     def _ask_for_work_folder(self) -> None:

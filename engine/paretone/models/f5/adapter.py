@@ -33,7 +33,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler
 from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.kernels.precision import offered
+from paretone.models.kernels.precision import offered, upstream
 from paretone.models.loading import LoadRequest, Vocoder
 from paretone.sampling.flow import Run, euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
@@ -59,10 +59,6 @@ class F5Speech(FlowSpeech):
         self._vocoder = vocoder
         self._front_end = front_end
         self._read_prompt = read_prompt
-
-    def read_by(self, front_end: TextFrontEnd) -> None:
-        """Use another text front end from now on."""
-        self._front_end = front_end
 
     @torch.inference_mode()
     def _warm_up(self, backbone: DiT | UNetT) -> None:
@@ -151,7 +147,8 @@ def load_f5(request: LoadRequest) -> F5Speech:
         branches=2 if trained_weight is None else 1,
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=checkpoint.text_front_end,
-        precisions=offered(target),
+        precision="float32" if chosen.bundled else upstream(target),
+        precisions=tuple(dict.fromkeys((*offered(target), upstream(target)))),
         weight_sets=trained_weights.find_weight_sets(places, digest, request.check),
         interval_weights=trained_weights.find_interval_weights(
             trained_weights.interval_folders(chosen.id, checkpoint.path), digest, request.check

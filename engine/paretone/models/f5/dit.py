@@ -115,7 +115,7 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         those of all evaluations, in order; ``durations`` the items' frames if they differ. ``branches`` from
         :data:`paretone.sampling.guidance.BRANCHES` replace the default of :func:`chosen_branches`.
         """
-        frames = prompt.shape[1]
+        prompt, frames = prompt.to(self.proj_out.weight.dtype), prompt.shape[1]
         chosen = chosen_branches(guided, branches)
         mask = None
         if durations is not None and len(durations) > 1:
@@ -129,13 +129,13 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
     def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:
-        return self.input_embed(x, run.constant, run.mask)
+        return self.input_embed(x.to(self.proj_out.weight.dtype), run.constant, run.mask)
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = run.final_modulations[evaluation]
-        return self.proj_out(modulate(hidden, shift, scale))
+        return self.proj_out(modulate(hidden, shift, scale)).float()
 
     def fuse(self) -> None:
         """Prepare for inference; see also :meth:`ConvPositionEmbedding.fuse`."""

@@ -135,7 +135,7 @@ class UNetT(nn.Module):
         those of all evaluations, in order; ``durations`` the items' frames if they differ; ``branches`` as in
         :meth:`paretone.models.f5.dit.DiT.begin`.
         """
-        frames = prompt.shape[1]
+        prompt, frames = prompt.to(self.proj_out.weight.dtype), prompt.shape[1]
         chosen = chosen_branches(guided, branches)
         by_drop = {drop: self.text_embed(ids, frames, drop) for drop in dict.fromkeys(map(drops_text, chosen))}
         texts = [by_drop[drops_text(branch)] for branch in chosen]
@@ -155,7 +155,7 @@ class UNetT(nn.Module):
 
     def enter(self, x: Tensor, evaluation: int, run: UNetTConditioning) -> Tensor:
         """State (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
-        frames = self.input_embed(x, run.constant, None)
+        frames = self.input_embed(x.to(self.proj_out.weight.dtype), run.constant, None)
         return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
 
     def layer(
@@ -195,7 +195,7 @@ class UNetT(nn.Module):
 
     def leave(self, hidden: Tensor) -> Tensor:
         """Last layer's output to velocities (rows, frames, bands), dropping the time token."""
-        return self.proj_out(self.norm_out(hidden)[:, 1:])
+        return self.proj_out(self.norm_out(hidden)[:, 1:]).float()
 
     def velocity(
         self,

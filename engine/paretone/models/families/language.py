@@ -38,6 +38,7 @@ from paretone.models.base import ModelInfo, OfficialIds, OfficialPrompt, Script,
 from paretone.models.families import parts
 from paretone.models.families.language_network import (
     DecodingLoop,
+    FeatureDrafter,
     LanguageNetwork,
     LanguageNetworks,
     Networks,
@@ -71,7 +72,7 @@ def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) ->
     """Operations of ``model`` for reading ``prompt`` elements and decoding the tokens of ``cycles``, including a stop,
     one by one."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
-    return _pass(model, prompt, 0, 1) + sum(_pass(model, 1, prompt + done, 1) for done in range(given - 1))
+    return model.operations(prompt, 0, 1) + sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
 
 
 def spent_operations(
@@ -84,21 +85,16 @@ def spent_operations(
         # A stop id is never read; the element before the first new token always is.
         drafted = [one for one in cycle.drafted if one < target.codes]
         new = prompt + committed + len(drafted) - read
-        spent += _pass(target, new, read, len(drafted) + 1)
+        spent += target.operations(new, read, len(drafted) + 1)
         if draft is not None and cycle.drafted:
             known = draft_prompt + committed
-            spent += _pass(draft, known - drafter_read, drafter_read, 1)
-            spent += sum(_pass(draft, 1, known + place, 1) for place in range(len(cycle.drafted) - 1))
+            spent += draft.operations(known - drafter_read, drafter_read, 1)
+            spent += sum(draft.operations(1, known + place, 1) for place in range(len(cycle.drafted) - 1))
             drafter_read = known + len(cycle.drafted) - 1
         committed += len(cycle.tokens)
         read = min(prompt + committed - len(cycle.tokens) + len(drafted), prompt + committed - 1)
         drafter_read = min(drafter_read, draft_prompt + committed - 1)
     return spent
-
-
-def _pass(model: TokenModel, tokens: int, context: int, scored: int) -> float:
-    """Operations of one pass over ``tokens`` after ``context``; the last ``scored`` go through the head."""
-    return model.transformer.operations(tokens, context) + 2 * scored * model.head.numel()
 
 
 @dataclass(frozen=True)
@@ -424,7 +420,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         samples += len(rest)
         yield Uttered(rest, seen)
         target, draft = script.network.target.tokens, script.network.draft
-        prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
+        # A draft on features reads the prompt's last element.
+        prompt_tokens, draft_prompt_tokens = (1 if one is None else one.embedded.shape[1] for one in requests)
         return _Spoken(
             tuple(cycle.draft_seconds + cycle.target_seconds for cycle in cycles),
             decoder.mel,
@@ -449,7 +446,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Requests of the model and its draft."""
         target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
-        if draft is None:
+        if draft is None or isinstance(draft.tokens, FeatureDrafter):
             return request, None
         return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
 

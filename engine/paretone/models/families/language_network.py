@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,12 +18,13 @@ from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
-from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeights
 from paretone.models.families import parts
-from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import HalfProduct, Product, product
-from paretone.models.kernels.fused_causal import FusedTransformer
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
+from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
 from paretone.sampling.cache import KeyValueCache, Prefixes
 from paretone.sampling.tokens import TokenSampler
@@ -81,6 +83,10 @@ class TokenModel(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.head.device
+
+    def operations(self, tokens: int, context: int, scored: int) -> float:
+        """Operations of one pass over ``tokens`` after ``context``; the last ``scored`` go through the head."""
+        return self.transformer.operations(tokens, context) + 2 * scored * self.head.numel()
 
     @property
     def head_weight_bytes(self) -> float:
@@ -145,6 +151,45 @@ class TokenModel(nn.Module):
         fast = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
         fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())
         return fast
+
+
+class FeatureDrafter(TokenModel):
+    """A draft that reads the hidden states of its target, for inference; see
+    :mod:`paretone.models.networks.feature_draft`. It embeds with the target's table."""
+
+    def __init__(self, draft: FeatureDraft, target: TokenModel) -> None:
+        """Copies the weights of ``draft``, on the target's device in its type."""
+        draft = draft.to(target.device, target.head.dtype)
+        norm = QuickNorm.of(draft.norm)
+        transformer = FusedTransformer(draft.config, [FusedLayer.of(draft.layer)], norm)
+        super().__init__(transformer, *target._tables(), codes=target.codes)
+        self.requires_grad_(False)
+        self.reads = draft.reads
+        self._mix, self._join = (product(one.weight.detach().clone()) for one in (draft.mix, draft.join))
+        self._of_state, self._of_token = map(QuickNorm.of, (draft.of_state, draft.of_token))
+        wide = draft.widening
+        self._narrow = product(draft.narrowing.weight.detach().clone())
+        self._widen = product(wide.weight.detach().clone(), None if wide.bias is None else wide.bias.detach().clone())
+        self._weights = draft.mix.weight.numel() + draft.join.weight.numel()
+        self._weights_of_scores = draft.narrowing.weight.numel() + wide.weight.numel()
+
+    def operations(self, tokens: int, context: int, scored: int) -> float:
+        plain = self.transformer.operations(tokens, context)
+        return plain + 2 * (tokens * self._weights + scored * self._weights_of_scores)
+
+    def mix(self, features: Tensor) -> Tensor:
+        """Features (n, (reads + 1) · hidden) to states (n, hidden)."""
+        return self._mix(features)
+
+    @torch.inference_mode()
+    def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
+        """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm."""
+        joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
+        return self.fused_transformer.unnormed(joined[None], cache, positions)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Outputs (n, hidden) to (n, rows)."""
+        return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
 
 
 MOST_KEPT = 3
@@ -235,12 +280,16 @@ class LanguageNetworks:
 
         return self._kept(student.fingerprint, read)
 
-    def _draft(self, draft: DraftWeights | StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
+    def _draft(
+        self, draft: DraftWeights | FeatureDraftWeights | StudentWeights, status: Callable[[str], None]
+    ) -> LanguageNetwork:
         if isinstance(draft, StudentWeights):
             return self._student(draft, status)
 
         def read() -> LanguageNetwork:
             status("Reading the draft …")
+            if isinstance(draft, FeatureDraftWeights):
+                return LanguageNetwork(feature_drafter(self.own.tokens, draft), self.own.tables)
             return drafting(self.own, draft, self._read_draft(draft))
 
         return self._kept(draft.fingerprint, read)
@@ -283,6 +332,20 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
     bias = None if tokens.bias is None else tokens.bias.detach()
     drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), bias, codes=tokens.codes)
     return LanguageNetwork(drafted.optimised(), own.tables)
+
+
+def feature_drafter(target: TokenModel, draft: FeatureDraftWeights) -> FeatureDrafter:
+    """Raises :class:`CheckpointError` if the file does not fit ``target``."""
+    config, tensors = target.transformer.config, read_weights(Path(draft.path))
+    head = tensors.get("scores.1.weight")
+    if head is None or len(head) != target.rows or not all(layer < config.layers for layer in draft.reads):
+        raise CheckpointError(f"The draft {draft.path} was made for another model; train it again.")
+    made = loaded_strictly(
+        lambda: FeatureDraft.of_tensors(config, draft.reads, tensors),
+        {name: value.float() for name, value in tensors.items()},
+        draft.path,
+    )
+    return FeatureDrafter(made.requires_grad_(False), target)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ against the weights by :mod:`paretone.models.networks.shapes`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -89,14 +88,9 @@ class ConfigFile:
         wanted = "a positive whole number" if least == 1 else f"a whole number from {least}"
         return self._entry(name, default, int, lambda value: value >= least, wanted, lambda value: value <= most, most)
 
-    def real(
-        self, name: str, default: float | None = None, above: float = 0.0, below: float = 1e12, least: float = -math.inf
-    ) -> float:
-        """A number between ``above`` and ``below``, and at least ``least``."""
+    def real(self, name: str, above: float = 0.0, below: float = 1e12) -> float:
         wanted = f"a number above {above:g} and below {below:g}"
-        return float(
-            self._entry(name, default, int | float, lambda value: above < value < below and value >= least, wanted)
-        )
+        return float(self._entry(name, None, int | float, lambda value: above < value < below, wanted))
 
     def sizes(self, kind: type[Sizes]) -> Sizes:
         """A dataclass of positive integers, all required."""
@@ -129,9 +123,9 @@ class ConfigFile:
         )
         return tuple(values)
 
-    def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+    def texts(self, name: str) -> tuple[str, ...]:
         values = self._entry(
-            name, default, list | tuple, lambda found: all(isinstance(one, str) for one in found), "a list of words"
+            name, None, list | tuple, lambda found: all(isinstance(one, str) for one in found), "a list of words"
         )
         return tuple(values)
 

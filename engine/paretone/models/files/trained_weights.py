@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import save
@@ -22,7 +23,15 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.files import write_atomically
-from paretone.models.base import RECOVERED, DraftWeights, IntervalWeights, ModelInfo, StudentWeights, WeightSet
+from paretone.models.base import (
+    RECOVERED,
+    DraftWeights,
+    FeatureDraftWeights,
+    IntervalWeights,
+    ModelInfo,
+    StudentWeights,
+    WeightSet,
+)
 from paretone.models.files.checkpoints import fingerprint, loaded_strictly, metadata_of, read_float_weights
 from paretone.models.files.layer_importance import read_record
 from paretone.models.networks.diffusion import DiffusionTransformer, add_interval
@@ -168,12 +177,16 @@ def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mappi
 
 DRAFTS, STUDENTS = "drafts", "students"
 """Folders next to the model (bundled) and in the user's own folder for it."""
+FEATURE_DRAFT = "feature-draft"
+"""Kind of a draft in its file's metadata: one that reads the target's hidden states."""
 
 
 @dataclass(frozen=True)
 class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
     """The last folder's first, then by file name."""
+    feature_drafts: tuple[FeatureDraftWeights, ...] = ()
+    """In the same order."""
     students: tuple[StudentWeights, ...] = ()
     """In the same order, but recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
@@ -185,6 +198,7 @@ class LanguageWeights:
         return replace(
             info,
             drafts=self.drafts,
+            feature_drafts=self.feature_drafts,
             students=self.students,
             foreign=self.foreign,
             layer_order=self.layer_order,
@@ -197,31 +211,55 @@ def find_language_weights(
     """Drafts and students made from the checkpoint with the fingerprint ``base``, in subfolders of ``folders``, the
     last folder first. ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer
     measurement."""
-    found: dict[str, list] = {DRAFTS: [], STUDENTS: []}
+    readers = {
+        ("draft", DRAFTS): _draft,
+        (FEATURE_DRAFT, DRAFTS): _feature_draft,
+        ("student", STUDENTS): _student,
+    }
+    found: dict[str, list] = {}
     foreign = []
-    for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
+    for (name, kind), read in readers.items():
+        found[name] = []
         for path in (path for folder in reversed(folders) for path in sorted((folder / kind).glob("*.safetensors"))):
             metadata = metadata_of(path)
             if metadata.get("kind") != name:
                 continue
             if metadata.get("base") == base:
-                found[kind].append(read(path, metadata, check))
+                found[name].append(read(path, metadata, check))
             else:
                 foreign.append(str(path))
     record = read_record(folders, base)
     order = () if record is None else record.order
-    drafts, students = (tuple(filter(None, found[kind])) for kind in (DRAFTS, STUDENTS))
+    drafts, feature_drafts, students = (tuple(filter(None, those)) for those in found.values())
     students = tuple(sorted(students, key=lambda one: not one.recovered))
-    return LanguageWeights(drafts, students, tuple(foreign), order)
+    return LanguageWeights(drafts, feature_drafts, students, tuple(foreign), order)
 
 
 def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
     """Description of the draft in the file ``path``. Raises :class:`CheckpointError` unless it is a draft of the
     checkpoint with the fingerprint ``base``."""
+    return _read(path, base, "draft", _draft, check)
+
+
+def read_feature_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> FeatureDraftWeights:
+    """As :func:`read_draft`, of a draft that reads hidden states."""
+    return _read(path, base, FEATURE_DRAFT, _feature_draft, check)
+
+
+Described = TypeVar("Described")
+
+
+def _read(
+    path: Path,
+    base: str,
+    kind: str,
+    described: Callable[[Path, Mapping[str, str], Callable[[], None]], Described | None],
+    check: Callable[[], None],
+) -> Described:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
     metadata = metadata_of(path)
-    draft = _draft(path, metadata, check) if metadata.get("kind") == "draft" else None
+    draft = described(path, metadata, check) if metadata.get("kind") == kind else None
     if draft is None:
         raise CheckpointError(f"{path} is not a draft; give the file that a training of one has written.")
     if metadata.get("base") != base:
@@ -247,6 +285,11 @@ def _draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -
     if not retained or trained is None:
         return None
     return DraftWeights(str(path), fingerprint(path, check), retained, trained, metadata.get("head") == "true")
+
+
+def _feature_draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> FeatureDraftWeights | None:
+    reads = _layers(metadata.get("reads", ""))
+    return None if reads is None else FeatureDraftWeights(str(path), fingerprint(path, check), reads)
 
 
 def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> StudentWeights | None:

@@ -57,6 +57,16 @@ def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
     return product.keywords["weight"], product.keywords["bias"]
 
 
+def parts_of(product: Product) -> tuple[Tensor | None, Tensor | None, bool]:
+    """Weights, packed or plain, and bias of a result of :func:`product`, and whether they are packed; without weights
+    for others."""
+    if isinstance(product, HalfProduct):
+        return product.packed, product.bias, True
+    if isinstance(product, partial) and product.func is F.linear:
+        return product.keywords["weight"], product.keywords["bias"], False
+    return None, None, False
+
+
 class HalfProduct:
     """A product with packed float16 weights. Immutable, so copies share it."""
 
@@ -66,7 +76,7 @@ class HalfProduct:
         with warnings.catch_warnings():
             # available() handles the announced removal.
             warnings.filterwarnings("ignore", message="fbgemm_.* is deprecated")
-            self._packed = torch.fbgemm_pack_gemm_matrix_fp16(weight.contiguous())
+            self.packed = torch.fbgemm_pack_gemm_matrix_fp16(weight.contiguous())
             self._bias = bias
             self(weight.new_zeros(1, weight.shape[1]))
 
@@ -78,10 +88,10 @@ class HalfProduct:
     def weight(self, inputs: int) -> Tensor:
         """Float32 weights (outputs, ``inputs``): products with the rows of the identity are exact."""
         rows = torch.eye(inputs)
-        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self._packed, None).T.contiguous()
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, None).T.contiguous()
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.fbgemm_linear_fp16_weight_fp32_activation(x, self._packed, self._bias)
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(x, self.packed, self._bias)
 
     def __deepcopy__(self, memory: dict[int, object]) -> HalfProduct:
         return self

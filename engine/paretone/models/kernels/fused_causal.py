@@ -15,7 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.models.kernels.few_rows import Product, product
+from paretone.models.kernels.few_rows import Product, parts_of, product
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, LayerTensors, scripted_pass
 from paretone.models.networks.causal import (
     NOTHING,
     CausalConfig,
@@ -43,16 +44,26 @@ class QuickNorm:
     def __init__(self, weight: Tensor, epsilon: float) -> None:
         """``weight`` is (width,)."""
         self.weight, self._epsilon = weight, epsilon
-        self._scaled = weight * weight.numel() ** 0.5
+        self.scaled = weight * weight.numel() ** 0.5
         self._floor = weight.new_tensor((weight.numel() * epsilon) ** 0.5)
         # Elsewhere PyTorch has one kernel for it, and half precision must be summed in float32.
         self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
+
+    @classmethod
+    def of(cls, norm: RootMeanSquareNorm) -> QuickNorm:
+        """Copies the weight."""
+        return cls(norm.weight.detach().clone(), norm.epsilon)
+
+    @property
+    def floor(self) -> float | None:
+        """√(d·ε), if the norm is computed in parts."""
+        return float(self._floor) if self._in_parts else None
 
     def __call__(self, x: Tensor) -> Tensor:
         if not self._in_parts:
             return F.rms_norm(x, self.weight.shape, self.weight, self._epsilon)
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-        return x.div(torch.hypot(length, self._floor)).mul_(self._scaled)
+        return x.div(torch.hypot(length, self._floor)).mul_(self.scaled)
 
 
 POSITIONS = 4096
@@ -79,17 +90,13 @@ class FusedLayer:
         if attention.config.biased:
             bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
         return cls(
-            attention_norm=_norm(layer.input_layernorm),
+            attention_norm=QuickNorm.of(layer.input_layernorm),
             queries_keys_values=product(weight, bias),
             output=product(attention.o_proj.weight.detach().clone()),
-            feed_forward_norm=_norm(layer.post_attention_layernorm),
+            feed_forward_norm=QuickNorm.of(layer.post_attention_layernorm),
             gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
             down=product(feed_forward.down_proj.weight.detach().clone()),
         )
-
-
-def _norm(norm: RootMeanSquareNorm) -> QuickNorm:
-    return QuickNorm(norm.weight.detach().clone(), norm.epsilon)
 
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
@@ -107,12 +114,13 @@ class FusedTransformer(nn.Module):
         self._norm = norm
         self._rotations = _rotations(config, POSITIONS, norm.weight.device)
         self._masks: dict[tuple[int, int], Tensor] = {}
+        self._scripted = _tensors(self._layers, norm)
 
     @classmethod
     @torch.no_grad()
     def of(cls, plain: CausalTransformer) -> FusedTransformer:
         """Fuse ``plain``, copying its weights."""
-        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], _norm(plain.norm))
+        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], QuickNorm.of(plain.norm))
 
     @torch.inference_mode()
     def forward(
@@ -124,16 +132,16 @@ class FusedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.forward`, without attention weights."""
-        hidden = self._layers_of(embedded, cache, positions, probe, skip)
+        hidden = self.unnormed(embedded, cache, positions, probe, skip)
         return self._norm(hidden).view_as(embedded)
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`; the last layer stops after its keys and
         values."""
-        self._layers_of(embedded, cache, positions, filling=True)
+        self.unnormed(embedded, cache, positions, filling=True)
 
-    def _layers_of(
+    def unnormed(
         self,
         embedded: Tensor,
         cache: KeyValueCache | None,
@@ -152,6 +160,14 @@ class FusedTransformer(nn.Module):
         rotation = self.rotation(positions)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
+        if cache is not None and tokens <= MOST_TOKENS and self._scripted is not None and not (skip or filling):
+            memory = cache.memory_for(tokens)
+            outputs = scripted_pass()(embedded, *self._scripted, memory, start, rotation, mask, heads, key_heads, width)
+            if probe is not None:
+                for index, output in enumerate(outputs):
+                    probe(index, "output", output.view_as(embedded))
+            cache.advance(tokens)
+            return outputs[-1]
         windows = None if cache is None else cache.windows(tokens)
         hidden = embedded.reshape(-1, hidden_width)
         for index, layer in enumerate(self._layers):
@@ -256,6 +272,28 @@ class FusedTransformer(nn.Module):
             if tokens <= 16:
                 self._masks[tokens, 0] = mask
         return mask[:, mask.shape[1] - length :]
+
+
+def _tensors(layers: Sequence[FusedLayer], norm: QuickNorm) -> tuple[list[LayerTensors], bool, Tensor] | None:
+    """For :func:`paretone.models.kernels.scripted_causal.scripted_pass`: the layers' tensors, whether weights are
+    packed, and the norms' floor; ``None`` unless the layers are of a kind that it takes."""
+    floors = {one.floor for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)}
+    if len(floors) != 1 or None in floors:
+        return None
+    found: list[LayerTensors] = []
+    kinds = set()
+    for layer in layers:
+        weights = []
+        for one in (layer.queries_keys_values, layer.output, layer.gate_up, layer.down):
+            weight, bias, half = parts_of(one)
+            if weight is None:
+                return None
+            weights.append((weight, bias))
+            kinds.add(half)
+        inputs, output, gate_up, down = weights
+        attention, forward = layer.attention_norm.scaled, layer.feed_forward_norm.scaled
+        found.append((attention, *inputs, output[0], forward, gate_up[0], down[0]))
+    return (found, kinds.pop(), norm.weight.new_tensor(floors.pop())) if len(kinds) == 1 else None
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from paretone.models.f5.unett import UNetT
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.layers import FeedForward, SelfAttention
+from paretone.setting.plan import WHOLE
 
 _ENGINES = ("onednn", "x86", "fbgemm", "qnnpack")
 """Torch's back ends for integer products, in order of preference: oneDNN's are twice as fast as the others on
@@ -96,10 +97,24 @@ def offered(device: torch.device) -> tuple[str, ...]:
     return ("float32", *["bfloat16"] * has_bfloat16, *["int8"] * has_int8)
 
 
+def upstream(device: torch.device) -> str:
+    """Precision in which F5-TTS's own code (``utils_infer.py``) runs the whole model on ``device``: float16 on NVIDIA
+    cards of compute capability 7 and above, with the state in it as well, which stays float32 here."""
+    has_tensor_cores = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (7, 0)
+    return f"float16{WHOLE}" if has_tensor_cores else "float32"
+
+
 def in_precision(backbone: Model, precision: str) -> Model:
     """``backbone`` in ``precision``, sharing all weights that stay float32."""
     if precision == "float32":
         return backbone
+    if precision.endswith(WHOLE):
+        narrowed = copy.deepcopy(backbone)
+        for parameter in narrowed.parameters():  # Not buffers: positions multiply the error of rotary frequencies.
+            parameter.data = parameter.data.to(DTYPES[precision.removesuffix(WHOLE)])
+        for module in _modules(narrowed):
+            module.fuse()  # Discards float32 packing.
+        return narrowed
     narrow = {id(one) for module in _modules(backbone) for one in module.parameters()} if precision in DTYPES else set()
     narrowed = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters() if id(one) not in narrow})
     for module in _modules(narrowed):

@@ -26,8 +26,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -53,23 +52,10 @@ PIECE = 1 << 17
 VARIABLE = "PARETONE_SPLIT_PRODUCTS"
 """Environment variable; 0 disables split products."""
 
-_switched_off = False
-
 
 def in_use() -> bool:
     """Whether products are split where possible and useful."""
-    return not _switched_off and os.environ.get(VARIABLE, "") != "0" and has_amx() and exact()
-
-
-@contextmanager
-def switched_off() -> Iterator[None]:
-    """Do not split packed products within the block; for comparisons."""
-    global _switched_off
-    before, _switched_off = _switched_off, True
-    try:
-        yield
-    finally:
-        _switched_off = before
+    return os.environ.get(VARIABLE, "") != "0" and has_amx() and exact()
 
 
 def has_amx() -> bool:

@@ -24,7 +24,7 @@ ENGLISH = tuple(
     "z zh".split()
 )
 """Official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
-FIRST_ENGLISH, SILENCE = 101, 145
+SILENCE = 145
 ENGLISH_TONE = 3
 """Single tone of everything English in the official front end."""
 NO_PHONE, NO_TONE = 301, 31

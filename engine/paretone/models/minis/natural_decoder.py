@@ -220,17 +220,6 @@ class SeededNoise:
         return torch.view_as_complex(torch.from_numpy(drawn))
 
 
-class GivenNoise:
-    """Existing noise, (frames, bins) complex64."""
-
-    def __init__(self, noise: Tensor) -> None:
-        self._rest = noise
-
-    def draw(self, frames: int) -> Tensor:
-        drawn, self._rest = self._rest[:frames], self._rest[frames:]
-        return drawn
-
-
 class PulseTrain:
     """Pitch to pulses; samples are final once the frame after them is known."""
 

@@ -112,10 +112,6 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             self._tabulated = key, (layers, self.final_norm.table(vectors))
         return self._tabulated[1]
 
-    def forget_tables(self) -> None:
-        """Clear the cached tables, so that the next run computes them like the first one."""
-        self._tabulated = None
-
     def layer(
         self,
         index: int,

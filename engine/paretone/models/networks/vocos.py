@@ -7,7 +7,7 @@ Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,16 +46,7 @@ class VocosConfig:
         Raises :class:`CheckpointError` that names what is missing or unsupported.
         """
         file = ConfigFile.read(path)
-        return cls._of({name: file.part(name, needed=True).part("init_args", needed=True) for name in PARTS})
-
-    @classmethod
-    def from_parts(cls, parts: Mapping[str, Mapping]) -> VocosConfig:
-        """Sizes from the arguments of :data:`PARTS` under their official names."""
-        return cls._of({name: ConfigFile(parts[name], name) for name in PARTS})
-
-    @classmethod
-    def _of(cls, parts: Mapping[str, ConfigFile]) -> VocosConfig:
-        features, backbone, head = (parts[name] for name in PARTS)
+        features, backbone, head = (file.part(name, needed=True).part("init_args", needed=True) for name in PARTS)
         head.require("padding", "center", "center")
         if backbone.entries.get("adanorm_num_embeddings"):
             raise CheckpointError(

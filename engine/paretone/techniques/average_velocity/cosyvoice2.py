@@ -31,7 +31,7 @@ from paretone.techniques.average_velocity.subjects import Field, Subject
 from paretone.training.batches import BatchQueue, held_out_pairs, moved
 from paretone.training.f5_checkpoints import SPEECH, place_of
 from paretone.training.flow_matching import drawn_times
-from paretone.training.manifest import ManifestRow, read_manifest
+from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.optimisers import LayerMatrices
 from paretone.training.own_speech import Arrays, Reading, Say, Speaker, folder_of, kept_readings, own_readings
 from paretone.training.processes import Processes
@@ -176,6 +176,7 @@ def cosyvoice2_subject(
         own = own_readings(request, chosen, f"{base} {fingerprint(folder.checkpoint)}", speaker, processes, follower)
         training += map(_clip, own[0])
         held_out += map(_clip, own[1])
+    require_both(training, held_out)
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 

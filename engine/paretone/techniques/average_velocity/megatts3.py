@@ -35,7 +35,7 @@ from paretone.training.flow_matching import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from paretone.training.manifest import ManifestRow, read_manifest
+from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.own_speech import (
@@ -204,7 +204,7 @@ def megatts3_subject(
     released = None if MegaMiniFolder.is_at(root) else OfficialFolder(root, follower.check)
     if released is None and request.manifest:
         raise TrainingError(
-            f"{chosen.title} learns from natural speech, or from what it says itself; leave the manifest out."
+            f"{chosen.title} learns from natural speech, or from what it says itself; leave recordings out."
         )
     if released is not None:
         released.require_parts()
@@ -218,6 +218,7 @@ def megatts3_subject(
     if not parts:
         parts.append(source.natural(corpus))
     training, held_out = ([one for part in parts for one in part[number]] for number in (0, 1))
+    require_both(training, held_out)
     return MegaSubject(folder.backbone(), training, held_out, request.frames, seed), base
 
 

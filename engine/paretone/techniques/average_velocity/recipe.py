@@ -392,7 +392,7 @@ def fine_tune(
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)
     options = options_of(request, chosen)
-    processes, follower = begin(request, chosen, follower)
+    request, processes, follower = begin(request, chosen, follower)
     subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
     rates = rates_of(request, subject)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)

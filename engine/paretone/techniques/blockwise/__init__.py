@@ -204,7 +204,7 @@ TECHNIQUE = Technique(
                 text_every=1,
             ),
             Values(shift=0.1, guidance=2.0, layer_penalty=5.0, position_temperature=5.0, class_temperature=0.0),
-            besides="Every block is decoded exactly, once the network has filled what it needs; the source decodes the "
+            remark="Every block is decoded exactly, once the network has filled what it needs; the source decodes the "
             "whole prefix and holds back two frames.",
         ),
     ),

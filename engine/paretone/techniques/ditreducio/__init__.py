@@ -200,7 +200,7 @@ def _published(
             knobs.replace(threshold=round(place * step, 2), temporal="reuse", objective=PUBLISHED),
             options.replace(steps=32, sway=-1.0),
             main=place == RECOMMENDED,
-            besides="Its δ are of the official code's relative error; the paper's text has the mean absolute one.",
+            remark="Its δ are of the official code's relative error; the paper's text has the mean absolute one.",
         )
         for place in range(7)
     )

@@ -194,7 +194,7 @@ PUBLISHED = tuple(
         ("F5TTS_v1_Base", "F5TTS_Base"),
         Values(weight=weight, guidance=on_top),
         Values(steps=steps, spacing=spacing, sway=-1.0, guidance=2.0, solver="euler"),
-        besides="The paper trains from scratch at t ~ U(0, 1); weights here are fine-tuned, by default at other times "
+        remark="The paper trains from scratch at t ~ U(0, 1); weights here are fine-tuned, by default at other times "
         f"(paretone train cfg-free --times uniform).{_USUAL if weight != 0.7 else ''}",
     )
     for weight, on_top in ((0.67, 0.0), (0.7, 0.0), (0.7, 2.0))

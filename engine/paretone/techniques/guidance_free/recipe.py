@@ -395,7 +395,7 @@ def fine_tune(
     chosen = entry(request.model)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
-    processes, follower = begin(request, chosen, follower)
+    request, processes, follower = begin(request, chosen, follower)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
     guidance = equivalent_guidance(options.weight)
     examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)

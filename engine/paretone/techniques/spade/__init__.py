@@ -349,9 +349,9 @@ TECHNIQUE = Technique(
         ),
     ),
     published=(
-        Published("half", "table 1a", _MODELS, _HALF, besides=_TRAINED),
-        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), besides=_TRAINED),
-        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), besides=_TRAINED),
+        Published("half", "table 1a", _MODELS, _HALF, remark=_TRAINED),
+        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
+        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
     ),
     resolve=resolve,
     describe=describe,

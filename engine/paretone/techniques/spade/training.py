@@ -172,7 +172,7 @@ class StudentOptions(Distillation, TokenOptions):
     """The teacher's layers that the student starts with."""
 
 
-class StudentRecipe(TokenRecipe):
+class StudentRecipe(TokenRecipe[TokenNetwork]):
     """Trains a student of ``teacher``; see :class:`paretone.training.session.Recipe`."""
 
     teacher: TokenNetwork

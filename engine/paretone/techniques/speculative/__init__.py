@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from paretone.errors import SettingError
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
-from paretone.setting.knobs import Choice, Number, Switch, Values
+from paretone.models.base import DraftWeights, FeatureDraftWeights, ModelInfo, StudentWeights
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import knobs_of
@@ -49,8 +51,11 @@ def fitting_upper(layers: int) -> int:
 @dataclass(frozen=True, kw_only=True)
 class DraftRequest(CompanionRequest):
     """Request to train a draft of the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest and
-    the head are trained. The result is :class:`paretone.training.requests.Trained`."""
+    the head are trained, or one on ``features``, the model's hidden states. The result is
+    :class:`paretone.training.requests.Trained`."""
 
+    features: bool = False
+    """Whether it reads the model's hidden states (EAGLE-3); layers and shares then do not count."""
     lower: int = 2
     upper: int | None = None
     """``None``: :func:`fitting_upper`."""
@@ -66,8 +71,9 @@ NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
 """Values of the knob ``tolerated``: ids to which the tolerance applies."""
-TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
-"""Values of the knob ``draft``: the drafting weights, a draft or a shallower student."""
+TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT = "trained", "features", "student"
+"""Values of the knob ``draft``: the drafting weights, a draft of some layers, one on hidden states, or a shallower
+student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -75,7 +81,13 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         if plan.weights is not None or plan.layers is not None:
             title = context.title_in("weights:language")
             raise Conflict(f"A draft of the whole model speaks alone; do without {title}.", "weights:language")
-        return replace(plan, weights=_draft(context, knobs, plan)) if context.loaded else plan
+        if knobs["draft"] == ON_FEATURES:
+            raise SettingError("A draft on features cannot speak alone: it reads what the model computes.")
+        if not context.loaded:
+            return plan
+        alone = _draft(context, knobs, plan)
+        assert not isinstance(alone, FeatureDraftWeights)
+        return replace(plan, weights=alone)
     tolerance = float(knobs["tolerance"])
     decoding = Part.of(
         "paretone.techniques.speculative.decoding:speculative",
@@ -89,9 +101,9 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     return replace(plan, draft=_draft(context, knobs, plan)) if context.loaded else plan
 
 
-def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
+def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | FeatureDraftWeights | StudentWeights:
     info, there = context.info, fitting_drafts(context.info, knobs)
-    kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
+    kind = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
     if context.entry.artefact:
         draft = named_weights(there, context.entry.artefact, kind, info)
     elif there:
@@ -99,11 +111,14 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     else:
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
-            f"{other_checkpoint(info, f'{kind}s')}",
+            f"{other_checkpoint(info, 'students' if kind == 'student' else 'drafts')}",
             # Students belong to another technique.
             command="paretone train --help"
             if kind == "student"
-            else to_type("train draft --minutes 60 --work runs/draft", info),
+            else to_type(
+                f"train draft {'--features ' if knobs['draft'] == ON_FEATURES else ''}--minutes 60 --work runs/draft",
+                info,
+            ),
         )
     if draft.fingerprint == plan.fingerprint:
         raise Conflict(
@@ -114,8 +129,10 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     return draft
 
 
-def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | StudentWeights, ...]:
+def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
     """Drafts of the loaded model or, by ``knobs``, its students; recovered and shallow ones first."""
+    if knobs["draft"] == ON_FEATURES:
+        return info.feature_drafts
     if knobs["draft"] == DRAFT_BY_STUDENT:
         return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
     return info.drafts
@@ -138,6 +155,12 @@ def describe(knobs: Values) -> str:
         exact += "; it applies to every id, as published"
     length = "an adaptive number of tokens" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
+
+
+def _kind(weights: object) -> str:
+    if isinstance(weights, StudentWeights):
+        return DRAFT_BY_STUDENT
+    return ON_FEATURES if isinstance(weights, FeatureDraftWeights) else TRAINED_DRAFT
 
 
 LENGTH = 3
@@ -242,10 +265,11 @@ TECHNIQUE = Technique(
         Choice(
             "draft",
             "Draft",
-            "The drafting model: a trained draft, or a student with fewer layers.",
+            "The drafting model: a draft of some of the model's layers, one that reads its hidden states (EAGLE-3, "
+            "arXiv 2503.01840), or a student with fewer layers.",
             default=TRAINED_DRAFT,
-            values=(TRAINED_DRAFT, DRAFT_BY_STUDENT),
-            titles=("Trained draft", "Shallower student"),
+            values=(TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT),
+            titles=("Trained draft", "Draft on features", "Shallower student"),
         ),
         Switch(
             "alone",
@@ -264,19 +288,19 @@ TECHNIQUE = Technique(
                 _MODELS,
                 _BY_PAPER.replace(tolerance=tolerance),
                 main=tolerance == TOLERANCES[-1],
-                besides=_DRAFT,
+                remark=_DRAFT,
             )
             for tolerance in TOLERANCES
         ),
-        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), besides=_DRAFT),
+        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), remark=_DRAFT),
     ),
     resolve=resolve,
     describe=describe,
     idle=idle,
     weights=Weights(
-        all_of=lambda info: (*info.drafts, *info.students),
+        all_of=lambda info: (*info.drafts, *info.feature_drafts, *info.students),
         fitting=fitting_drafts,
-        knobs_of=lambda one: {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT},
+        knobs_of=lambda one: {"draft": _kind(one)},
         of=lambda plan: plan.draft or plan.weights,
     ),
 )
@@ -287,7 +311,14 @@ _minutes = minutes_by_size(15.0)
 
 def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
     lower, upper = int(plan.knobs["lower"]), int(plan.knobs["upper"])
-    return DraftRequest(lower=lower, upper=upper, **companion_arguments(place, plan))
+    features = plan.knobs["kind"] == ON_FEATURES
+    return DraftRequest(features=features, lower=lower, upper=upper, **companion_arguments(place, plan))
+
+
+def _ready(figures: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
+    if "reads" in figures:
+        return {"draft": ON_FEATURES}, "A draft on features is ready: switch SSD on."
+    return {"draft": TRAINED_DRAFT}, f"A draft with {figures['layers']} layers is ready: switch SSD on."
 
 
 FORM = TrainingForm(
@@ -298,6 +329,16 @@ FORM = TrainingForm(
     "and the head are trained, the topmost layers stay frozen. It learns from speech that the model generates; "
     "a manifest of recordings (a CSV file with the columns audio and text) is optional.",
     knobs=(
+        Choice(
+            "kind",
+            "Kind",
+            "Layers: some of the model's own. On features: one layer that reads the model's hidden states (EAGLE-3, "
+            "arXiv 2503.01840); the numbers of layers then do not count.",
+            default=TRAINED_DRAFT,
+            values=(TRAINED_DRAFT, ON_FEATURES),
+            titles=("Layers of the model", "On features"),
+            effect=Effect.AFTER_TRAINING,
+        ),
         count_knob("lower", "Lowest layers, trained", "Number of the lowest layers in the draft.", 2, 16, 1),
         count_knob("upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16),
         SENTENCES,
@@ -306,10 +347,12 @@ FORM = TrainingForm(
     progress="At step {step} the model would accept {found} of the drafted tokens.",
     request=_request,
     minutes=_minutes,
-    folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
+    folder=lambda model, knobs: (
+        f"{model}-draft-" + ("features" if knobs["kind"] == ON_FEATURES else f"{knobs['lower']}-{knobs['upper']}")
+    ),
     fitting=lambda info: {"upper": fitting_upper(info.layers)},
     estimate=lambda info, spoken: scaled_estimate(info, _minutes(info)),
-    ready=lambda figures: ({"draft": "trained"}, f"A draft with {figures['layers']} layers is ready: switch SSD on."),
+    ready=_ready,
 )
 
 
@@ -334,6 +377,8 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     def put(name: str, honoured: bool, how: str) -> None:
         (honours if honoured else drops).extend(knob_lines(entry, how, (name,)))
 
+    if knobs["draft"] == ON_FEATURES:
+        return Carried(drops=(whole_line(entry, f"{target.program} has no draft that reads hidden states"),))
     exact = f"{target.program} checks tokens exactly, which is β = 0"
     put("alone", True, f"{target.program} verifies every draft")
     put("tolerance", not knobs["tolerance"], exact)

@@ -19,6 +19,12 @@ from paretone.techniques.speculative import DraftRequest
 def _declare_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("draft")
     group.add_argument(
+        "--features",
+        action="store_true",
+        help="one layer that reads the model's hidden states (EAGLE-3) in place of some of its layers; the next four "
+        "options then have no effect",
+    )
+    group.add_argument(
         "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
     )
     group.add_argument(
@@ -49,6 +55,7 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
     request = DraftRequest(
         **train.companion_request(options),
+        features=options.features,
         lower=options.lower,
         upper=options.upper,
         spoken_share=options.spoken_share,

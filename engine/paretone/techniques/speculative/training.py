@@ -28,6 +28,7 @@ from paretone.models.files.trained_weights import DRAFTS, read_draft
 from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
+from paretone.techniques.speculative.feature_training import DraftOnFeatures
 from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
@@ -42,6 +43,7 @@ from paretone.training.token_recipe import (
     cross_entropy,
     divergence,
     listed,
+    overlap,
 )
 from paretone.wording import percent
 
@@ -67,7 +69,7 @@ class DraftOptions(TokenOptions):
                 raise SettingError(f"The share of the {name} in the loss must lie between 0 and 1, not at {share:g}.")
 
 
-class DraftRecipe(TokenRecipe):
+class DraftRecipe(TokenRecipe[TokenNetwork]):
     """Trains a draft of ``target``; see :class:`paretone.training.session.Recipe`."""
 
     teacher: TokenNetwork
@@ -178,12 +180,6 @@ def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
     return (*range(lower), *range(max(lower, layers - upper), layers))
 
 
-def overlap(draft: Tensor, target: Tensor, sampler: TokenSampler) -> Tensor:
-    """Σ min(p, q) of the final distributions of ``sampler``, without repetition; logits (n, V), result (n,)."""
-    proposed, wanted = (sampler.probabilities(logits.float(), ()) for logits in (draft, target))
-    return torch.minimum(proposed, wanted).sum(-1)
-
-
 @dataclass(frozen=True)
 class Draft(Companion):
     """The model's lowest and topmost layers."""
@@ -236,4 +232,6 @@ class Draft(Companion):
 
 def train(task: JobTask) -> Trained:
     use_threads(task.request)
-    return train_companion(task.request, Draft.of(task.request), Reporting(task.observer))
+    request: DraftRequest = task.request
+    companion = DraftOnFeatures.of(request) if request.features else Draft.of(request)
+    return train_companion(request, companion, Reporting(task.observer))

@@ -46,7 +46,7 @@ class LmOptions(TokenOptions):
     average_decay: float = 0.998
 
 
-class NaturalLm(TokenRecipe):
+class NaturalLm(TokenRecipe[TokenNetwork]):
     """Trains a language model from random weights; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-lm"

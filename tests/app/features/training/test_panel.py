@@ -72,6 +72,9 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     panel.choose(GUIDANCE_FREE.name, weight=0.8)
     panel.propose(40, str(tmp_path))
     panel.manifest.setText(" speech.csv ")
+    panel.recordings.setText("dev-clean")
+    panel.validation.setText("seed-tts/en/meta.lst")
+    assert not panel.recordings.isVisibleTo(panel)
     assert "4.00" in panel.remark.text()
     qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
     with qtbot.waitSignal(panel.can.start.triggered):
@@ -84,7 +87,12 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
         False,
         False,
         defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation"),
+        validation="seed-tts/en/meta.lst",
     )
+    panel.validation.setText("librispeech_pc.lst")
+    assert panel.recordings.isVisibleTo(panel)
+    arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
+    assert (arguments["validation"], arguments["validation_audio"]) == ("librispeech_pc.lst", "dev-clean")
     panel.epochs.setValue(2.5)
     assert not panel.minutes.isEnabled(), "the budget is one or the other"
     arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
@@ -383,7 +391,9 @@ def test_cfg_free_choices_of_the_form_reach_the_request() -> None:
 
 def test_a_draft_has_its_layers() -> None:
     made = DRAFT.request(PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
-    assert (made.lower, made.upper, made.sentences) == (3, 2, 50)
+    assert (made.lower, made.upper, made.sentences, made.features) == (3, 2, 50, False)
+    asked = plan(DRAFT, kind="features")
+    assert DRAFT.request(PLACE, asked).features and DRAFT.folder("lm-mini", asked.knobs) == "lm-mini-draft-features"
 
 
 def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from paretone.errors import Cancelled, CheckpointError
+from paretone.errors import CheckpointError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Voice
@@ -29,7 +29,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
-from tests.engine.recorder import Follower, collected
+from tests.engine.recorder import collected
 
 MODEL = "CosyVoice2-0.5B"
 TEXT = "Rain comes tomorrow."
@@ -71,7 +71,7 @@ def speech_tokens(said: Synthesis) -> tuple[int, ...]:
 
 
 @pytest.mark.slow
-def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
+def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voice: Voice) -> None:
     pieces, said = collected(stream(model, TEXT, voice, setting()))
     # 24 kHz; one token is 40 ms.
     tokens = speech_tokens(said)
@@ -82,25 +82,9 @@ def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
     measured = said.measurements
     assert measured.vocoder_seconds > 0 and measured.flow_seconds > 0
     assert measured.flow_seconds + measured.vocoder_seconds == pytest.approx(measured.decoder_seconds)
-    again = speak(model, voice)
-    assert np.array_equal(again.samples, said.samples)
-    other = speak(model, voice, "Go on.", replace(setting(), seed=4))
-    assert speech_tokens(other) != speech_tokens(speak(model, voice, "Go on."))
-
-
-@pytest.mark.slow
-def test_streamed_audio_is_that_of_the_whole(model: CosySpeech, voice: Voice) -> None:
-    said = speak(model, voice)
-    prompt, _ = model._prepare(TEXT, voice, setting().options, lambda: None)
-    at_once = model._decoder(prompt, setting().seed, setting().options).whole(speech_tokens(said))
+    pieces, at_once = collected(stream(model, TEXT, voice, setting(stream=False)))
+    assert len(pieces) == 1 and speech_tokens(at_once) == tokens
     np.testing.assert_allclose(said.samples, at_once.samples, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_without_streaming_the_same_comes_in_one_piece(model: CosySpeech, voice: Voice) -> None:
-    pieces, said = collected(stream(model, TEXT, voice, setting(stream=False)))
-    assert len(pieces) == 1
-    np.testing.assert_allclose(said.samples, speak(model, voice).samples, atol=1e-4)
 
 
 @pytest.mark.slow
@@ -108,10 +92,10 @@ def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path
     root = tmp_path / MODEL
     shutil.copytree(folder, root)
     model = load_model(MODEL, folder=str(root), device="cpu")
-    text_tokens = len(model._tokenizer.encode("Go on."))
-    assert len(speech_tokens(speak(model, voice, "Go on."))) == 2 * text_tokens
+    text_tokens = len(model._tokenizer.encode("Go."))
+    assert len(speech_tokens(speak(model, voice, "Go."))) == 2 * text_tokens
     torch.save(language_weights(end=-100.0), root / "llm.pt")
-    endless = speak(load_model(MODEL, folder=str(root), device="cpu"), voice, "Go on.")
+    endless = speak(load_model(MODEL, folder=str(root), device="cpu"), voice, "Go.")
     assert len(speech_tokens(endless)) <= 20 * text_tokens
     assert any("did not end by itself" in note or "stopped" in note for note in endless.notes)
 
@@ -123,24 +107,6 @@ def test_other_modes_need_no_transcript(model: CosySpeech, voice: Voice) -> None
     for options in ({"mode": "cross_lingual"}, {"mode": "instruct", "instruction": "Softly."}):
         spoken[options["mode"]] = speech_tokens(speak(model, untold, "Go on.", setting(**options)))
     assert all(spoken.values())
-    sped_up = setting(mode="instruct", instruction="In a hurry.")
-    assert speech_tokens(speak(model, untold, "Go on.", sped_up)) != spoken["instruct"]
-
-
-@pytest.mark.slow
-def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
-    sentence = "Tomorrow's sunshine will hardly be any brighter than yesterday's was."
-    said = speak(model, voice, f"{sentence} {sentence}")
-    assert said.trace.chunk_texts == (sentence, sentence)
-    assert len(said.trace.decoding.passages) == 2
-    assert len(said.samples) == 960 * len(speech_tokens(said))
-
-
-@pytest.mark.slow
-def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
-    with pytest.raises(Cancelled):
-        synthesise(model, TEXT, voice, setting(), (), Follower(cancel_at=21))
-    assert len(speak(model, voice, "Go on.").samples) > 0
 
 
 @pytest.mark.slow
@@ -183,25 +149,27 @@ def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice,
     assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
 
 
-def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
+def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / MODEL
     shutil.copytree(folder, root)
     (root / "flow.pt").unlink()
     (root / "CosyVoice-BlankEN" / "merges.txt").unlink()
     with pytest.raises(CheckpointError, match=r"it lacks flow\.pt, CosyVoice-BlankEN/merges\.txt"):
         load_model(MODEL, folder=str(root), device="cpu")
+    for name in ("flow.pt", "CosyVoice-BlankEN/merges.txt"):
+        shutil.copy(folder / name, root / name)
+    path = root / "CosyVoice-BlankEN" / "config.json"
+    path.write_text(path.read_text().replace('"qwen2"', '"gpt2"'))
+    with pytest.raises(CheckpointError, match=r"config\.json is not the configuration of a Qwen2"):
+        load_model(MODEL, folder=str(root), device="cpu")
 
 
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("llm.pt", {"llm_decoder.bias": None}, r"llm\.pt .*1 weight missing: llm_decoder\.bias"),
         ("llm.pt", {"llm.model.lm_head.weight": None}, r"1 weight missing: llm\.model\.lm_head\.weight"),
-        ("llm.pt", {"extra": torch.zeros(2)}, r"1 weight unexpected: extra"),
         ("llm.pt", {"llm_decoder.bias": torch.full((CODES + 3,), torch.nan)}, r"not numbers in llm_decoder\.bias"),
-        ("llm.pt", {"speech_embedding.weight": None}, r"lacks the table speech_embedding\.weight"),
         ("flow.pt", {"encoder_proj.bias": None}, r"flow\.pt .*1 weight missing: encoder_proj\.bias"),
-        ("flow.pt", {"input_embedding.weight": None}, r"lacks the weight input_embedding\.weight: it is not the flow"),
         ("hift.pt", {"generator.conv_post.bias": torch.zeros(3)}, r"hift\.pt .*conv_post\.bias is 3 instead of 18"),
     ],
 )
@@ -214,29 +182,11 @@ def test_weights_that_do_not_fit_are_named(folder: Path, tmp_path: Path, name: s
         load_model(MODEL, folder=str(root), device="cpu")
 
 
-def test_files_with_code_are_refused(folder: Path, tmp_path: Path) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
-    torch.save({"weights": Path("x")}, root / "flow.pt")
-    with pytest.raises(CheckpointError, match="holds code"):
-        load_model(MODEL, folder=str(root), device="cpu")
-
-
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_packages_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(CheckpointError, match=rf"{package}, .* pip install 'paretone\[cosyvoice\]"):
         load_model(MODEL, folder=str(folder), device="cpu")
-
-
-def test_the_configuration_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
-    path = root / "CosyVoice-BlankEN" / "config.json"
-    path.write_text(path.read_text().replace('"qwen2"', '"gpt2"'))
-    with pytest.raises(CheckpointError, match=r"config\.json is not the configuration of a Qwen2"):
-        load_model(MODEL, folder=str(root), device="cpu")
-    assert QWEN2["model_type"] == "qwen2"
 
 
 IDS = (5, 6, 7)

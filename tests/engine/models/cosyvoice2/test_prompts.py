@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
+from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.files import wav
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2 import text
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCT, USUAL_TOKENS, ZERO_SHOT
 from paretone.models.cosyvoice2.front_end import VoicePrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
-from paretone.models.cosyvoice2.text import ADDED, END_OF_PROMPT, NUMBERS_NOTE, TextTokenizer, normalised, read_text
+from paretone.models.cosyvoice2.text import ADDED, END_OF_PROMPT, NUMBERS_NOTE, TextTokenizer, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
-from tests.engine.models.cosyvoice2.small_release import SIZE, write_recording_encoder, write_tokenizer
+from tests.engine.models.cosyvoice2.small_release import write_recording_encoder, write_tokenizer
 
 CODES, WIDTH = 100, 24
 
@@ -79,14 +79,6 @@ def test_a_recording_is_heard_once_for_all(release: Path, audio: Path, tmp_path:
     assert encoder.heard == 2
 
 
-def test_another_model_hears_again(release: Path, audio: Path, tmp_path: Path) -> None:
-    first = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio)
-    write_recording_encoder(tmp_path / "other", 50, WIDTH)
-    encoder = CountingEncoder(tmp_path / "other")
-    assert VoicePrompts(encoder, CODES, WIDTH, tmp_path / "cache")(audio).tokens != first.tokens
-    assert encoder.heard == 1
-
-
 def test_a_damaged_memory_is_no_harm(release: Path, audio: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     first = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, cache)(audio)
@@ -119,20 +111,6 @@ def test_what_is_missing_or_damaged_is_named(release: Path, audio: Path, tmp_pat
         VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio)
     (release / TOKENIZER).unlink()
     with pytest.raises(CheckpointError, match=r"speech_tokenizer_v2\.onnx is missing"):
-        RecordingEncoder(release)
-
-
-def test_encoding_can_be_cancelled(release: Path, audio: Path, tmp_path: Path) -> None:
-    def cancel() -> None:
-        raise Cancelled
-
-    with pytest.raises(Cancelled):
-        VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio, cancel)
-
-
-def test_without_the_package_the_extra_is_named(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[cosyvoice\]"):
         RecordingEncoder(release)
 
 
@@ -173,21 +151,12 @@ def test_the_other_modes_take_only_the_voice(tokenizer: TextTokenizer) -> None:
     assert [one.text for one in read.passages] == ["I have two cats."]
 
 
-def test_digits_that_stay_digits_are_expected_as_words(tokenizer: TextTokenizer) -> None:
-    # A text with a mark for the model is left as it is written.
-    _, read = prepare("<|zh|>1984", CROSS_LINGUAL, "", voice(), HEARD, tokenizer)
-    (passage,) = read.passages
-    assert passage.ids == tuple(tokenizer.encode("<|zh|>1984"))
-    assert passage.expected == round(USUAL_TOKENS * tokenizer.count("<|zh|>nineteen eighty four"))
-
-
 @pytest.mark.parametrize(
     ("text", "mode", "instruction", "problem"),
     [
         ("Softly.<|endofprompt|>Hello.", ZERO_SHOT, "", "option “Instruction”, and choose “With an instruction”"),
         ("Hello.", INSTRUCT, "Softly.<|endofprompt|>", "inserted automatically; leave it out"),
         ("Hello.", INSTRUCT, " ", "There is no instruction; write how to speak"),
-        (" ", INSTRUCT, "Softly.", "no text to speak"),
         (" ", ZERO_SHOT, "", "no text to speak"),
     ],
 )
@@ -196,12 +165,6 @@ def test_texts_that_do_not_go_with_the_mode_are_refused(
 ) -> None:
     with pytest.raises(TextError, match=problem):
         prepare(text, mode, instruction, voice(), HEARD, tokenizer)
-
-
-def test_an_instruction_that_is_not_followed_is_noted(tokenizer: TextTokenizer) -> None:
-    prompt, read = prepare("Hello.", CROSS_LINGUAL, "Softly.", voice(), HEARD, tokenizer)
-    assert prompt.ids.text == ()
-    assert read.notes == ("The instruction was ignored: choose the mode “With an instruction”.",)
 
 
 def test_a_missing_transcript_is_asked_for(tokenizer: TextTokenizer) -> None:
@@ -219,11 +182,6 @@ def test_a_transcript_that_cannot_be_what_is_said_is_noted(
     prompt, _ = prepare("A text of much the same length, or so.", ZERO_SHOT, "", voice(transcript), HEARD, tokenizer)
     found = [note for note in prompt.notes if "for the recording's 2.4 s" in note]
     assert [f"is too {amount} for" in note for note in found] == ([True] if amount else [])
-
-
-def test_a_text_much_shorter_than_the_transcript_is_noted(tokenizer: TextTokenizer) -> None:
-    _, read = prepare("Go on.", ZERO_SHOT, "", voice(), HEARD, tokenizer)
-    assert any("much shorter than the recording's transcript" in note for note in read.notes)
 
 
 def words(piece: str) -> int:
@@ -244,24 +202,10 @@ def without_wetext(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("It costs $3.50.", "It costs three dollars and fifty cents."),
         ("In 1998 it grew by 1.5%.", "In nineteen ninety eight it grew by one point five percent."),
-        ("Agent 007.", "Agent zero zero seven."),
     ],
 )
 def test_what_upstream_would_cut_or_misread_is_read_by_our_rules(given: str, spoken: str) -> None:
     assert read_text(given, words) == text.ReadText((spoken,), (NUMBERS_NOTE,))
-
-
-@pytest.mark.usefixtures("without_wetext")
-@pytest.mark.parametrize(
-    ("number", "spoken"),
-    [(0, "zero"), (13, "thirteen"), (40, "forty"), (101, "one hundred and one"), (999, "nine hundred and ninety-nine")],
-)
-def test_short_numbers_are_written_as_upstream_does(number: int, spoken: str) -> None:
-    assert read_text(f"There are {number}, she said", words).pieces == (f"There are {spoken}, she said.",)
-
-
-def test_decimals_in_chinese_stay_in_one_piece() -> None:
-    assert read_text("气温是1.5度.", words).pieces == ("气温是一点五度。",)
 
 
 @pytest.mark.usefixtures("without_wetext")
@@ -272,12 +216,7 @@ def test_decimals_in_chinese_stay_in_one_piece_unless_they_are_read_as_upstream_
     assert read_text("It costs $1.50.", words, improved=False) == text.ReadText(("It costs $one.fifty.",))
 
 
-@pytest.mark.parametrize("given", ["3個ください。", "안녕 3개"])
-def test_numbers_of_other_languages_get_no_english_words(given: str) -> None:
-    assert "three" not in normalised(given)[0]
-
-
-@pytest.mark.parametrize(("given", "problem"), [("", "no text"), (" \n", "no text"), ("?!…", "only punctuation")])
+@pytest.mark.parametrize(("given", "problem"), [(" \n", "no text"), ("?!…", "only punctuation")])
 def test_texts_without_anything_to_speak_are_refused(given: str, problem: str) -> None:
     with pytest.raises(TextError, match=problem):
         read_text(given, words)
@@ -316,14 +255,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_added_tokens_follow_the_vocabulary_in_the_official_order(folder: Path) -> None:
-    tokenizer = TextTokenizer.load(folder)
-    assert tokenizer.size == SIZE + len(ADDED)
-    assert [tokenizer.encode(token) for token in ADDED] == [[SIZE + number] for number in range(len(ADDED))]
-    # With Qwen2's 151,643 entries: the ids of the release.
-    assert 151643 + ADDED.index(END_OF_PROMPT) == 151646 and 151643 + ADDED.index("[mn]") == 151662
-
-
 def test_ids_are_those_of_transformers(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     official = transformers.Qwen2TokenizerFast.from_pretrained(folder)
@@ -351,9 +282,3 @@ def test_a_table_that_is_too_small_is_refused(folder: Path) -> None:
     tokenizer.require_rows(tokenizer.size, "the table")
     with pytest.raises(CheckpointError, match="do not belong together"):
         tokenizer.require_rows(tokenizer.size - 1, "the table")
-
-
-def test_without_tokenizers_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[cosyvoice\]"):
-        TextTokenizer.load(folder)

@@ -9,11 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from paretone.errors import AudioError, CheckpointError, TextError
+from paretone.errors import AudioError, TextError
 from paretone.models.cosyvoice2 import flow_networks as memories
 from paretone.models.cosyvoice2.adapter import CosyDecoder
-from paretone.models.cosyvoice2.config import EstimatorConfig, FlowConfig, HiftConfig
-from paretone.models.cosyvoice2.flow_networks import CausalConv, Growing, Memory, chunk_mask, conditions
+from paretone.models.cosyvoice2.config import HiftConfig
 from paretone.models.cosyvoice2.hift import (
     GENERATOR,
     PLAIN_CONVOLUTIONS,
@@ -54,7 +53,7 @@ def streamed(one: CosyDecoder, size: int) -> list[np.ndarray]:
     return [*parts, one.finish()]
 
 
-@pytest.mark.parametrize("size", [1, 9, 34])
+@pytest.mark.parametrize("size", [1, 34])
 def test_streamed_audio_is_that_of_the_whole(size: int) -> None:
     one = decoder()
     parts = streamed(one, size)
@@ -79,13 +78,6 @@ def test_noise_belongs_to_the_request() -> None:
     assert not np.array_equal(first, other)
 
 
-def test_nothing_random_is_left_in_the_program() -> None:
-    torch.manual_seed(7)
-    before = torch.get_rng_state()
-    streamed(decoder(), 34)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_at_once_is_the_same_audio_at_the_end() -> None:
     one = CosyDecoder(FLOW, VOCODER, small_prompt(7), at_once=True)
     *early, last = streamed(one, 5)
@@ -107,12 +99,6 @@ def test_no_token_gives_no_audio() -> None:
     for speed in (1.0, 1.25):
         assert len(decoder(speed=speed).finish()) == 0
     assert len(decoder().whole([]).samples) == 0
-
-
-def test_one_token_gives_forty_milliseconds() -> None:
-    one = decoder()
-    assert len(one.push(SPEECH[:1])) == 0
-    assert len(one.finish()) == 960
 
 
 def test_files_saved_while_training_load() -> None:
@@ -151,7 +137,7 @@ def remembered(stream: MelStream) -> int:
     return sum(one.everything.numel() for one in contexts)
 
 
-@pytest.mark.parametrize("limit", [0, 10, 24, 500])
+@pytest.mark.parametrize("limit", [10, 500])
 def test_late_frames_are_remembered_by_what_keys_are_made_of(
     flow: TokenToMel, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
@@ -169,75 +155,12 @@ def test_late_frames_are_remembered_by_what_keys_are_made_of(
     assert torch.allclose(torch.cat([*parts, stream.finish()], dim=-1), whole, atol=TOLERANCE)
 
 
-def test_the_release_remembers_as_much_as_is_said() -> None:
-    estimator, steps = EstimatorConfig(), FlowConfig().steps
-    blocks = (estimator.middle_stages + 2) * estimator.blocks
-    # Both branches, 4 bytes each.
-    early = steps * blocks * 2 * 4 * 2 * estimator.heads * estimator.head_width
-    late = steps * blocks * 2 * 4 * estimator.channels
-    assert (round(early / 1e6, 1), round(late / 1e6, 1)) == (4.6, 1.1)
-
-
 def test_frames_come_with_every_chunk_as_soon_as_the_look_ahead_is_there(flow: TokenToMel) -> None:
     counts = [part.shape[-1] for part in streamed_mel(flow, small_prompt(7), (1,) * 34)]
     coming = [index for index, count in enumerate(counts, 1) if count]
     # The prompt's second chunk lacks three tokens; the flow looks three further.
     assert coming == [6, 11, 16, 21, 26, 31, 35]
     assert [count for count in counts if count] == [6, 10, 10, 10, 10, 10, 12]
-
-
-def test_earlier_frames_do_not_change_when_more_follow(flow: TokenToMel) -> None:
-    prompt = small_prompt(5)
-    early = MelStream(flow, prompt).unfinished(SPEECH[: 2 * CHUNK + 3])
-    later = MelStream(flow, prompt).unfinished(SPEECH[: 5 * CHUNK + 3])
-    assert torch.allclose(early, later[..., : early.shape[-1]], atol=TOLERANCE)
-    everything = MelStream(flow, prompt, chunked=False).whole(SPEECH)
-    assert not torch.allclose(early, everything[..., : early.shape[-1]], atol=1e-2)
-
-
-def test_layers_are_shown_every_frame_once(flow: TokenToMel, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
-    preceded = Memory.preceded
-
-    def counting(self: Memory, layer: CausalConv, x: Tensor, width: int) -> Tensor:
-        if layer is flow.estimator.down_blocks[0][2]:
-            shown.append(x.shape[-1])
-        return preceded(self, layer, x, width)
-
-    monkeypatch.setattr(memories.Memory, "preceded", counting)
-    streamed_mel(flow, small_prompt(7), (1,) * 34)
-    assert shown == [count for count in (*[10] * 7, 12) for _ in range(flow.config.steps)]
-
-
-def test_two_requests_do_not_see_each_other(flow: TokenToMel) -> None:
-    first, second = MelStream(flow, small_prompt(7)), MelStream(flow, small_prompt(7))
-    frames = []
-    for token in SPEECH:
-        frames.append(first.push([token]))
-        second.push([SPEECH[0]])
-    frames.append(first.finish())
-    assert torch.equal(torch.cat(frames, dim=-1), torch.cat(streamed_mel(flow, small_prompt(7), (1,) * 34), dim=-1))
-
-
-def test_guidance_is_the_difference_of_both_branches(flow: TokenToMel) -> None:
-    state, table = flow.noise[..., :10], flow.estimator.time_table(torch.tensor([0.3]))
-    given = conditions(torch.randn(1, 8, 10), torch.randn(1, 8), torch.randn(1, 8, 10))
-    both = flow.estimator(state, given, table[0], 0, True, Memory())
-    for branch in range(2):
-        alone = torch.cat([given[branch : branch + 1]] * 2)
-        assert torch.allclose(flow.estimator(state, alone, table[0], 0, True, Memory())[:1], both[branch], atol=1e-5)
-
-
-def test_time_table_is_the_embedding_of_every_step(flow: TokenToMel) -> None:
-    times = torch.tensor([0.0, 0.3, 0.9])
-    vectors = flow.estimator.time_mlp(times)
-    expected = torch.stack([one.mlp(vectors) for one in flow.estimator.residuals], dim=1)
-    assert torch.allclose(flow.estimator.time_table(times), expected, atol=1e-6)
-
-
-def test_no_speech_gives_no_frames(flow: TokenToMel) -> None:
-    for prompt in (0, 7):
-        assert MelStream(flow, small_prompt(prompt)).finish().shape == (1, 8, 0)
 
 
 def test_refuses_more_than_five_minutes(flow: TokenToMel) -> None:
@@ -253,28 +176,6 @@ def test_refuses_a_prompt_whose_parts_do_not_fit(flow: TokenToMel) -> None:
         MelStream(flow, AcousticPrompt(prompt.tokens, prompt.mel[:, 1:], prompt.speaker))
 
 
-def test_refuses_weights_that_do_not_fit(flow: TokenToMel) -> None:
-    weights = dict(flow.state_dict())
-    weights["surplus"] = weights.pop("encoder_proj.bias")
-    with pytest.raises(CheckpointError, match=r"encoder_proj\.bias.*surplus"):
-        small_flow().load_official(weights, "flow.pt")
-
-
-def test_chunk_mask_shows_own_and_earlier_chunks() -> None:
-    mask = chunk_mask(4, 3, 5, torch.device("cpu"))
-    assert mask.int().tolist() == [[1, 1, 1, 1, 1, 0, 0], [1] * 7, [1] * 7]
-    assert chunk_mask(5, 5, 5, torch.device("cpu")) is None
-    assert chunk_mask(0, 50, None, torch.device("cpu")) is None
-
-
-def test_growing_keeps_everything() -> None:
-    growing, x = Growing(), torch.randn(1, 2, 100, 3)
-    for part in x.split([1, 2, 0, 60, 37], dim=2):
-        found = growing.extend(part)
-    assert torch.equal(found, x)
-    assert growing.length == 100
-
-
 # --- Layers in parts --------------------------------------------------------------------------------------------------
 CONFIG = HiftConfig()
 LAYERS = {
@@ -287,7 +188,7 @@ LAYERS = {
     "reflected start": ReflectedStart,
     "residual stack": lambda: ResidualStack(3, 7, (1, 3, 5)),
 }
-SIZES = [(1, 1, 1, 40, 3), (0, 2, 0, 44), (46, 0), (20, 20, 6)]
+SIZES = [(1, 1, 1, 40, 3), (0, 2, 0, 44)]
 
 
 def in_parts(layer: nn.Module, x: Tensor, sizes: tuple[int, ...], unit: int = 1) -> list[Tensor]:
@@ -314,19 +215,7 @@ def test_outputs_come_as_early_as_their_inputs_allow() -> None:
     assert [part.shape[-1] for part in in_parts(conv, torch.randn(1, 1, 40), (9, 1, 20, 10))] == [0, 1, 20, 19]
 
 
-@torch.inference_mode()
-def test_transform_and_inverse_are_pytorchs() -> None:
-    x, window = torch.randn(1, 1, 960), torch.hann_window(CONFIG.window)
-    frames = SourceSpectrum(CONFIG)(x, Progress(last=True))
-    expected = torch.stft(x[:, 0], CONFIG.window, CONFIG.hop, window=window, return_complex=True)
-    assert torch.allclose(frames, torch.cat([expected.real, expected.imag], dim=1), atol=1e-5)
-    changed = frames * torch.rand_like(frames)
-    inverse = InverseSpectrum(CONFIG)(changed, Progress(last=True))
-    spectrum = torch.complex(*changed.chunk(2, dim=1))
-    assert torch.allclose(inverse, torch.istft(spectrum, CONFIG.window, CONFIG.hop, window=window), atol=1e-5)
-
-
-@pytest.mark.parametrize("sizes", [(1, 0, 2, 3), (0, 5, 1)])
+@pytest.mark.parametrize("sizes", [(1, 0, 2, 3)])
 @torch.inference_mode()
 def test_transform_and_inverse_in_parts(sizes: tuple[int, ...]) -> None:
     transform, inverse = SourceSpectrum(CONFIG), InverseSpectrum(CONFIG)
@@ -338,7 +227,7 @@ def test_transform_and_inverse_in_parts(sizes: tuple[int, ...]) -> None:
     assert torch.allclose(torch.cat(in_parts(inverse, frames, frame_sizes), dim=-1), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("sizes", [(1, 0, 2, 50, 47), (100, 0), (0, 99, 1)])
+@pytest.mark.parametrize("sizes", [(1, 0, 2, 50, 47)])
 @torch.inference_mode()
 def test_source_goes_on_where_it_stopped(sizes: tuple[int, ...]) -> None:
     torch.manual_seed(0)
@@ -348,17 +237,6 @@ def test_source_goes_on_where_it_stopped(sizes: tuple[int, ...]) -> None:
     parts = in_parts(lambda part, progress: source(part, noise, progress), pitch, sizes)
     assert torch.equal(torch.cat(parts, dim=-1), whole)
     assert not torch.equal(source(pitch, SeededNoise(6, CONFIG), Progress(last=True)), whole)
-
-
-@pytest.mark.parametrize("rounded", [True, False])
-@torch.inference_mode()
-def test_source_interpolates_as_pytorch_does(rounded: bool) -> None:
-    source = HarmonicSource(replace(CONFIG, float32_phases=rounded))
-    phases = 3000 * torch.rand(1, 60, 9, generator=torch.Generator().manual_seed(0)).cumsum(dim=1)
-    phases = phases.to(source.precision)
-    expected = torch.nn.functional.interpolate(phases.mT, scale_factor=480, mode="linear").mT
-    tolerance = 1e-6 if rounded else 1e-12
-    assert torch.allclose(source._interpolated(phases, 0, 60), expected, rtol=tolerance)
 
 
 @torch.inference_mode()
@@ -374,11 +252,3 @@ def test_phases_hardly_depend_on_the_last_digit_of_the_pitch() -> None:
         first, second = (source(one, NoNoise(CONFIG), Progress(last=True)) for one in (pitch, other))
         apart[rounded] = float((first - second).abs().max())
     assert apart[False] < 1e-4 < apart[True]
-
-
-@torch.inference_mode()
-def test_source_of_silence_is_constant() -> None:
-    source = HarmonicSource(CONFIG)
-    silence = source(torch.zeros(1, 3), NoNoise(CONFIG), Progress(last=True))
-    assert silence.shape == (1, 1, 3 * 480)
-    assert torch.equal(silence, source.l_linear.bias.tanh().expand_as(silence))

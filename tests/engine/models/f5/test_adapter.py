@@ -13,12 +13,10 @@ import pytest
 import soundfile
 import torch
 
-from paretone.audio.resampling import resample
-from paretone.errors import AudioError, SettingError, TextError
+from paretone.errors import AudioError, TextError
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, voice, voices
-from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted, stream
 from paretone.techniques.ditreducio.table import StrategyTable
@@ -38,7 +36,7 @@ def model() -> SpeechModel:
 
 
 def setting(**changes: object) -> Setting:
-    return Setting("f5-mini", entry("f5-mini").options_with(steps=4, spacing="uniform", **changes), seed=7)
+    return Setting("f5-mini", entry("f5-mini").options_with(steps=2, spacing="uniform", **changes), seed=7)
 
 
 def quick(**changes: object) -> Setting:
@@ -61,10 +59,10 @@ def test_pieces_put_together_are_the_synthesis(model: SpeechModel) -> None:
     assert whole.samples.dtype == np.float32
     assert len(whole.trace.chunk_texts) == len(pieces)
     assert " ".join(whole.trace.chunk_texts) == text
-    assert whole.measurements.evaluations == 4 * len(pieces)
-    assert [report.chunk for report in recorder.steps] == sorted(list(range(len(pieces))) * 4)
+    assert whole.measurements.evaluations == 2 * len(pieces)
+    assert [report.chunk for report in recorder.steps] == sorted(list(range(len(pieces))) * 2)
     assert whole.measurements.first_audio_seconds < whole.measurements.seconds
-    assert len(whole.trace.step_seconds[0]) == 4
+    assert len(whole.trace.step_seconds[0]) == 2
 
 
 def test_speed_scales_the_duration(model: SpeechModel) -> None:
@@ -82,17 +80,10 @@ def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None
     assert quick.feed_forward < patient.feed_forward
 
 
-@pytest.mark.parametrize(
-    "text", ["", "   \n", "🙂🎉", "，。", "你好", "The swan dive was far short of perfect. " * 1500]
-)
+@pytest.mark.parametrize("text", ["", "🙂🎉", "The swan dive was far short of perfect. " * 1500])
 def test_text_that_cannot_be_spoken_is_refused(model: SpeechModel, text: str) -> None:
     with pytest.raises(TextError, match="50,000" if len(text) > 50_000 else ""):
         speak(model, text, setting())
-
-
-def test_dropped_characters_are_named(model: SpeechModel) -> None:
-    _, whole = speak(model, "Hello 你好 there.", setting())
-    assert any("你" in note for note in whole.notes)
 
 
 def test_a_voice_of_the_users_own_needs_a_transcript_that_fits(model: SpeechModel, tmp_path: Path) -> None:
@@ -108,37 +99,12 @@ def test_a_voice_of_the_users_own_needs_a_transcript_that_fits(model: SpeechMode
         speak(model, SENTENCE, setting(), who=replace(own, transcript="Short. " * 60))
 
 
-def test_a_telephone_recording_speaks_and_says_that_it_is_one(model: SpeechModel, tmp_path: Path) -> None:
-    samples, rate = soundfile.read(voices()[0].audio, dtype="float32")
-    path = tmp_path / "telephone.wav"
-    soundfile.write(path, resample(samples, rate, 8000), 8000)
-    own = Voice("own", "My voice", str(path), voices()[0].transcript)
-    _, whole = speak(model, SENTENCE, quick(), who=own)
-    assert any("8 kHz" in note for note in whole.notes)
-    assert np.sqrt(np.mean(whole.samples**2)) > 0.003, "not silence"
-
-
 def test_estimated_phone_times_are_said(model: SpeechModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(voices()[0], id="own", phones=())
     monkeypatch.setitem(sys.modules, "pocketsphinx", None)
     notes = speak(model, SENTENCE, quick(), who=own)[1].notes
     assert [note for note in notes if "estimated" in note]
     assert not speak(model, SENTENCE, quick())[1].notes, "measured times are not worth a word"
-
-
-@pytest.mark.parametrize("seconds", [0.1, 600.0])
-def test_prompts_of_impossible_length_are_refused(model: SpeechModel, tmp_path: Path, seconds: float) -> None:
-    path = tmp_path / "prompt.wav"
-    soundfile.write(path, np.random.default_rng(0).normal(0, 0.1, int(8000 * seconds)), 8000)
-    with pytest.raises(AudioError, match=path.name):
-        speak(model, SENTENCE, setting(), who=Voice("own", "", str(path), "A transcript."))
-
-
-def test_option_values_are_checked(model: SpeechModel) -> None:
-    with pytest.raises(SettingError, match="Steps"):
-        speak(model, SENTENCE, Setting("f5-mini", Values(steps=0)))
-    with pytest.raises(SettingError, match="no knob"):
-        speak(model, SENTENCE, Setting("f5-mini", Values(stepz=4)))
 
 
 def test_numbers_too_small_to_be_heard_are_flushed(model: SpeechModel) -> None:

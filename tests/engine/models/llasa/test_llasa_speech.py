@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
+from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import DraftWeights, StudentWeights, Synthesis, Voice
 from paretone.models.families.language_network import LanguageNetwork, drafting
@@ -23,9 +23,9 @@ from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
 from paretone.models.llasa import adapter
 from paretone.models.llasa.adapter import LlasaSpeech
-from paretone.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised, parameters
+from paretone.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised
 from paretone.models.llasa.config import FIRST_CODES
-from paretone.models.llasa.tokenizer import SPEECH_START, LlasaTokenizer, code_token, rendered
+from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token, rendered
 from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
 from paretone.models.llasa.xcodec2 import Window
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
@@ -47,7 +47,7 @@ from tests.engine.models.llasa.small_release import (
     write_original_codec,
     write_recording,
 )
-from tests.engine.recorder import Follower, collected
+from tests.engine.recorder import collected
 
 pytest.importorskip("tokenizers")
 
@@ -100,11 +100,6 @@ def test_a_prompt_is_embedded_and_continued_as_by_the_whole_model(
         fused = optimised(network).tokens
         quick = fused.logits(fused.transformer(embedded[None]))
     assert (found - expected).abs().max() < 1e-4 and (quick - expected).abs().max() < 1e-4
-
-
-def test_tied_tables_are_one_and_counted_once(network: LanguageNetwork) -> None:
-    assert network.tokens.head.data_ptr() == network.tokens.embedding.data_ptr()
-    assert parameters(network) == sum(value.numel() for value in language_weights().values()) + CONFIG["hidden_size"]
 
 
 def test_weights_stay_bfloat16_where_that_is_asked_for(checkpoint: LlasaFolder) -> None:
@@ -220,12 +215,6 @@ def test_equal_seeds_speak_alike_and_others_do_not(model: LlasaSpeech) -> None:
     assert not np.array_equal(first.samples[:HOP], other.samples[:HOP])
 
 
-def test_options_shape_what_is_drawn(model: LlasaSpeech) -> None:
-    greedy = speak(model, of=setting(1, temperature=0.0))
-    assert tokens_of(greedy) == tokens_of(speak(model, of=setting(2, temperature=0.0)))
-    assert tokens_of(greedy) == tokens_of(speak(model, of=setting(3, top_k=1)))
-
-
 def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
     prompt = LlasaPrompt("Said.", (3, 5))
 
@@ -258,34 +247,14 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatc
 
 def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
     text = "This is one of several sentences that take a while to be said aloud. " * 2
-    spoken = speak(model, text, setting(stream_codes=500))
-    texts = spoken.trace.chunk_texts
+    _, prepared = model._prepare(text, NOBODY, setting().options, lambda: None)
+    texts = [one.text for one in prepared.passages]
     assert len(texts) > 1 and " ".join(texts) == text.strip()
-    assert sum(spoken.trace.chunk_seconds) * 16000 == pytest.approx(len(spoken.samples), abs=1)
 
 
 def test_numbers_take_longer_than_they_look() -> None:
     assert spoken_bytes("1984") == len("nineteen eighty four") > spoken_bytes("year") == 4 < spoken_bytes("三年") == 6
     assert spoken_bytes("$1.50") > 4 * len("$1.50")
-
-
-def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
-    observer = Follower(cancel_at=20)
-    with pytest.raises(Cancelled):
-        synthesise(model, TEXT, NOBODY, setting(), (), observer)
-    assert observer.checks == 20
-    assert len(speak(model).samples)  # and speaks on afterwards
-
-
-@pytest.mark.parametrize("text", ["", "  ", "…!"])
-def test_texts_without_a_word_are_refused(model: LlasaSpeech, text: str) -> None:
-    with pytest.raises(TextError):
-        speak(model, text)
-
-
-def test_control_tokens_are_refused(model: LlasaSpeech) -> None:
-    with pytest.raises(TextError, match="control token"):
-        speak(model, "Say <|eot_id|> now.")
 
 
 # --- Voices ----------------------------------------------------------------------------------------------------------
@@ -372,11 +341,6 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
     assert "cannot be read as a configuration" in refusal(place)
 
 
-def test_without_xcodec2_there_is_no_speech(tmp_path: Path) -> None:
-    place = write_language_model(tmp_path / MODEL)
-    assert "LLaSA's speech is decoded by XCodec2" in refusal(place)
-
-
 # --- Drafts and students ---------------------------------------------------------------------------------------------
 def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Path) -> None:
     write_original_codec(tmp_path / "xcodec2")
@@ -414,27 +378,13 @@ def written(folder: Path, change: dict | None = None, without: str = "") -> Path
     return folder
 
 
-def test_a_reference_is_continued() -> None:
-    assert "START|>Some words. More of them.<|TEXT" in rendered("More of them.", "Some words.")
-    assert "START|>More of them.<|TEXT" in rendered("More of them.")
-
-
-def test_a_speaker_stands_in_front_of_the_speech() -> None:
-    plain = rendered("Hello.")
-    assert rendered("Hello.", speaker="kore") == plain.replace(SPEECH_START, f"Speaker kore {SPEECH_START}")
-
-
 @pytest.mark.parametrize(
     ("text", "transcript", "speaker"),
-    [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", ""), ("Fine.", "", "<|s_12|>")],
+    [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", "")],
 )
 def test_control_tokens_cannot_be_spoken(text: str, transcript: str, speaker: str) -> None:
     with pytest.raises(TextError, match=r"'<\|(eot_id|s_12)\|>' is a control token of LLaSA"):
         rendered(text, transcript, speaker=speaker)
-
-
-def test_what_only_looks_like_a_control_token_is_spoken() -> None:
-    assert "a |> b <| c" in rendered("a |> b <| c")
 
 
 def test_the_tokenizer_knows_where_codes_are() -> None:
@@ -456,10 +406,6 @@ def test_what_is_wrong_with_a_tokenizer_is_said(tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match=r"lacks <\|.*; it is not the tokenizer of LLaSA") as error:
             LlasaTokenizer.read(written(tmp_path, without=mark))
         assert mark in str(error.value)
-
-
-def test_a_gap_in_the_codes_ends_them(tmp_path: Path) -> None:
-    assert LlasaTokenizer.read(written(tmp_path, without="<|s_50|>")).codes == 50
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

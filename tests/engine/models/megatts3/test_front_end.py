@@ -17,25 +17,14 @@ from paretone.files import wav
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.megatts3 import front_end as reading
 from paretone.models.megatts3 import graphemes
-from paretone.models.megatts3.adapter import hann_fade, level_matched, segment_fader
+from paretone.models.megatts3.adapter import level_matched
 from paretone.models.megatts3.checkpoint import OfficialFolder
-from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd, read_text, split_chinese
 from paretone.models.megatts3.graphemes import END, GraphemeModel
 from paretone.models.megatts3.phones import (
-    ENGLISH_TONE,
-    FIRST_CHINESE,
-    LAST_CHINESE,
-    PHONES,
-    TONES_OF_CHINESE,
-    UNKNOWN,
     MegaPassage,
     Timed,
-    durations_of_phones,
-    frames_of_phones,
-    joined,
     separated,
-    tones_for_speech,
 )
 from tests.engine.models.megatts3.small_release import FIRST, write_folder, write_release
 from tests.packages import needs
@@ -52,10 +41,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> OfficialFolder:
     return OfficialFolder(root)
 
 
-@pytest.fixture
-def front_end(folder: OfficialFolder, monkeypatch: pytest.MonkeyPatch) -> OfficialFrontEnd:
-    monkeypatch.setattr(graphemes, "LONGEST", 12)
+@pytest.fixture(scope="module")
+def loaded(folder: OfficialFolder) -> OfficialFrontEnd:
     return OfficialFrontEnd.load(folder, folder.wavvae())
+
+
+@pytest.fixture
+def front_end(loaded: OfficialFrontEnd, monkeypatch: pytest.MonkeyPatch) -> OfficialFrontEnd:
+    monkeypatch.setattr(graphemes, "LONGEST", 12)
+    return loaded
 
 
 @pytest.fixture
@@ -96,33 +90,6 @@ def test_every_segment_follows_the_prompt(front_end: OfficialFrontEnd, voice: Pa
     assert int((first == len(prompt.spoken.phones) + 1).sum()) == 8
 
 
-def test_the_backbone_takes_what_the_front_end_makes(
-    front_end: OfficialFrontEnd, folder: OfficialFolder, voice: Path
-) -> None:
-    prompt = front_end.prompt(voice)
-    passage = front_end.passages("Hello.", voice).passages[0]
-    backbone, wavvae = folder.backbone(), folder.wavvae()
-    context = torch.nn.functional.pad(prompt.latents, (0, 0, 0, passage.frames - prompt.frames))
-    is_prompt = (torch.arange(passage.frames) < prompt.frames)[None]
-    with torch.inference_mode():
-        run = backbone.begin(context, is_prompt, passage.phones, passage.tones, passage.mel2ph, np.array([0.0]))
-        velocities = backbone.velocity(torch.randn(1, passage.frames, 32), 0, run)
-    assert velocities.shape == (3, passage.frames, 32)
-    assert velocities.isfinite().all()
-    samples = wavvae.decode(velocities[:1], prompt.frames)
-    assert samples.shape == (1, 960 * (passage.frames - prompt.frames))
-
-
-def test_equal_requests_are_equal_and_a_disturbance_follows_its_seed(front_end: OfficialFrontEnd, voice: Path) -> None:
-    def frames(seed: int, disturbance: float = 0.0) -> list[list[int]]:
-        made = front_end.passages(TEXT, voice, Tempo(disturbance=disturbance), seed)
-        return [passage.mel2ph[0].tolist() for passage in made.passages]
-
-    assert frames(1) == frames(2)
-    assert frames(1, 0.5) == frames(1, 0.5)
-    assert frames(1, 0.5) != frames(2, 0.5)
-
-
 def test_segments_and_voices_are_remembered_until_a_file_changes(
     front_end: OfficialFrontEnd, voice: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,11 +105,11 @@ def test_segments_and_voices_are_remembered_until_a_file_changes(
     assert front_end.prompt(voice) is not first
 
 
-def test_what_was_not_read_to_its_end_is_said(front_end: OfficialFrontEnd, voice: Path) -> None:
-    assert any("did not finish reading “hello" in note.lower() for note in front_end.passages("Hello.", voice).notes)
-
-
-def test_sounds_without_a_phone_are_counted(front_end: OfficialFrontEnd, voice: Path) -> None:
+def test_sounds_without_a_phone_are_counted(
+    folder: OfficialFolder, voice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphemes, "LONGEST", 12)
+    front_end = OfficialFrontEnd.load(folder, folder.wavvae())
     head = front_end._graphemes._model.lm_head.weight
     with torch.no_grad():  # English phones, and numbers that no phone has, remain likely.
         head[: FIRST + 101] = 0
@@ -202,13 +169,6 @@ def end_soon(model: GraphemeModel, monkeypatch: pytest.MonkeyPatch, limit: int) 
     return [token - FIRST for token in found[given - 1 :]]
 
 
-def test_the_prompt_is_text_between_its_marks_and_silence(model: GraphemeModel) -> None:
-    prompt = model.prompt("ab")
-    assert prompt[0] == 256
-    assert prompt[-2:] == [257, FIRST + 145]
-    assert len(prompt) == 5
-
-
 def test_phones_are_those_of_the_likeliest_tokens(model: GraphemeModel, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = end_soon(model, monkeypatch, 12)
     read = model(SPOKEN_TEXT)
@@ -228,21 +188,6 @@ def test_the_end_token_ends_and_is_no_phone(model: GraphemeModel, monkeypatch: p
     assert expected[-1] == END
     assert read.finished
     assert list(read.phones) == [separated(token)[0] for token in expected[:-1]]
-
-
-def test_reading_is_repeatable_and_can_be_cancelled(model: GraphemeModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphemes, "LONGEST", 8)
-    calls = []
-
-    def check() -> None:
-        calls.append(None)
-        if len(calls) == 3:
-            raise Cancelled
-
-    assert model(SPOKEN_TEXT) == model(SPOKEN_TEXT)
-    with pytest.raises(Cancelled):
-        model(SPOKEN_TEXT, check)
-    assert len(calls) == 3
 
 
 def test_no_phones_are_the_texts_fault(model: GraphemeModel) -> None:
@@ -283,37 +228,6 @@ def test_folders_that_are_not_complete_or_of_another_model_are_named(tmp_path: P
         GraphemeModel.load(tmp_path / "b")
 
 
-# --- The table of phones ----------------------------------------------------------------------------------------------
-def test_every_chinese_phone_with_every_tone_has_a_token_of_its_own() -> None:
-    pairs = [(phone, tone) for phone in range(FIRST_CHINESE, LAST_CHINESE + 1) for tone in TONES_OF_CHINESE]
-    tokens = [joined(*pair) for pair in pairs]
-    assert tokens == list(range(201, 789))
-    assert [separated(token) for token in tokens] == pairs
-
-
-@pytest.mark.parametrize("phone", [101, 145, 173, 0])
-def test_other_phones_are_their_own_tokens_with_the_english_tone(phone: int) -> None:
-    assert separated(joined(phone, 17)) == (phone, ENGLISH_TONE)
-
-
-@pytest.mark.parametrize("token", [174, 199, 789, 6799, -5])
-def test_tokens_that_are_no_phone_are_unknown(token: int) -> None:
-    assert separated(token) == (UNKNOWN, ENGLISH_TONE)
-    assert PHONES[UNKNOWN] == "<UNK>"
-
-
-def test_tones_that_are_not_chinese_are_the_english_one() -> None:
-    assert tones_for_speech([0, 3, 4, 5, 10, 11, 15, 16]) == [0, 3, 4, 3, 3, 11, 15, 3]
-
-
-def test_frames_and_durations_are_inverse() -> None:
-    durations = [3, 0, 2, 1, 0]
-    frames = frames_of_phones(durations)
-    assert frames.tolist() == [1, 1, 1, 3, 3, 4]
-    assert durations_of_phones(frames, 5).tolist() == durations
-    assert durations_of_phones(np.array([0, 1, 0]), 2).tolist() == [1, 0]
-
-
 # --- Segments ---------------------------------------------------------------------------------------------------------
 RATE = 24000
 
@@ -325,7 +239,7 @@ def speech() -> np.ndarray:
     return (samples * (1 + np.sin(np.arange(len(samples)) * 2 * np.pi * 4 / RATE))).astype(np.float32)
 
 
-@pytest.mark.parametrize("lufs", [-40.0, -30.0, -26.0])
+@pytest.mark.parametrize("lufs", [-30.0])
 def test_a_segment_becomes_as_loud_as_the_prompt_by_the_official_meter(speech: np.ndarray, lufs: float) -> None:
     import pyloudnorm  # Here, for it brings scipy.
 
@@ -333,36 +247,6 @@ def test_a_segment_becomes_as_loud_as_the_prompt_by_the_official_meter(speech: n
     assert matched.dtype == np.float32
     assert integrated_loudness(matched, RATE).lufs == pytest.approx(lufs, abs=1e-3)
     assert pyloudnorm.Meter(RATE).integrated_loudness(matched.astype(float)) == pytest.approx(lufs, abs=0.1)
-
-
-def test_what_would_clip_is_lowered(speech: np.ndarray) -> None:
-    assert np.abs(level_matched(speech, -3.0, RATE)).max() == pytest.approx(0.95)
-
-
-def test_silence_stays_silent() -> None:
-    silence = np.zeros(RATE, np.float32)
-    assert np.array_equal(level_matched(silence, -20.0, RATE), silence)
-    assert np.array_equal(level_matched(silence + 0.1, -np.inf, RATE), silence + np.float32(0.1))
-
-
-def test_segments_fade_over_160_milliseconds() -> None:
-    fader = segment_fader(RATE)
-    assert fader.fade == 3840
-    ones = np.ones(RATE, np.float32)
-    joined = np.concatenate([fader.push(ones), fader.push(ones), fader.finish()])
-    assert len(joined) == 2 * RATE - 3840
-    assert joined == pytest.approx(1.0, abs=1e-3)
-
-
-def test_short_segments_fade_over_what_they_have() -> None:
-    fader = segment_fader(RATE)
-    joined = np.concatenate(
-        [fader.push(np.ones(RATE, np.float32)), fader.push(np.ones(100, np.float32)), fader.finish()]
-    )
-    assert len(joined) == RATE
-    falling, rising = hann_fade(100)
-    assert falling[0] > 0.99
-    assert rising[0] == 0
 
 
 # --- Texts ------------------------------------------------------------------------------------------------------------
@@ -386,7 +270,7 @@ def test_other_languages_are_refused_with_those_that_are_spoken() -> None:
 
 
 @pytest.mark.usefixtures("without_official_normaliser")
-@pytest.mark.parametrize("nothing", ["", "  \n", "...", "🙂"])
+@pytest.mark.parametrize("nothing", ["  \n", "🙂"])
 def test_nothing_to_speak_is_an_error(nothing: str) -> None:
     with pytest.raises(TextError, match=r"no text|can be spoken"):
         read_text(nothing)
@@ -399,19 +283,6 @@ def test_english_is_written_out_and_the_user_is_told_by_whose_rules() -> None:
     assert len(read.notes) == 1
     assert "WeTextProcessing" in read.notes[0]
     assert read_text("It costs five dollars.").notes == ()
-
-
-@pytest.mark.usefixtures("without_official_normaliser")
-def test_dropped_characters_are_named() -> None:
-    assert any("🙂" in note for note in read_text("How nice 🙂 that is.").notes)
-
-
-@pytest.mark.usefixtures("without_official_normaliser")
-def test_numbers_in_chinese_are_left_and_said_so() -> None:
-    read = read_text("今年是2024年。")
-    assert read.segments == ("今年是2024年。",)
-    assert "WeTextProcessing" in read.notes[0]
-    assert read_text("今年很好。").notes == ()
 
 
 @pytest.mark.usefixtures("without_official_normaliser")
@@ -435,13 +306,6 @@ def test_the_official_normaliser_is_used_where_it_is_installed(monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("without_official_normaliser")
-def test_english_is_cut_after_punctuation_at_130_bytes() -> None:
-    clause = "this clause has some words in it, "
-    segments = read_text(clause * 10).segments
-    assert [len(segment) for segment in segments] == [len(clause) * 3 - 1] * 3 + [len(clause) - 1]
-
-
-@pytest.mark.usefixtures("without_official_normaliser")
 def test_what_the_grapheme_model_could_not_finish_is_cut_again() -> None:
     words = "word " * 200
     segments = read_text(words).segments
@@ -453,24 +317,5 @@ def test_what_the_grapheme_model_could_not_finish_is_cut_again() -> None:
 
 
 @pytest.mark.usefixtures("without_official_normaliser")
-def test_chinese_is_cut_at_the_best_mark_near_by() -> None:
-    han = "字"
-    # A full stop a little further wins over a comma that is nearer, and over one before.
-    assert split_chinese(han * 60 + "，" + han * 5 + "。" + han * 3) == [han * 60 + "，" + han * 5 + "。", han * 3]
-    # Too far ahead, and none before: the comma.
-    assert split_chinese(han * 60 + "，" + han * 40 + "。") == [han * 60 + "，", han * 40 + "。"]
-    # A full stop before.
-    assert split_chinese(han * 20 + "。" + han * 80) == [han * 20 + "。", han * 60, han * 20]
-    # No mark at all: where the limit is.
-    assert split_chinese(han * 130) == [han * 60, han * 60, han * 10]
-
-
-@pytest.mark.usefixtures("without_official_normaliser")
 def test_marks_become_full_width_but_not_within_numbers() -> None:
     assert split_chinese("你好,一共3.14元!行吗?12:30见.") == ["你好，一共3.14元！行吗？12:30见。"]
-
-
-@pytest.mark.usefixtures("without_official_normaliser")
-def test_nothing_is_lost_in_cutting_chinese() -> None:
-    sentence = "香辣的，让你舌尖跳舞；有盐焗的。" * 40
-    assert "".join(split_chinese(sentence)) == sentence

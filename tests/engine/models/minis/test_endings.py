@@ -25,7 +25,7 @@ from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 RATE = 24_000
 LAST = round(0.06 * RATE)
@@ -38,8 +38,8 @@ FRAME = round(0.01 * RATE)
 WORDS = ("Why?", "No.", "One.", "Bye.", "Stop!", "Cats.", "Yes", "Hello.")
 SEEDS = 5
 HEARD = {
-    "omni-mini": (("Why?", 0, 0), ("Stop!", 2, 0), ("Cats.", 3, 0)),
-    "lm-mini": (("Why?", 3, 3), ("Why?", 2, 0)),
+    "omni-mini": (("Why?", 0, 0),),
+    "lm-mini": (("Why?", 3, 3),),
     "f5-mini": (("Stop!", 1, 0),),
     "megatts3-mini": (("One.", 4, 0),),
 }
@@ -135,7 +135,7 @@ def test_a_short_text_ends_in_silence(model: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize(("model", "text", "seed", "options", "techniques"), workload(WAYS, WAYS[:3]))
+@pytest.mark.parametrize(("model", "text", "seed", "options", "techniques"), workload(WAYS, WAYS[:1]))
 def test_so_it_does_in_every_way_of_speaking(
     model: str, text: str, seed: int, options: dict[str, object], techniques: tuple[str, ...]
 ) -> None:
@@ -143,7 +143,8 @@ def test_so_it_does_in_every_way_of_speaking(
     assert faults(take, silence_after(text, seed, **options)) == []
 
 
-@pytest.mark.parametrize("techniques", workload(((), ("sentencewise",), ("blockwise",)), ((),)))
+@only_in_full("speech")
+@pytest.mark.parametrize("techniques", [(), ("sentencewise",), ("blockwise",)])
 def test_a_passage_ends_in_silence_where_another_follows(techniques: tuple[str, ...]) -> None:
     take = spoken("omni-mini", SPOKEN, 0, 0, techniques, by_sentence=True)
     pieces, _ = reader().pieces(SPOKEN, by_sentence=True, seed=0)
@@ -154,12 +155,12 @@ def test_a_passage_ends_in_silence_where_another_follows(techniques: tuple[str, 
         assert level(take.samples[round(silent * RATE) : round(following * RATE)]) < LATE
 
 
-@pytest.mark.parametrize("speed", [1.0, 2.0])
+@pytest.mark.parametrize("speed", workload((1.0, 2.0), (2.0,)))
 def test_a_last_sound_rings_on(speed: float) -> None:
     """What is faded out after it is too soft to be missed."""
     lm = loaded("lm-mini")
     assert isinstance(lm, LmMiniSpeech)
-    for seed, text in enumerate(workload(RELEASES, RELEASES[:2])):
+    for seed, text in enumerate(workload(RELEASES, RELEASES[:1])):
         take = spoken("lm-mini", text, seed, seed, speed=speed)
         prompt = lm._front_end.prompt(voices("lm-mini")[seed])
         whole = lm._decoder(prompt, 0, Values()).whole(take.trace.decoding.tokens).samples
@@ -170,7 +171,7 @@ def test_a_last_sound_rings_on(speed: float) -> None:
 @pytest.mark.timeout(3600)
 def test_the_language_model_ends_where_its_text_does() -> None:
     """Every letter and every word has the tokens of its phones."""
-    texts = workload((*LETTERS, *WORDS), ("A", "I", "Why?"))
+    texts = workload((*LETTERS, *WORDS), ("Why?",))
     seeds = workload(range(20), range(3, 4))
     lm = loaded("lm-mini")
     assert isinstance(lm, LmMiniSpeech)
@@ -189,12 +190,7 @@ def test_the_language_model_ends_where_its_text_does() -> None:
     assert once >= workload(0.9, 1) * takes
 
 
-@pytest.mark.parametrize("text", ["A", "a", "A.", "A!", "Grade A", "Is it plan A?"])
-def test_a_letter_that_ends_a_text_is_named(text: str) -> None:
-    assert reader().text(text).sentences[-1].rstrip(".!?").endswith("ˈA")
-
-
-@pytest.mark.parametrize("letter", LETTERS)
+@pytest.mark.parametrize("letter", workload(LETTERS, ("A", "I", "W")))
 def test_a_letter_is_read_as_its_name(letter: str) -> None:
     (alone,), (ended,) = (reader().text(text).sentences for text in (letter, f"{letter}."))
     # The letter I is the word, which has less stress.

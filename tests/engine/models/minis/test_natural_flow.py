@@ -100,7 +100,7 @@ def test_text_is_read_as_the_phones_of_natural_speech_and_lasts_as_long(model: S
 
 
 def test_the_pace_is_drawn_from_the_seed(model: SpeechModel, toy: Voice):
-    takes = [spoken(model, "Good morning.", toy, seed) for seed in (3, 3, 4, 5)]
+    takes = [spoken(model, "Good morning.", toy, seed) for seed in (3, 3, 5)]
     assert np.array_equal(takes[0], takes[1])
     assert len({len(one) for one in takes}) > 1
 

@@ -4,46 +4,36 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from paretone.audio.cross_fade import faded_after
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
-from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
-from paretone.measure.roofline.report import DECODER
 from paretone.models import load_model
-from paretone.models.base import Piece, Synthesis, Utterance, Voice
-from paretone.models.catalogue import entry, voice, voice_problem
+from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.catalogue import entry, voice
 from paretone.models.f5.front_end import PromptReader
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
-from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
+from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH
 from paretone.models.minis.omni_mini import OmniMiniSpeech
 from paretone.models.minis.speaking import (
     LAYOUT_FILE,
-    NATURAL_PHONES,
     NOBODY,
-    NaturalCoding,
-    NaturalVoice,
     phones_of_prompt,
 )
-from paretone.models.networks.quantised_mel import SpeechTokenizer, SpeechTokenizerConfig, token_phones
-from paretone.observer import Observer
+from paretone.models.networks.quantised_mel import token_phones
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
-from paretone.techniques import applying_to, resolve
-from tests.engine.measure.roofline.known import keep_known_ceilings
+from paretone.techniques import applying_to
 from tests.engine.recorder import collected
-from tests.engine.small_natural import CODEBOOKS, CODES, CPU, write_lm, write_named, write_omni, write_recording
+from tests.engine.small_natural import CODEBOOKS, CODES, write_lm, write_named, write_omni, write_recording
 from tests.engine.small_vocos import write_vocos
 from tests.same_sound import assert_same_sound
 from tests.voices import FIRST
@@ -95,12 +85,6 @@ def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> 
     return synthesise(model, text, speaker, chosen)
 
 
-def test_what_loads_reads_natural_phones_at_the_rate_of_its_tokens(lm: LmMiniSpeech, omni: OmniMiniSpeech, anna: Voice):
-    assert lm.info.text_front_end == omni.info.text_front_end == NATURAL_PHONES
-    assert lm.info.token_rate == 40
-    assert spoken(omni, setting(omni), anna).trace.demasking.frame_seconds == 0.05
-
-
 def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: Voice):
     take = spoken(omni, setting(omni, seed=3), anna)
     (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
@@ -150,7 +134,7 @@ def end_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> 
     return passages.passages[0].end
 
 
-@pytest.mark.parametrize("sizes", [(30,), (11, 1, 18), (1,) * 12])
+@pytest.mark.parametrize("sizes", [(30,), (11, 1, 18)])
 def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMiniSpeech, sizes: tuple[int, ...]):
     draw = torch.Generator().manual_seed(len(sizes))
     for coding, codes in (
@@ -166,10 +150,8 @@ def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMi
 
 
 def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: Voice):
-    first, again = (spoken(model, setting(model, 5), anna).samples for _ in range(2))
-    assert np.array_equal(first, again)
-    lengths = {len(spoken(model, setting(model, seed), anna).samples) for seed in (5, 6, 7, 8)}
-    assert len(lengths) > 1
+    first, again, other = (spoken(model, setting(model, seed), anna, "Go on.").samples for seed in (5, 5, 7))
+    assert np.array_equal(first, again) and len(other) != len(first)
 
 
 def test_the_prompt_says_who_speaks(model: Speech, anna: Voice, tmp_path: Path):
@@ -187,23 +169,7 @@ def test_the_prompt_says_who_speaks(model: Speech, anna: Voice, tmp_path: Path):
     assert np.abs(takes[0] - takes[1]).max() > 0.1 * np.abs(takes[0]).max()
 
 
-def test_an_own_recording_is_aligned(model: Speech, tmp_path: Path):
-    own = write_recording(tmp_path / "own.wav")
-    take = spoken(model, setting(model), own, "Good morning.")
-    assert len(take.samples) > 5_000 and np.isfinite(take.samples).all()
-    prompt = model._front_end.prompt(own)
-    count = len(prompt.codes) if isinstance(model, LmMiniSpeech) else prompt.codes.shape[1]
-    assert count == pytest.approx(SAMPLE_RATE / HOP / model._coding.stride, abs=1)
-
-
-def test_a_voice_whose_phones_are_other_ones_is_aligned(lm: LmMiniSpeech):
-    phones = (("pau", 0.0, 0.2), ("hh", 0.2, 0.3))
-    prompt, _ = prepared(lm, replace(voice(), phones=phones))
-    assert len(set(prompt.phones.tolist())) > 8
-    assert "pau" not in PHONES
-
-
-@pytest.mark.parametrize("text", ["", "…", "Это не английский текст, его нельзя прочитать."])
+@pytest.mark.parametrize("text", ["…", "Это не английский текст, его нельзя прочитать."])
 def test_what_cannot_be_read_is_refused(model: Speech, anna: Voice, text: str):
     with pytest.raises(TextError):
         spoken(model, setting(model), anna, text)
@@ -232,16 +198,6 @@ def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: 
     assert take.measurements.first_audio_seconds < take.measurements.seconds
 
 
-def test_an_unfinished_canvas_is_heard(omni: OmniMiniSpeech, anna: Voice):
-    take = spoken(omni, setting(omni), anna)
-    (passage,) = take.trace.demasking.passages
-    plan = resolve(omni.info, setting(omni))
-    heard = [omni.decode_partial(passage, step, anna, plan, lambda: None) for step in range(passage.steps)]
-    assert {len(one) for one in heard} == {len(take.samples)}
-    assert_same_sound(faded_after(heard[-1], end_of(omni, setting(omni), anna)), take.samples)
-    assert np.abs(heard[0] - take.samples).max() > 1e-3
-
-
 def test_every_technique_speaks(model: Speech, anna: Voice):
     """But for those that need weights or groups which have not been made here, a graphics card, or minutes."""
     plain = setting(model)
@@ -251,28 +207,8 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
         knobs = defaults(one.knobs)
         if "anyway" in knobs:
             knobs = knobs.replace(anyway=True)
-        take = spoken(model, plain.with_technique(UsedTechnique(one.name, knobs)), anna)
-        assert np.isfinite(take.samples).all() and len(take.samples) > 5_000, one.title
-
-
-def test_a_roofline_has_the_decoder(model: Speech, anna: Voice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
-    keep_known_ceilings()
-    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), Observer(), rounds=1)
-    (decoder,) = (one for _, one in report.components() if one.name == DECODER)
-    assert decoder.seconds > 0 and decoder.launches > 0
-
-
-def test_speech_is_copied_through_the_tokens(model: Speech, anna: Voice):
-    samples = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
-    copy = model.copied(samples, anna)
-    assert len(copy) == pytest.approx(len(samples), abs=2 * 4 * HOP)
-    assert np.isfinite(copy).all()
-
-
-@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
-def test_own_recordings_are_taken(name: str):
-    assert voice_problem(Path("someone.wav"), name) == ""
+        take = spoken(model, plain.with_technique(UsedTechnique(one.name, knobs)), anna, "Go.")
+        assert np.isfinite(take.samples).all() and len(take.samples) > 2_000, one.title
 
 
 @pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
@@ -293,25 +229,6 @@ def test_a_vocoder_of_other_speech_is_refused(lm_folder: Path, omni_folder: Path
             load_model(name, folder=str(alone), device="cpu")
 
 
-def test_a_codec_of_other_speech_is_refused(lm_folder: Path, tmp_path: Path):
-    root = tmp_path / "lm-mini"
-    shutil.copytree(lm_folder, root)
-    other = SpeechTokenizerConfig(levels=(4, 4, 3), width=8, inner_width=8)
-    save_file(SpeechTokenizer(other).state_dict(), root / "tokenizer" / "model.safetensors")
-    (root / "tokenizer" / "config.json").write_text(json.dumps(other.as_dict()), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="speech tokenizer is not of natural speech"):
-        load_model("lm-mini", folder=str(root), device="cpu")
-
-
-def test_voice_frames_are_read_off_the_mel(lm: LmMiniSpeech, anna: Voice):
-    coding = lm._coding
-    assert isinstance(coding, NaturalCoding)
-    frames = coding.frames(torch.zeros(1, 94, 100))
-    assert frames.shape == (81, 36)
-    assert frames.device == CPU
-    assert NaturalVoice.of(frames).frames(NOBODY.said(frames)).shape == frames.shape
-
-
 OTHER = "The juice of lemons makes fine punch, and nobody knows why."
 
 
@@ -327,9 +244,3 @@ def test_words_that_are_not_found_are_said_once(tmp_path: Path) -> None:
     assert doubt.startswith("The words of the transcript could not be found in me.wav; check")
     assert "only estimated, so the voice may be copied less well" in effect and "found" not in effect
     assert _notes(tmp_path, voice(FIRST).transcript) == ()
-
-
-def test_without_the_aligner_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
-    (effect,) = _notes(tmp_path, voice(FIRST).transcript)
-    assert "only estimated" in effect and "paretone[judge]" in effect

@@ -17,10 +17,10 @@ from paretone.models.catalogue import entry
 from paretone.models.families.passages import TokenDecoder, streaming_difference
 from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
 from paretone.models.minis.natural_decoder import HOP
-from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.minis.speaking import NOBODY, NaturalCoding
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.models.networks.shapes import uninitialised, without_weights
+from paretone.models.networks.shapes import uninitialised
 from paretone.models.networks.vocos import (
     ConvNeXtBlock,
     InverseTransform,
@@ -32,6 +32,7 @@ from paretone.models.networks.vocos import (
 )
 from paretone.training.recipes.bundled_recipe import begin_over_mels
 from tests.engine.small_vocos import SMALL, write_vocos
+from tests.workload import crossed
 
 
 def test_loads_an_official_folder_and_leaves_the_feature_extractor_out(tmp_path: Path) -> None:
@@ -55,11 +56,6 @@ def test_magnitudes_are_clipped() -> None:
     assert audio[0].abs().max() < audio[1].abs().max()
 
 
-def test_half_precision_mel_is_decoded_in_full_precision(tmp_path: Path) -> None:
-    write_vocos(tmp_path)
-    assert Vocos.load(tmp_path).decode(torch.randn(1, 20, 9).half()).dtype == torch.float32
-
-
 def test_a_folder_without_configuration_or_weights_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.yaml is missing"):
         Vocos.load(tmp_path)
@@ -69,28 +65,14 @@ def test_a_folder_without_configuration_or_weights_is_named(tmp_path: Path) -> N
         Vocos.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", "head: {}", "a: b: c", "backbone: {init_args: 3}"])
+@pytest.mark.parametrize("text", ["", "a: b: c", "backbone: {init_args: 3}"])
 def test_an_unreadable_configuration_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(CheckpointError, match=r"config\.yaml"):
         Vocos.load(tmp_path)
 
 
-def test_other_padding_is_refused(tmp_path: Path) -> None:
-    write_vocos(tmp_path, padding="same")
-    with pytest.raises(CheckpointError, match="padding 'same'; only 'center' is supported"):
-        Vocos.load(tmp_path)
-
-
-def test_weights_of_other_sizes_name_the_keys(tmp_path: Path) -> None:
-    write_vocos(tmp_path)
-    text = (tmp_path / "config.yaml").read_text().replace("num_layers: 2", "num_layers: 3")
-    (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(CheckpointError, match=r"9 weights missing: backbone\.convnext\.2"):
-        Vocos.load(tmp_path)
-
-
-PIECES = (1, 2, 5, 8, 1000)
+PIECES = (1, 5, 1000)
 Decoders = Callable[[], GatheringDecoder]
 
 
@@ -98,8 +80,7 @@ def in_pieces(values: torch.Tensor, size: int) -> list[torch.Tensor]:
     return list(values.split(size, dim=2))
 
 
-@pytest.mark.parametrize("size", PIECES)
-@pytest.mark.parametrize("length", [1, 4, 23])
+@pytest.mark.parametrize(("size", "length"), crossed(PIECES, [1, 4, 23]))
 @torch.inference_mode()
 def test_a_convolution(size: int, length: int) -> None:
     torch.manual_seed(1)
@@ -109,13 +90,7 @@ def test_a_convolution(size: int, length: int) -> None:
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
 
 
-def test_a_convolution_that_changes_the_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="keep the length"):
-        StreamedConvolution(nn.Conv1d(3, 3, 7))
-
-
-@pytest.mark.parametrize("size", PIECES)
-@pytest.mark.parametrize("length", [1, 10, 31])
+@pytest.mark.parametrize(("size", "length"), crossed(PIECES, [1, 10, 31]))
 @torch.inference_mode()
 def test_blocks(size: int, length: int) -> None:
     torch.manual_seed(1)
@@ -126,8 +101,7 @@ def test_blocks(size: int, length: int) -> None:
     assert streamed.reach == 9
 
 
-@pytest.mark.parametrize("size", PIECES)
-@pytest.mark.parametrize("length", [2, 3, 9, 40])
+@pytest.mark.parametrize(("size", "length"), crossed(PIECES, [2, 3, 9, 40]))
 @torch.inference_mode()
 def test_the_inverse_transform(size: int, length: int) -> None:
     torch.manual_seed(1)
@@ -154,7 +128,7 @@ def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarr
     return [*pieces, decoder.finish()]
 
 
-@pytest.mark.parametrize(("length", "size"), [(1, 1), (7, 3), (8, 8), (24, 1), (26, 5), (61, 1), (90, 4), (61, 61)])
+@pytest.mark.parametrize(("length", "size"), [(1, 1), (24, 1), (61, 5)])
 def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, size: int) -> None:
     tokens = np.random.default_rng(length).integers(0, 4096, length).tolist()
     decoder = make_decoder()
@@ -173,11 +147,6 @@ def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
     first = next(number for number, piece in enumerate(pieces) if len(piece))
     assert first < 35
     assert sum(map(len, pieces[:-1])) > 50 * 2 * HOP
-
-
-def test_no_token_is_no_audio(make_decoder: Decoders) -> None:
-    decoder = make_decoder()
-    assert len(decoder.finish()) == 0 == len(decoder.whole([]).samples)
 
 
 def test_the_difference_of_two_recordings() -> None:
@@ -210,29 +179,6 @@ def test_normalised_mels_have_mean_zero_and_variance_one_and_come_back():
     torch.testing.assert_close(normal.mean(0), torch.zeros(3), atol=1e-4, rtol=0)
     torch.testing.assert_close(normal.std(0), torch.ones(3))
     torch.testing.assert_close(statistics.log_mel(normal), mel)
-
-
-def test_convnext_blocks_begin_close_to_passing_their_input_on():
-    reader = MelReader(MelReaderConfig(bands=3, width=8, inner_width=8, layers=1))
-    begin_over_mels(reader, clips())
-    gammas = [value for name, value in reader.named_parameters() if name.endswith("gamma")]
-    assert gammas
-    assert all(torch.equal(one, torch.full_like(one, 0.2)) for one in gammas)
-
-
-def test_modules_have_their_shapes_and_no_values():
-    with without_weights():
-        module = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 3), nn.Conv1d(3, 4, 3), nn.LayerNorm(4))
-    assert [tuple(one.shape) for one in module.parameters()] == [(5, 8), (3, 8), (3,), (4, 3, 3), (4,), (4,), (4,)]
-    assert all(one.is_meta for one in module.parameters())
-
-
-def test_modules_made_later_are_initialised_again():
-    with without_weights():
-        nn.Linear(2, 2)
-    torch.manual_seed(0)
-    assert not nn.Linear(64, 64).weight.is_meta
-    assert 0.05 < float(nn.Linear(64, 64).weight.detach().abs().mean()) < 0.07
 
 
 def test_weights_that_will_be_read_are_not_drawn():

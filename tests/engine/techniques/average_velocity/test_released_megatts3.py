@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.errors import CheckpointError, TrainingError
+from paretone.errors import CheckpointError
 from paretone.files import wav
 from paretone.models import load_model
 from paretone.models.base import Voice
@@ -135,12 +135,6 @@ class TestReleased:
         manifest.write_text("\n".join(lines), encoding="utf-8")
         trained = fine_tune(_request(release, tmp_path, manifest=str(manifest)), Quiet(), Intervals())
         assert trained.steps == 2 and trained.validation["distance 1"] > 0
-
-    def test_without_speech_it_says_what_it_needs(self, release: Path, tmp_path: Path) -> None:
-        with pytest.raises(
-            TrainingError, match="needs speech to learn from: give a manifest of recordings, or a number"
-        ):
-            fine_tune(_request(release, tmp_path), Quiet(), Intervals())
 
     def test_weights_of_another_release_are_not_offered_and_others_are_refused(
         self, release: Path, tmp_path: Path

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from paretone import bench
-from paretone.bench import bundled
 from paretone.measure.verdicts import Way
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voices
@@ -24,12 +23,11 @@ from paretone.techniques.ditreducio.rivals_bench import (
     TABLES,
     Contender,
     Rival,
-    _threshold_for,
     compared,
 )
 from paretone.techniques.ditreducio.skipping_bench import sample
 from tests.prompts import short_prompts  # noqa: F401
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
@@ -56,10 +54,9 @@ def test_the_best_rival_at_half_counts() -> None:
         "three at 0.5": np.array([0.01, 0.01]),
         "one at 0.7": np.array([0.01, 0.01]),
     }
-    found = compared(contenders, shares, distances)
-    assert found is not None
-    low, middle, high = found
-    assert low == pytest.approx(4) and middle == pytest.approx(4) and high == pytest.approx(4)
+    assert compared(contenders, shares, distances) == pytest.approx((4, 4, 4))
+    for missed in ("DiTReducio at 0.5", "one at 0.5"):
+        assert compared(contenders[:2], shares | {missed: 0.8}, distances) is None
 
 
 def test_other_forms_of_ditreducio_are_no_rivals() -> None:
@@ -72,26 +69,6 @@ def test_other_forms_of_ditreducio_are_no_rivals() -> None:
         assert found is not None and found[1] == pytest.approx((at + 1) / len(names))
 
 
-def test_nothing_is_compared_that_missed_its_share() -> None:
-    contenders = [contender(TABLES["reuse"]), contender("one")]
-    distances = {one.way.title: np.array([0.1]) for one in contenders}
-    for missed in contenders:
-        shares = {one.way.title: 0.5 for one in contenders} | {missed.way.title: 0.8}
-        assert compared(contenders, shares, distances) is None
-
-
-def test_the_threshold_is_the_nearest_on_the_way() -> None:
-    asked: list[float] = []
-
-    def share(threshold: float) -> float:
-        asked.append(threshold)
-        return 1 - round(threshold, 1) / 2
-
-    found = _threshold_for(0.7, share, 0.0, 2.0, trials=8)
-    assert share(found) == min((share(one) for one in asked[:8]), key=lambda one: abs(one - 0.7)) == 0.7
-    assert len(asked[:8]) == 8
-
-
 @pytest.mark.parametrize("rival", [*SEARCHED, *COUNTED_RIVALS], ids=lambda one: one.title)
 def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None:
     value = 5 if rival in COUNTED_RIVALS else 0.3
@@ -100,8 +77,7 @@ def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None
     assert checked(technique(rival.technique).knobs, used.knobs, rival.title)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["f5-mini", "megatts3-mini"])
+@pytest.mark.parametrize("name", workload(["f5-mini", "megatts3-mini"], ["f5-mini"]))
 def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
     model = load_model(name, device="cpu")
     setting = Setting(name, entry(name).options_with(steps=2), seed=5)
@@ -112,10 +88,9 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
     torch.testing.assert_close(timed, model.sampling(script)(), atol=1e-5, rtol=0)
 
 
-@pytest.mark.slow
+@only_in_full("speech")
 def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
-    steps, text = workload("4", "3"), workload(bundled.SENTENCE, "Rice.")
-    command = ["skipping", "--text", text, "--steps", steps, "--rounds", "2", "--thresholds", "0.5", "--json"]
+    command = ["skipping", "--text", "Rice.", "--steps", "4", "--rounds", "2", "--thresholds", "0.5", "--json"]
     assert bench.main(command) == 0
     data = json.loads(capsys.readouterr().out)
     skipping, same = data["rows"]

@@ -61,12 +61,10 @@ def knobs(**changes: object) -> Values:
     return defaults(TECHNIQUE.knobs).replace(**changes)
 
 
-THRESHOLDS = (0.05, 0.2, 0.6)
+THRESHOLDS = (0.2, 0.6, 0.05)
 WAYS = (
     ("mae", "branches", "both", 2.0),
-    ("mae", "guided", "attention", 2.0),
-    ("relative", "branches", "attention", 1.0),
-    ("relative", "guided", "both", 3.0),
+    ("relative", "guided", "attention", 1.0),
     ("mae", "branches", "both", 0.0),
 )
 
@@ -83,6 +81,8 @@ def test_table_is_that_of_the_published_algorithm(
     assert all(row[0] is SkipAction.NONE for row in record.table.actions)
     if guidance == 0:
         assert record.table.count(SkipAction.BS) == 0, "one branch has nothing to share"
+    elif threshold == 0.2:
+        assert all(record.table.count(action) for action in SkipAction), "the table is no trivial one"
 
 
 def test_a_sampler_of_its_own_is_followed() -> None:
@@ -103,7 +103,7 @@ def test_a_sampler_of_its_own_is_followed() -> None:
     assert tables[0] != tables[1]
 
 
-@pytest.mark.parametrize("combine", COMBINATIONS)
+@pytest.mark.parametrize("combine", workload(COMBINATIONS, COMBINATIONS[:1]))
 def test_two_of_the_same_sentence_are_one(combine: str) -> None:
     dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0)
     alone = calibrate([calibration_target(dit)], chosen, Recorder(), combine)
@@ -163,19 +163,6 @@ def whole_evaluations(one: CalibrationTarget, trials: Sequence[Trial], branch_sk
     return errors
 
 
-def test_progress_and_cancel_count_all_sentences() -> None:
-    dit = small_dit(depth=4)
-    alone, both = Recorder(), Recorder()
-    calibrate([calibration_target(dit)], knobs(), alone)
-    calibrate([calibration_target(dit), calibration_target(dit)], knobs(), both)
-    assert both.progressed[-1][1] == 2 * alone.progressed[-1][1]
-    done = [one for one, _ in both.progressed]
-    assert done == sorted(done)
-    for cancel_after in range(1, both.checks, workload(13, 53)):
-        with pytest.raises(Cancelled):
-            calibrate([calibration_target(dit), calibration_target(dit)], knobs(), Recorder(cancel_after))
-
-
 def test_sentences_that_do_not_belong_together_and_models_without_numbers_are_refused() -> None:
     dit = small_dit(depth=4)
     with pytest.raises(SettingError, match=r"1 and 3 cannot be calibrated together.*guidance strength 2.0, but 1.0"):
@@ -184,30 +171,9 @@ def test_sentences_that_do_not_belong_together_and_models_without_numbers_are_re
             knobs(),
             Recorder(),
         )
-    with pytest.raises(SettingError, match="no sentence"):
-        calibrate([], knobs(), Recorder())
-    with pytest.raises(SettingError, match="worst or mean, not 'median'"):
-        calibrate([calibration_target(dit)], knobs(), Recorder(), "median")
     dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
     with pytest.raises(PlainError, match="not a number at step 2"):
         calibrate([calibration_target(dit)], knobs(marked=0.0), Recorder())
-
-
-def test_cases_are_no_trivial_tables_and_small_thresholds_measure_everything() -> None:
-    kinds = set()
-    for threshold in (0.05, 0.2, 0.6):
-        record = calibrate(
-            [calibration_target(small_dit(depth=4))], knobs(threshold=threshold, marked=25.0), Recorder()
-        )
-        kinds.add(tuple(record.table.count(action) > 0 for action in SkipAction))
-        assert any(trial.phase == "pre-calibration" for trial in record.trials)
-    assert (True, True, True) in kinds
-    record = calibrate([calibration_target(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
-    assert record.table.count(SkipAction.NONE) == 4 * STEPS
-    for action in (SkipAction.TS, SkipAction.BS):
-        errors = record.normalised_errors(action)
-        assert np.isnan(errors[:, 0]).all()
-        assert np.isfinite(errors[:, 1:]).all()
 
 
 def test_reports_progress_trials_and_similarities() -> None:
@@ -226,7 +192,7 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
     dit = small_dit(depth=4)
     whole = Recorder()
     calibrate([calibration_target(dit)], knobs(threshold=0.1), whole)
-    for cancel_after in range(1, whole.checks, workload(7, 23)):
+    for cancel_after in range(1, whole.checks, workload(7, 61)):
         recorder = Recorder(cancel_after)
         evaluations: list[int] = []
         prepared = calibration_target(dit)
@@ -248,13 +214,12 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
         assert between <= 2 * dit.layers + 1
 
 
-@pytest.mark.parametrize("block", [4, 256])
-def test_diagonal_similarity_is_the_cosine_with_the_identity(block: int) -> None:
+def test_diagonal_similarity_is_the_cosine_with_the_identity() -> None:
     query, key = torch.randn(2, 3, 17, 8, generator=torch.Generator().manual_seed(5))
     maps = (query @ key.transpose(1, 2) / 8**0.5).softmax(-1).double()
     identity = torch.eye(17, dtype=torch.float64)
     cosine = [(one * identity).sum() / (one.norm() * identity.norm()) for one in maps]
-    assert diagonal_similarity(query, key, block) == pytest.approx(float(sum(cosine) / 3), rel=1e-6)
+    assert diagonal_similarity(query, key, 4) == pytest.approx(float(sum(cosine) / 3), rel=1e-6)
 
 
 NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
@@ -288,8 +253,7 @@ def path(target: CalibrationTarget, given: Values) -> EndPath:
     return EndPath(target, given, Work(Recorder(), 10**9))
 
 
-@pytest.mark.parametrize("temporal", ["reuse", "forecast"])
-@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+@pytest.mark.parametrize(("temporal", "branch_skip"), [("reuse", "attention"), ("forecast", "both")])
 @torch.inference_mode()
 def test_the_end_is_that_of_synthesis(temporal: str, branch_skip: str) -> None:
     target, given = calibration_target(DIT), chosen(temporal=temporal, branch_skip=branch_skip)
@@ -314,19 +278,6 @@ def test_a_change_of_the_last_step_moves_the_end_exactly_as_measured(temporal: s
 
 
 @torch.inference_mode()
-def test_later_skips_of_the_layer_count() -> None:
-    """Without gains, movements at both steps add up: the state after each is compared from the same state before."""
-    target, given = calibration_target(DIT), chosen()
-    change = Change(2, 4, NONE)  # It skips at step 4 and reuses the same output at step 5.
-    measured = path(target, given)
-    _, moved = measured.walk(ROWS, {4: [change]})
-    alone = [list(row) for row in ROWS]
-    alone[2][5] = NONE
-    _, once = measured.walk(alone, {4: [change]})
-    assert (moved[change] - once[change]).norm() > 0.05 * once[change].norm()
-
-
-@torch.inference_mode()
 def test_gains_end_at_one_and_weigh_movements() -> None:
     target = calibration_target(DIT)
     measured = path(target, chosen())
@@ -339,14 +290,7 @@ def test_gains_end_at_one_and_weigh_movements() -> None:
     assert torch.allclose(weighed, unweighed * measured._gains[2], rtol=1e-4)
 
 
-def test_only_what_saves_is_a_change_unless_cells_are_restored() -> None:
-    saving, both = (set(changes_of(ROWS, (TS, BS), restoring)) for restoring in (False, True))
-    assert Change(0, 4, TS) in saving and Change(0, 4, NONE) not in saving and Change(0, 2, BS) not in saving
-    assert {Change(0, 4, NONE), Change(0, 2, BS), Change(0, 2, NONE)} <= both
-    assert all(one.step for one in both)
-
-
-@pytest.mark.parametrize("budget", [75.0, 50.0])
+@pytest.mark.parametrize("budget", workload([75.0, 50.0], [50.0]))
 @torch.inference_mode()
 def test_it_keeps_the_budget_and_ends_nearer_than_the_published_calibration(budget: float) -> None:
     target, observer = calibration_target(DIT), Recorder()

@@ -45,10 +45,9 @@ def calibrated(target: CalibrationTarget, **knobs: object) -> CalibrationRecord:
     return record
 
 
-@pytest.mark.parametrize("threshold", [0.4, 1.2])
-def test_each_comparison_gives_the_table_of_the_plain_algorithm(threshold: float) -> None:
+def test_each_comparison_gives_the_table_of_the_plain_algorithm() -> None:
     target = mega_target()
-    records = {one: calibrated(target, compare=one, threshold=threshold) for one in COMPARED}
+    records = {one: calibrated(target, compare=one, threshold=0.4) for one in COMPARED}
     first = {
         name: [trial.error for trial in one.trials if trial.phase == PRE_CALIBRATION] for name, one in records.items()
     }
@@ -94,10 +93,9 @@ def test_the_official_check_phase_sees_two_branches_and_heads() -> None:
     assert not np.allclose(record.similarities, calibrated(target, threshold=0.2).similarities)
 
 
-@pytest.mark.parametrize("check_phase", ["conditional", "first_half"])
-def test_of_two_branches_the_first_is_seen(check_phase: str) -> None:
+def test_of_two_branches_the_first_is_seen() -> None:
     """The official F5 code halves two branches, too."""
-    calibrated(calibration_target(small_dit(depth=4)), check_phase=check_phase, threshold=0.3)
+    calibrated(calibration_target(small_dit(depth=4)), check_phase="first_half", threshold=0.3)
 
 
 def test_a_combination_of_branches_that_do_not_run_is_refused() -> None:
@@ -113,10 +111,3 @@ def test_older_calibrations_keep_their_fingerprints() -> None:
     assert not calibrates_alike(usual, usual.replace(check_phase="first_half"))
     target = mega_target()
     assert calibrated(target, threshold=0.2).table.to_json().keys() == {"belonging", "branch_skip", "origin", "actions"}
-
-
-def test_the_threshold_says_whose_unit_the_published_ones_have() -> None:
-    said = {knob.name: knob for knob in TECHNIQUE.knobs}
-    assert "MegaTTS 3 0.2 to 1.2) belong to the official code's relative error" in said["threshold"].meaning
-    assert said["branch_skip"].titles[1] == "Attention only (official F5 code of 2026)"
-    assert said["compare"].titles[0] == "All branches (official F5 code)"

@@ -14,15 +14,13 @@ import pytest
 from paretone.errors import ProfileError
 from paretone.models.base import OperationCounts
 from paretone.sampling.actions import SkipAction
-from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from paretone.techniques.ditreducio.table import StrategyTable, read_actions
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 ROWS = ((N, N, T, T, B, B), (N, B, T, N, T, T), (N, N, N, N, N, N))
-OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=3, branches=2)
 
 
 @pytest.fixture
@@ -31,35 +29,7 @@ def table() -> StrategyTable:
 
 
 # --- Validity --------------------------------------------------------------------------------------------------------
-def test_an_unknown_branch_skip_is_refused() -> None:
-    with pytest.raises(ProfileError, match="both, attention, not 'feed_forward'"):
-        StrategyTable(compatibility(), ROWS, "feed_forward")
-
-
-def test_a_table_without_layers_is_refused() -> None:
-    with pytest.raises(ProfileError, match="no layers"):
-        StrategyTable(compatibility(), ())
-
-
-def test_rows_of_another_length_than_the_grid_are_refused() -> None:
-    with pytest.raises(ProfileError, match="5 steps in layer 2, but its grid has 6"):
-        StrategyTable(compatibility(), (ROWS[0], ROWS[1][:5]))
-
-
-@pytest.mark.parametrize("action", [T, B])
-def test_skips_at_the_first_step_are_refused(action: SkipAction) -> None:
-    with pytest.raises(ProfileError, match="skips layer 1 at step 1"):
-        StrategyTable(compatibility(), ((action, *ROWS[0][1:]),))
-
-
 # --- Reading and editing ---------------------------------------------------------------------------------------------
-def test_a_computing_table_skips_nothing() -> None:
-    table = StrategyTable.computing(compatibility(), 4, "attention")
-    assert (table.layers, table.steps, table.branch_skip) == (4, 6, "attention")
-    assert table.skipped_share == 0
-    assert table.ops_ratio(OperationCounts(3.0, 5.0, 7.0, 4, 2)) == 1
-
-
 def test_counts_and_columns(table: StrategyTable) -> None:
     assert [table.count(action) for action in SkipAction] == [10, 5, 3]
     assert table.skipped_share == pytest.approx(8 / 18)
@@ -90,14 +60,8 @@ def test_a_table_edited_back_to_what_it_was_is_not_edited() -> None:
     assert read == twice and read.edited is None
 
 
-def test_the_first_step_cannot_be_changed_to_a_skip(table: StrategyTable) -> None:
-    with pytest.raises(ProfileError, match="layer 2 at step 1"):
-        table.changed(1, 0, T)
-
-
 # --- Price -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("branches", [1, 2, 3])
-@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+@pytest.mark.parametrize(("branches", "branch_skip"), [(1, "both"), (3, "attention")])
 def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> None:
     operations = OperationCounts(3.0, 5.0, 7.0, 3, branches)
     table = StrategyTable(compatibility(), ROWS, branch_skip)
@@ -115,32 +79,19 @@ def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> 
     assert table.ops_ratio(operations) == pytest.approx(done / everything)
 
 
-def test_what_cannot_be_skipped_remains() -> None:
-    rows = tuple((N, *[T] * 5) for _ in range(3))
-    ratio = StrategyTable(compatibility(), rows).ops_ratio(OPERATIONS)
-    assert ratio == pytest.approx((3 * 8 + 6 * 7) / (6 * (3 * 8 + 7)))
-
-
 # --- Belonging -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
         ("model", "f5-base", "model 'f5-mini', but 'f5-base' is in use"),
         ("fingerprint", "f" * 64, "checkpoint '0123456789ab', but 'ffffffffffff' is in use"),
-        ("variant", "v0", "architecture variant 'v1', but 'v0'"),
-        ("solver", "midpoint", "solver 'euler', but 'midpoint'"),
-        ("steps", 7, "number of steps 6, but 7"),
         ("spacing", "epss", "step grid 'uniform', but 'epss'"),
-        ("sway", 0.0, "sway coefficient -1.0, but 0.0"),
         ("guidance", 0.0, "guidance strength 2.0, but 0.0"),
     ],
 )
 def test_a_mismatch_names_what_differs(field: str, value: object, words: str) -> None:
-    assert words in compatibility().mismatch(compatibility(**{field: value}))
-
-
-def test_equal_belongings_match() -> None:
     assert compatibility().mismatch(compatibility()) is None
+    assert words in compatibility().mismatch(compatibility(**{field: value}))
 
 
 # --- Identity --------------------------------------------------------------------------------------------------------
@@ -152,10 +103,6 @@ def test_fingerprints_follow_what_a_table_does_and_not_where_it_came_from(table:
         StrategyTable(compatibility(guidance=1.0), ROWS, "both").fingerprint,
     }
     assert len(others | {table.fingerprint}) == 4
-
-
-def test_back_and_forth_is_the_same_table(table: StrategyTable) -> None:
-    assert table.changed(0, 1, T).changed(0, 1, N).fingerprint == table.fingerprint
 
 
 # --- Own form --------------------------------------------------------------------------------------------------------
@@ -176,50 +123,19 @@ def test_whole_numbers_and_missing_origins_are_read(table: StrategyTable) -> Non
     assert StrategyTable.from_json(data).origin == ""
 
 
-def remove(*path: str) -> Callable[[dict], object]:
-    def change(data: dict) -> object:
-        for name in path[:-1]:
-            data = data[name]
-        return data.pop(path[-1])
-
-    return change
-
-
-def put(value: object, *path: object) -> Callable[[dict], object]:
-    def change(data: dict) -> None:
-        for name in path[:-1]:
-            data = data[name]
-        data[path[-1]] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (remove("belonging"), "table lacks the field 'belonging'"),
-        (remove("branch_skip"), "table lacks the field 'branch_skip'"),
-        (remove("actions"), "table lacks the field 'actions'"),
-        (put(1, "colour"), "unknown field 'colour'"),
-        (put("all", "branch_skip"), "branch_skip must be one of"),
-        (put("NONE", "actions"), r"actions must be a list \(layers\) of lists \(steps\)"),
-        (put("NONE", "actions", 0), r"actions must be a list \(layers\) of lists \(steps\)"),
-        (put("SKIP", "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not 'SKIP'"),
-        (put(1, "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not 1"),
-        (put([], "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not \[\]"),
-        (put([], "actions"), "has no layers"),
-        (put(["NONE"], "actions", 2), "1 steps in layer 3"),
-        (put([1], "belonging"), "belonging must be an object, not list"),
-        (remove("belonging", "variant"), "belonging lacks the field 'variant'"),
-        (remove("belonging", "sampling", "steps"), "belonging.sampling lacks the field 'steps'"),
-        (put("?", "belonging", "epoch"), "belonging has an unknown field 'epoch'"),
-        (put("six", "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not 'six'"),
-        (put(True, "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not True"),
-        (put([], "belonging", "sampling", "sway"), "belonging.sampling.sway must be a number"),
-        (put([], "belonging", "sampling"), "belonging.sampling must be of type dict"),
-        (put(6.0, "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not 6.0"),
-        (put(5, "belonging", "model"), "belonging.model must be of type str, not 5"),
-        (put(0, "belonging", "sampling", "steps"), "belonging.sampling.steps must be at least 1, not 0"),
+        (lambda data: data.pop("actions"), "table lacks the field 'actions'"),
+        (lambda data: data.update(colour=1), "unknown field 'colour'"),
+        (lambda data: data.update(branch_skip="all"), "branch_skip must be one of both, attention"),
+        (lambda data: data["actions"].__setitem__(0, "NONE"), r"actions must be a list \(layers\) of lists \(steps\)"),
+        (lambda data: data["actions"][1].__setitem__(3, []), r"actions\[1\]\[3\] must be NONE, TS or BS, not \[\]"),
+        (lambda data: data["actions"][1].__setitem__(0, "TS"), "skips layer 2 at step 1"),
+        (lambda data: data.update(actions=[]), "has no layers"),
+        (lambda data: data.update(belonging=[1]), "belonging must be an object, not list"),
+        (lambda data: data["belonging"]["sampling"].update(steps=True), "sampling.steps must be of type int, not True"),
+        (lambda data: data["belonging"]["sampling"].update(steps=0), "sampling.steps must be at least 1, not 0"),
     ],
 )
 def test_a_damaged_table_is_refused_with_the_field_at_fault(
@@ -229,12 +145,6 @@ def test_a_damaged_table_is_refused_with_the_field_at_fault(
     change(data)
     with pytest.raises(ProfileError, match=words):
         StrategyTable.from_json(data, "table")
-
-
-@pytest.mark.parametrize("data", [None, [], "NONE", 3])
-def test_what_is_no_object_is_refused(data: object) -> None:
-    with pytest.raises(ProfileError, match=r"profile\.table must be an object"):
-        StrategyTable.from_json(data, "profile.table")
 
 
 # --- Official form ---------------------------------------------------------------------------------------------------
@@ -247,55 +157,24 @@ def test_official_json_round_trip(table: StrategyTable) -> None:
     assert again.origin == "imported from 6_0.1.json"
 
 
-def needed(row: tuple[SkipAction, ...]) -> list[bool]:
-    """Which outputs must be kept, by running the row: whoever reads the cache needs what was last written to it."""
-    kept = [False] * len(row)
-    written = None
-    for step, action in enumerate(row):
-        if action is not N:
-            assert written is not None
-            kept[written] = True
-        if action is not T:
-            written = step
-    return kept
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_official_form_caches_what_a_later_skip_reads_and_nothing_else(seed: int) -> None:
-    table = calibrate(0.12, seed).table
-    assert table.to_official()["need_cached_output"] == [needed(row) for row in table.actions]
-
-
 def test_the_official_form_of_one_row_by_hand() -> None:
     row = (N, N, T, T, B, T, N, B)
     table = StrategyTable(compatibility(8), (row,))
     assert table.to_official()["need_cached_output"] == [[False, True, False, False, True, False, True, False]]
 
 
-@pytest.mark.parametrize("data", [None, [], {}, {"method": []}])
-def test_what_is_no_official_table_is_refused(data: object, table: StrategyTable) -> None:
-    with pytest.raises(ProfileError, match=r"a\.json is not an official strategy table"):
-        StrategyTable.from_official(data, table.compatibility, "both", "a.json")
-
-
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
         ([["NONE", "SKIP"]], r"a.json: methods\[0\]\[1\] must be NONE, TS or BS"),
-        ("NONE", "a.json: methods must be a list"),
         ([["NONE", "TS"]], "2 steps in layer 1, but its grid has 6"),
-        ([["TS"] * 6], "skips layer 1 at step 1"),
     ],
 )
 def test_a_damaged_official_table_is_refused(methods: object, words: str, table: StrategyTable) -> None:
     with pytest.raises(ProfileError, match=words):
         StrategyTable.from_official({"methods": methods}, table.compatibility, "both", "a.json")
-
-
-def test_actions_are_read_layer_by_layer_and_belongings_are_values() -> None:
-    assert read_actions([["NONE", "TS"], ["NONE", "BS"]], "here") == ((N, T), (N, B))
-    assert compatibility() == Compatibility(**vars(compatibility()))
-    assert hash(compatibility()) == hash(compatibility())
+    with pytest.raises(ProfileError, match=r"a\.json is not an official strategy table"):
+        StrategyTable.from_official({"method": []}, table.compatibility, "both", "a.json")
 
 
 def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> None:
@@ -311,7 +190,7 @@ def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> N
         replace(table, temporal="guess")
 
 
-@pytest.mark.parametrize("folder", ["/home/somebody/my tables/", "C:\\Users\\somebody\\", ""])
+@pytest.mark.parametrize("folder", ["/home/somebody/my tables/", "C:\\Users\\somebody\\"])
 def test_an_imported_table_names_its_file_without_the_folder(table: StrategyTable, folder: str) -> None:
     again = StrategyTable.from_official(table.to_official(), table.compatibility, "both", f"{folder}6_0.1.json")
     assert again.origin == "imported from 6_0.1.json"
@@ -323,8 +202,7 @@ def test_an_imported_table_names_its_file_without_the_folder(table: StrategyTabl
 THRESHOLDS = tuple(float(one) for one in np.geomspace(0.01, 1.0, 60))
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize(("seed", "threshold"), [(0, 0.02), (1, 0.1), (2, 0.4)])
 def test_a_derived_table_that_calls_itself_exact_is_what_a_calibration_there_gives(seed: int, threshold: float) -> None:
     record = calibrate(threshold, seed)
     exact = 0
@@ -343,7 +221,7 @@ def test_a_derived_table_that_calls_itself_exact_is_what_a_calibration_there_giv
     assert exact >= len(near)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_derived_table_that_is_not_exact_names_the_first_trial_that_a_calibration_there_decides_otherwise(
     seed: int,
 ) -> None:
@@ -364,14 +242,7 @@ def test_a_derived_table_that_is_not_exact_names_the_first_trial_that_a_calibrat
     assert predicted > 10
 
 
-def test_some_predictions_are_wrong_so_that_calling_them_exact_would_be_a_lie() -> None:
-    record = calibrate(0.1, 0)
-    wrong = [one for one in THRESHOLDS if record.derive(one).table.actions != calibrate(one, 0).table.actions]
-    assert wrong
-    assert not any(record.derive(one).exact for one in wrong)
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_exact_interval_is_where_derived_tables_are_exact(seed: int) -> None:
     record = calibrate(0.1, seed)
     low, high = record.exact_interval

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.measure.estimates import wilson_interval
 from paretone.measure.fidelity import log_mel_distance
 from paretone.models.f5.adapter import F5Speech
 from paretone.observer import Observer
@@ -22,7 +21,7 @@ from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio import attention_view, redundancy_views, threshold_views
+from paretone.techniques.ditreducio import attention_view, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.probing import ModuleClock, run_through
 from paretone.techniques.ditreducio.threshold_views import share
@@ -78,27 +77,15 @@ def test_redundancy_of_steps_and_branches(model: F5Speech) -> None:
                 for other in range(STEPS):
                     rows = (direct.outputs[step, layer - 1, name][:1] for step in (one, other))
                     assert panel.values[one][other] == pytest.approx(direct.cosine(*rows), abs=1e-4)
+    assert [knob.default for knob in view("temporal-redundancy").knobs(22)] == [10, 20], "the paper's layers"
+    with pytest.raises(SettingError, match="Only one branch"):
+        compute_view("branch-redundancy", replace(task(model), setting=setting(STEPS, guidance=0.0)))
     figure = computed(model, "branch-redundancy")
     for panel, name in zip(figure.panels, MODULES, strict=True):
         for layer in range(LAYERS):
             for step in range(STEPS):
                 conditional, unconditional = direct.outputs[step, layer, name].chunk(2)
                 assert panel.values[layer][step] == pytest.approx(direct.cosine(conditional, unconditional), abs=1e-6)
-
-
-def test_the_usual_layers_are_the_papers() -> None:
-    assert [knob.default for knob in view("temporal-redundancy").knobs(22)] == [10, 20]
-    assert [knob.default for knob in view("temporal-redundancy").knobs(24)] == [11, 22]
-
-
-def test_one_layer_twice_is_shown_once(model: F5Speech) -> None:
-    assert len(computed(model, "temporal-redundancy", first_layer=2, second_layer=2).panels) == 2
-
-
-def test_one_branch_has_none_to_compare_with(model: F5Speech) -> None:
-    alone = replace(task(model), setting=setting(STEPS, guidance=0.0))
-    with pytest.raises(SettingError, match="Only one branch"):
-        compute_view("branch-redundancy", alone)
 
 
 @torch.inference_mode()
@@ -135,17 +122,6 @@ def test_redundancy_by_attention(model: F5Speech) -> None:
     assert bars.series[0].notes[column] == f"{sum(inside)} of {len(inside)} pairs"
     counted = sum(redundancy > 0.995 for _, redundancy in pairs)
     assert f"{counted} of {len(pairs)} layer-step pairs" in figure.caption
-
-
-def test_shares_by_interval() -> None:
-    pairs = [(0.01, 0.5), (0.09, 0.95), (0.10, 0.95), (0.31, 0.99), (0.31, 0.80)]
-    bars, _ = redundancy_views.shares(pairs, 0.9, 0.1)
-    assert bars.groups == ("0.00–0.10", "0.10–0.20", "0.20–0.30", "0.30–0.40")
-    series = bars.series[0]
-    assert series.values[:2] == (50.0, 100.0)
-    assert math.isnan(series.values[2]), "no pair lies there"
-    assert series.values[3] == 50.0
-    assert (series.low[0], series.high[0]) == tuple(100 * one for one in wilson_interval(1, 2))
 
 
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
@@ -188,15 +164,6 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
     figure = compute_view("tables", at_hand)
     for panel, threshold in zip(figure.panels, (0.02, 0.04), strict=True):
         assert panel.values == as_values(record.derive(threshold).table)
-
-
-def test_a_calibration_of_another_grid_is_not_used(model: F5Speech) -> None:
-    other = calibrate_model(
-        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), Observer()
-    )
-    knobs = Values(count=1, largest=0.01, rule="chosen")
-    figure = compute_view("tables", replace(task(model), knobs=knobs, records=(other,)))
-    assert figure.panels[0].values == as_values(calibrated(model, 0.01).table)
 
 
 @torch.inference_mode()
@@ -314,8 +281,3 @@ def test_attention_maps_are_those_of_the_layer_at_the_step(model: F5Speech) -> N
     width = -(-frames // 5)
     assert rows[0, 0] == pytest.approx(maps[0, :width, :width].sum(axis=1).mean(), rel=1e-4)
     assert f"The voice's are the first {target.prompt_frames}." in figure.caption
-
-
-def test_attention_beyond_the_grid_is_refused(model: F5Speech) -> None:
-    with pytest.raises(SettingError, match="There is no layer 2 at step 9: the model has"):
-        computed(model, "attention-maps", layer=2, step=9)

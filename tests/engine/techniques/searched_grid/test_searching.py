@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 
@@ -26,14 +25,14 @@ from paretone.techniques.searched_grid.searching import (
     FOLDER,
     MANY,
     SEEDS,
-    Journal,
     many_steps,
     search_grid,
     start_grids,
 )
 from tests.engine.analytic_flow import AnalyticFlow
-from tests.engine.small_speech import VOICE, load, setting
+from tests.engine.small_speech import VOICE, setting
 from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model
+from tests.workload import workload
 
 UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
 
@@ -74,12 +73,12 @@ class Following(Observer):
         self.said.append(text)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", workload(METHODS, METHODS[:1]))
 def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     flow = AnalyticFlow()
     found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), Observer())
     starts = {one.title: one.trial.value[0] for one in found.starts}
-    assert set(starts) == {"sway −1", "even"}
+    assert set(starts) == {"sway −1", "even"} and start_grids(7)[0][0] == "EPSS 7"
     assert found.best.value[0] < 0.9 * starts["sway −1"] and found.best.value[0] < 0.8 * starts["even"]
     assert found.grid.times == found.best.times and found.grid.steps == 4
     assert found.grid.solver == "Euler" and "on 2 sentences" in found.grid.origin
@@ -103,28 +102,11 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: p
     assert total[0] <= MANY + 2 * (found.trials + 1)
 
 
-def test_a_backbone_whose_layers_cannot_be_skipped_is_searched_as_well() -> None:
-    flat = load("small", "", "flat", "cpu", lambda text: None, lambda: None)
-    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), Observer())
-    assert found.best.value <= min(one.trial.value for one in found.starts)
-
-
 def test_other_solvers_have_their_own_grids() -> None:
     found = search_grid(
         AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), Observer()
     )
     assert found.grid.solver == "Multistep solver (Adams–Bashforth 2 after a first step by Heun)"
-
-
-def test_epss_is_among_the_starts_where_it_has_a_table() -> None:
-    assert [title for title, _ in start_grids(7)] == ["EPSS 7", "sway −1", "even"]
-    assert [title for title, _ in start_grids(4)] == ["sway −1", "even"]
-
-
-def test_many_steps_do_without_what_approximates_them() -> None:
-    others = [UsedTechnique(one) for one in ("multistep", "precision", "first_block")]
-    found = many_steps(searching(4, *others))
-    assert [one.technique for one in found.techniques] == ["precision"] and found.options["steps"] == MANY
 
 
 # --- Cancelling and going on ------------------------------------------------------------------------------------------
@@ -158,21 +140,6 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     assert not list((data / FOLDER).glob("*.jsonl")), "it has ended"
 
 
-def test_another_search_has_another_journal(data: Path) -> None:
-    for chosen in (searching(), searching(passes=1), searching(search="coordinate")):
-        with pytest.raises(Cancelled):
-            search_grid(AnalyticFlow(), UTTERANCES, chosen, Following(checks=2 * MANY + 40))
-    assert len(list((data / FOLDER).glob("*.jsonl"))) == 3
-
-
-def test_a_search_can_begin_again(data: Path) -> None:
-    path = data / FOLDER / "one.jsonl"
-    Journal("one").add((0.0, 0.5, 1.0), (0.25,))
-    assert json.loads(path.read_text()) == [[0.0, 0.5, 1.0], [0.25]]
-    assert Journal("one").known == {(0.0, 0.5, 1.0): (0.25,)}
-    assert Journal("one", resume=False).known == {} and not path.exists()
-
-
 # --- Judges -----------------------------------------------------------------------------------------------------------
 def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     """The small model says noise: its pitch range is nothing, whatever the grid, so that the distance decides."""
@@ -184,7 +151,7 @@ def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     assert figure_of((0.1, 0.5), "word_error_rate") == 0.1
 
 
-@pytest.mark.parametrize("name", FIDELITY)
+@pytest.mark.parametrize("name", workload(FIDELITY, FIDELITY[:1]))
 def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None:
     """The small model has no voice, hence no pitch that could differ: the distance decides then."""
     said = model()
@@ -230,11 +197,3 @@ def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pyt
     with pytest.raises(PlainError, match="not installed"):
         search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), Observer())
     assert flow.evaluations == 0
-
-
-# --- Refused ----------------------------------------------------------------------------------------------------------
-
-
-def test_it_takes_a_sentence() -> None:
-    with pytest.raises(SettingError, match="at least one sentence"):
-        search_grid(AnalyticFlow(), (), searching(), Observer())

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from paretone import cli
-from paretone.errors import Cancelled, SettingError
+from paretone.errors import Cancelled, SettingError, StudyError
 from paretone.measure.evaluation import judges
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
@@ -49,7 +49,7 @@ from tests.engine.speaking import load, setting
 from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
 from tests.prompts import short_prompts  # noqa: F401
-from tests.workload import workload
+from tests.workload import only_in_full
 
 pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 
@@ -62,8 +62,15 @@ def model(tmp_path: Path) -> LmMiniSpeech:
 
 
 def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) -> None:
-    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Observer())
-    (measure,) = record.measures
+    with pytest.raises(SettingError, match="word_error"):
+        measure_layers(model, UTTERANCES, setting(), ("loudness",), Observer())
+    earlier = measure_layers(model, UTTERANCES, setting(), (COSINE,), Observer())
+    assert all(0 < value < 2 for value in earlier.deciding.values), "between no turn and all the way round"
+    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Observer(), earlier)
+    assert record.measure(COSINE) == earlier.measure(COSINE)
+    measure = record.measure(DIVERGENCE)
+    (used,) = without(setting(), 1, LAYERS).techniques
+    assert used.knobs["layers"] == "0,2"
     assert record.checkpoint == model.info.fingerprint and measure.utterances == 2
     spoken = own_speech(model, UTTERANCES, setting(), Observer())
     tokens, found = model.own.tokens, []
@@ -77,19 +84,7 @@ def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) 
     assert all(low <= value <= high for low, value, high in zip(measure.low, measure.values, measure.high, strict=True))
 
 
-def test_turning_is_between_none_and_all_the_way_round(model: LmMiniSpeech) -> None:
-    record = measure_layers(model, UTTERANCES, setting(), (COSINE,), Observer())
-    assert all(0 < value < 2 for value in record.deciding.values)
-
-
-def test_an_earlier_record_keeps_what_is_not_measured_again(model: LmMiniSpeech) -> None:
-    earlier = measure_layers(model, UTTERANCES, setting(), (COSINE,), Observer())
-    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Observer(), earlier)
-    assert record.measure(COSINE) == earlier.measure(COSINE)
-    assert record.measure(DIVERGENCE) is not None
-
-
-@pytest.mark.slow
+@only_in_full("speech")
 def test_word_errors_without_each_layer_come_with_their_run_aways(
     model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,17 +97,6 @@ def test_word_errors_without_each_layer_come_with_their_run_aways(
     # It says noise, and never ends by itself: with a layer less as well.
     assert measure.run_away == (len(UTTERANCES),) * LAYERS
     assert measure.baseline > 0.3 and min(measure.values) > 0.3
-
-
-def test_leaving_out_a_layer_names_the_others() -> None:
-    (used,) = without(setting(), 1, LAYERS).techniques
-    assert used.knobs["layers"] == "0,2"
-
-
-@pytest.mark.parametrize("measures", [(), ("loudness",)])
-def test_a_measure_that_does_not_exist_is_refused(model: LmMiniSpeech, measures: tuple[str, ...]) -> None:
-    with pytest.raises(SettingError, match="word_error"):
-        measure_layers(model, UTTERANCES, setting(), measures, Observer())
 
 
 def test_it_can_be_cancelled(model: LmMiniSpeech) -> None:
@@ -137,37 +121,18 @@ def test_the_command_keeps_the_record_where_the_engine_looks(
     assert Path(data["path"]).name == FILE
     assert record is not None and list(record.retained(2)) == data["retained"]
     assert model.info.layer_order == record.order
-    # Half of the three layers, where no number is given.
-    assert cli.main(["measure-layers", "--folder", str(root), "--sentences", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["retained"] == list(record.retained(1))
 
 
 def test_the_figures_are_means_over_utterances() -> None:
     each = np.array([[1.0, 0.0], [3.0, 0.5]])
     found = bootstrapped(DIVERGENCE, each)
-    assert found.values == (2.0, 0.25)
-    assert found.utterances == 2
+    assert found.values == (2.0, 0.25) and found.utterances == 2
     assert found.low == (1.0, 0.0) and found.high == (3.0, 0.5)
-
-
-def test_word_error_rates_are_weighted_by_words() -> None:
     found = bootstrapped(WORD_ERROR, np.array([[1.0], [0.0]]), np.array([3, 9]), baseline=0.1)
-    assert found.values[0] == pytest.approx(0.25)
-    assert found.baseline == 0.1
-
-
-def test_a_clear_ranking_is_certain_and_a_tie_is_not() -> None:
-    generator = np.random.default_rng(1)
-    noise = generator.normal(0, 1, (12, 3))
+    assert found.values == pytest.approx((0.25,)) and found.baseline == 0.1, "weighted by words"
+    noise = np.random.default_rng(1).normal(0, 1, (12, 3))
     found = bootstrapped(DIVERGENCE, noise * [0.01, 1, 1] + [10, 0, 0])
-    assert found.ranks[0] == (0, 0)
-    assert found.ranks[1] == found.ranks[2] == (1, 2)
-
-
-def test_equal_utterances_give_no_spread() -> None:
-    found = bootstrapped(DIVERGENCE, np.ones((5, 2)) * [2.0, 1.0])
-    assert found.low == found.values == found.high
-    assert found.ranks == ((0, 0), (1, 1))
+    assert found.ranks == ((0, 0), (1, 2), (1, 2)), "a clear ranking is certain, and a tie is not"
 
 
 def test_equal_layers_share_their_ranks() -> None:
@@ -175,12 +140,7 @@ def test_equal_layers_share_their_ranks() -> None:
     assert found.ranks == ((0, 0), (1, 3), (1, 3), (1, 3))
 
 
-def test_the_same_figures_give_the_same_intervals() -> None:
-    each = np.random.default_rng(2).random((6, 4))
-    assert bootstrapped(DIVERGENCE, each) == bootstrapped(DIVERGENCE, each)
-
-
-TEXTS = workload(["Rice is often served.", "The box was thrown beside the truck."], ["Rice.", "The box was thrown."])
+TEXTS = ["Rice.", "The box was thrown."]
 EARLIER = (
     LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
     LayerImportance(DIVERGENCE, (3.0, 1.0, 2.0)),
@@ -260,7 +220,13 @@ def performed(
 
 def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, results: Path) -> None:
     before = (root / FILE).read_bytes()
-    state, adopted, found = performed(results, parse(definition(root)))
+    chosen = parse(definition(root))
+    with Store(results) as store:
+        takes = {(one.cell.setting, one.text): one.verdicts[0].figures for one in store.takes()}
+    totals = [sum(takes[one.key, text]["edits"] for text in TEXTS) / 5 for one in chosen.candidates]
+    state, adopted, found = performed(results, chosen)
+    measured = found.measure(WORD_ERROR)
+    assert (measured.baseline, *measured.values) == pytest.approx(totals, abs=1e-5) and len(set(totals)) > 1
     path = own_place("lm-mini") / FILE
     assert (state, adopted.path) == (FINISHED, path)
     assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
@@ -283,15 +249,21 @@ def test_what_was_measured_in_the_own_place_is_kept(root: Path, results: Path) -
 
 def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     chosen = parse(definition(root))
-    state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=chosen.takes - 1))
+    with Store(tmp_path / "s") as store:
+        store.begin(chosen)
+        with pytest.raises(StudyError, match=f"without each of the {LAYERS} layers"):
+            importance(store)
+    state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=2))
     assert state == PAUSED
     assert adopted.record is None
-    assert adopted.sentence.startswith("The word error rates without each layer were not merged. Only 1 of 2 utter")
+    assert "were not merged" in adopted.sentence and "let it run to its end" in adopted.sentence
     assert not (own_place("lm-mini") / FILE).exists()
-    state, adopted, _ = performed(tmp_path / "s", chosen)
-    assert state == FINISHED and adopted.record is not None
+    finished(tmp_path / "other", study())
+    with Store(tmp_path / "other") as store:
+        assert importance(store) is None and adopt(study(), store) is None, "other studies adopt nothing"
 
 
+@only_in_full("repetitions")
 def test_takes_of_other_files_or_models_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
     performed(tmp_path / "other", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
     _, _, changed = performed(tmp_path / "other", parse(definition(root)))
@@ -325,15 +297,9 @@ def test_a_damaged_record_is_named(root: Path, results: Path) -> None:
     assert f"{path} is not a measurement of layers" in adopted.sentence
 
 
-def test_other_studies_adopt_nothing(tmp_path: Path) -> None:
-    finished(tmp_path, study())
-    with Store(tmp_path) as store:
-        assert adopt(study(), store) is None
-
-
 def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "layers.toml"
-    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    file.write_text(to_toml(definition(root, sentences=TEXTS[:1])), encoding="utf-8")
     recorder = Recorder()
     engine = EngineThread(recorder.post)
     engine.start()
@@ -355,7 +321,7 @@ def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> Non
 
 def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, path = tmp_path / "layers.toml", own_place("lm-mini") / FILE
-    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    file.write_text(to_toml(definition(root, sentences=TEXTS[:1])), encoding="utf-8")
     assert cli.main(["study", "run", str(file)]) == 0
     said = capsys.readouterr().out
     assert f"Merged the word error rates without each layer into {path}" in said

@@ -11,7 +11,7 @@ import torch
 from paretone.errors import SettingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, LayerImportance, read_record
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -24,13 +24,12 @@ from paretone.techniques.spade.training import (
     skewed_divergence,
     target_layers,
 )
-from paretone.training.token_recipe import Seen, divergence, each_divergence
+from paretone.training.token_recipe import Seen, divergence
 from paretone.views.figure import Bars
-from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view, write_all
 
 DEPTH = 6
-TEXT = "The birch canoe slid on the smooth planks."
+TEXT = "Rice is good."
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +42,12 @@ def stage(recovery: str) -> Setting:
     return plain.with_technique(UsedTechnique(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
 
 
-@pytest.mark.parametrize("recovery", [spade.NONE, spade.PARTLY, spade.RECOVERED])
+@pytest.mark.parametrize("recovery", [spade.NONE, spade.RECOVERED])
 def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
     chosen = stage(recovery)
+    partly, recovered = (resolve(model.info, stage(one)).weights for one in (spade.PARTLY, spade.RECOVERED))
+    assert partly.retained == recovered.retained == resolve(model.info, stage(spade.NONE)).layers
+    assert 0 < partly.minutes < recovered.minutes and recovered.recovered and not partly.recovered
     assert problem(model.info, chosen) is None
     cycles = [
         cycle
@@ -53,18 +55,9 @@ def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -
         for cycle in decoding
     ]
     tokens = [token for cycle in cycles for token in cycle.tokens]
-    assert 1 < len(tokens) / model.info.token_rate < 5
+    assert 0.4 < len(tokens) / model.info.token_rate < 5
     if recovery != spade.NONE:  # Pruned, speech seldom ends by itself.
         assert cycles[-1].stopped
-
-
-def test_the_stages_are_of_one_recovery(model: LmMiniSpeech) -> None:
-    partly, recovered = (resolve(model.info, stage(one)).weights for one in (spade.PARTLY, spade.RECOVERED))
-    pruned = resolve(model.info, stage(spade.NONE)).layers
-    assert partly.retained == recovered.retained == pruned
-    assert len(pruned) == DEPTH
-    assert 0 < partly.minutes < recovered.minutes
-    assert not partly.recovered and recovered.recovered
 
 
 def seen(seed: int, layers: int = 2) -> Seen:
@@ -72,14 +65,6 @@ def seen(seed: int, layers: int = 2) -> Seen:
     outputs = {layer: torch.randn(2, 5, 4, generator=generator) for layer in range(layers)}
     attention = {layer: torch.rand(2, 1, 5, 5, generator=generator) for layer in range(layers)}
     return Seen(torch.randn(7, 9, generator=generator), torch.randn(2, 5, 4, generator=generator), outputs, attention)
-
-
-def test_a_model_is_not_apart_from_itself() -> None:
-    one = seen(0)
-    assert divergence(one.logits, one.logits) == pytest.approx(0, abs=1e-6)
-    assert (each_divergence(seen(1).logits, one.logits) > 0).all()
-    terms = composite_loss(one, one, torch.zeros(7, dtype=torch.long), (0, 1))
-    assert float(terms.latent) == float(terms.attention) == float(terms.embedding) == 0
 
 
 def test_the_skewed_divergence_has_the_gradient_of_the_divergence_itself() -> None:
@@ -118,6 +103,8 @@ def test_losses_are_relative_and_leave_padding_out() -> None:
 
 def test_the_loss_is_the_papers_formula_under_every_choice() -> None:
     student, teacher = seen(0), seen(1)
+    own = composite_loss(student, student, torch.zeros(7, dtype=torch.long), (0, 1))
+    assert float(own.latent) == float(own.attention) == float(own.embedding) == 0
     labels, alpha, skew, scale = torch.arange(7), 0.4, 0.3, 8.0
     terms = composite_loss(student, teacher, labels, (1, 1), skew=skew)
     wanted, found = (one.logits.double().softmax(-1) for one in (teacher, student))
@@ -141,18 +128,10 @@ def test_choices_out_of_range_are_refused() -> None:
             spade.StudentRequest(model="lm-mini", work="none", **changes)
 
 
-def test_where_attention_was_not_looked_at_its_term_is_zero() -> None:
-    student, teacher = (Seen(one.logits, one.embedded, one.outputs) for one in (seen(0), seen(1)))
-    assert float(composite_loss(student, teacher, torch.arange(7), (0, 1)).attention) == 0
-
-
 def test_every_removed_layer_is_learnt_by_the_one_before_it() -> None:
     assert target_layers((0, 3, 4), 8) == (2, 3, 7)
     assert target_layers(range(5), 5) == tuple(range(5))
     assert target_layers((0, 3, 4), 8, original=True) == (0, 3, 4), "the paper's ablation"
-
-
-pytestmark = pytest.mark.slow
 
 
 def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
@@ -170,11 +149,6 @@ def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
     steps = np.diff(memory.y) * 2**20
     assert steps == pytest.approx([layer + cache] * 2, rel=1e-6)
     assert all(value > 0 for value in time.y)
-
-
-def test_depth_needs_a_measurement(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="is not measured yet"):
-        view(load(write_model(tmp_path / "bare")), "depth")
 
 
 def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSpeech, tmp_path: Path) -> None:
@@ -196,18 +170,3 @@ def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSp
     assert divergence.series[0].low == ends[0]
     assert divergence.series[0].notes[1] == "rank 1 to 3"
     assert "the most important layers are 0, 2, 1" in figure.caption
-
-
-def test_layers_that_word_errors_leave_equal_are_compared_by_what_decides_between_them(tmp_path: Path) -> None:
-    root = write_all(tmp_path / "model")
-    record = read_record((root,), load(root).info.fingerprint)
-    for one in (
-        LayerImportance(WORD_ERROR, (0.0, 0.0, 0.0), utterances=4),
-        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4)),
-        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
-    ):
-        record = record.with_measure(one)
-    record.write(root / FILE)
-    caption = view(load(root), "layer-importance").caption
-    assert "half of the layers keeps 2" in caption
-    assert "Of the 1 layers that the cosine would keep, 0 are among those that word errors would" in caption

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +19,7 @@ from paretone.techniques.speculative import NAME, TECHNIQUE
 from paretone.techniques.speculative.view import PAPER, TOLERANCES, _speculating, paired_speed_up
 from paretone.techniques.speculative.view import knobs as sweep_knobs
 from paretone.views.figure import Lines
-from tests.engine.small_language import write_model
-from tests.engine.speaking import load, view
+from tests.engine.speaking import view
 
 
 def test_it_is_exact_by_default() -> None:
@@ -34,25 +32,16 @@ def test_it_is_exact_by_default() -> None:
     assert by_token.endswith("β = 0 is exactly the target's distribution")
 
 
-def test_tolerance_says_what_it_costs() -> None:
-    described = TECHNIQUE.describe(defaults(TECHNIQUE.knobs).replace(tolerance=0.4, adaptive=True))
-    assert (
-        described
-        == "drafts an adaptive number of tokens at a time; β = 0.4 is relaxed: speech may drift from the target's"
-    )
-
-
 def test_the_published_tolerance_is_a_labelled_choice() -> None:
     knobs = defaults(TECHNIQUE.knobs).replace(tolerance=0.4)
     assert knobs["tolerated"] == "guarded"
+    assert "β = 0.4 is relaxed: speech may drift" in TECHNIQUE.describe(knobs)
     assert TECHNIQUE.describe(knobs.replace(tolerated="published")).endswith("it applies to every id, as published")
     exact = knobs.replace(tolerance=0.0)
     assert TECHNIQUE.describe(exact.replace(tolerated="published")) == TECHNIQUE.describe(exact)
 
 
-@pytest.mark.parametrize(
-    ("knob", "value"), [("tolerance", 1.5), ("draft_length", 0), ("draft", "none"), ("verification", "")]
-)
+@pytest.mark.parametrize(("knob", "value"), [("tolerance", 1.5), ("draft", "none")])
 def test_values_out_of_range(knob: str, value: object) -> None:
     with pytest.raises(SettingError):
         knobs_of(UsedTechnique(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))
@@ -70,25 +59,11 @@ def found() -> LanguageWeights:
 def test_all_that_ships_belongs_to_the_model_that_ships(found: LanguageWeights) -> None:
     assert found.foreign == ()
     assert [Path(one.path).stem for one in found.drafts] == ["draft-2", "draft-3"]
-    assert len(found.students) == 2
-    assert sorted(found.layer_order) == list(range(LAYERS))
-
-
-def test_drafts_have_the_lowest_layers_and_one_of_them_the_last(found: LanguageWeights) -> None:
     usual, published = found.drafts
     assert usual.retained == usual.trained == published.trained == (0, 1)
-    assert published.retained == (0, 1, LAYERS - 1)
-    assert usual.head and published.head
-
-
-def test_training_made_them_acceptable(found: LanguageWeights) -> None:
-    for draft in found.drafts:
-        lines = Path(draft.path).with_suffix(".training.jsonl").read_text(encoding="utf-8").splitlines()
-        validated = [one["validation"]["acceptance"] for one in map(json.loads, lines) if "validation" in one]
-        assert validated[-1] > validated[0]
-
-
-pytestmark = pytest.mark.slow
+    assert published.retained == (0, 1, LAYERS - 1) and usual.head and published.head
+    assert len(found.students) == 2
+    assert sorted(found.layer_order) == list(range(LAYERS))
 
 
 def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSpeech) -> None:
@@ -114,11 +89,6 @@ def test_the_sweep_accepts_as_published_unless_asked_otherwise(rule: dict[str, s
     plan = foreseen(_speculating(Setting("lm-mini", entry("lm-mini").options_with()), knobs, 0.4, 3))
     way = dict(plan.decoding.arguments)
     assert way == {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "block": False, "guarded": guarded}
-
-
-def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="no draft to propose tokens"):
-        view(load(write_model(tmp_path / "bare")), "speculation")
 
 
 def test_speed_ups_are_paired_by_sentence() -> None:

@@ -1,0 +1,89 @@
+"""A pass of few tokens through a causal transformer as one call of TorchScript.
+
+At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python. Here one
+interpreted function calls the same operators in the same order as
+:class:`paretone.models.kernels.fused_causal.FusedTransformer`, so that results are equal bit by bit. Only for float32
+on processors, whose products are either all of float16 weights or all plain.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+LayerTensors = Tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP006, UP045
+"""Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, and weights of its
+output; the scaled weight of its feed-forward norm; weights of gate and up, and of down. Weights are (outputs, inputs),
+or packed."""
+MOST_TOKENS = 16
+"""Of more tokens, the time of the calls does not count."""
+
+
+def _norm(x: Tensor, scaled: Tensor, floor: Tensor) -> Tensor:
+    """As :class:`paretone.models.kernels.fused_causal.QuickNorm`."""
+    length = torch.linalg.vector_norm(x, 2.0, [-1], True)
+    return x.div(torch.hypot(length, floor)).mul_(scaled)
+
+
+def _product(x: Tensor, weight: Tensor, bias: Optional[Tensor], half: bool) -> Tensor:  # noqa: UP045
+    if half:
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(x, weight, bias)
+    return F.linear(x, weight, bias)
+
+
+def _pass(
+    embedded: Tensor,
+    layers: List[LayerTensors],  # noqa: UP006
+    half: bool,
+    floor: Tensor,
+    memory: Tensor,
+    start: int,
+    rotation: Tensor,
+    mask: Optional[Tensor],  # noqa: UP045
+    heads: int,
+    key_heads: int,
+    width: int,
+) -> List[Tensor]:  # noqa: UP006
+    batch, tokens = embedded.size(0), embedded.size(1)
+    hidden = embedded.reshape(batch * tokens, -1)
+    outputs: List[Tensor] = []  # noqa: UP006
+    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers):
+        projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(batch, tokens, -1, width)
+        turned = projected.narrow(2, 0, heads + key_heads)
+        torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(rotation)
+        kept = memory[index]
+        kept.narrow(2, start, tokens).copy_(projected.narrow(2, heads, 2 * key_heads).transpose(1, 2))
+        seen = kept.narrow(2, 0, start + tokens)
+        query = projected.narrow(2, 0, heads).transpose(1, 2)
+        if heads != key_heads:
+            query = query.reshape(batch, key_heads, -1, width)
+        key, value = seen.narrow(1, 0, key_heads), seen.narrow(1, key_heads, key_heads)
+        mixed = F.scaled_dot_product_attention(query, key, value, mask)
+        if heads != key_heads:
+            mixed = mixed.reshape(batch, heads, tokens, width)
+        hidden = _product(mixed.transpose(1, 2).reshape(-1, heads * width), output, None, half).add_(hidden)
+        gate, up = _product(_norm(hidden, forward, floor), gate_up, None, half).chunk(2, -1)
+        hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
+        outputs.append(hidden)
+    return outputs
+
+
+@functools.cache
+def scripted_pass() -> Callable[..., List[Tensor]]:  # noqa: UP006
+    """The function that takes embeddings (batch, tokens, hidden) with the layers' tensors, whether their weights are
+    packed, the norms' floor, the memory of a cache with its number of tokens, rotations, a mask of several tokens and
+    the sizes; it writes keys and values, and returns the layers' outputs, (batch · tokens, hidden) each. The same in
+    Python where TorchScript is missing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            scripted: Callable[..., List[Tensor]] = torch.jit.script(_pass)  # noqa: UP006
+            return scripted
+    except (RuntimeError, AttributeError):
+        return _pass

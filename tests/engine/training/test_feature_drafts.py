@@ -1,0 +1,152 @@
+"""Drafts that read their target's hidden states: exact whatever they propose, drafted as they were trained, learnt,
+saved and found."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from paretone import cli
+from paretone.errors import SettingError
+from paretone.models.families.language_network import FeatureDrafter, TokenModel
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import DRAFTS
+from paretone.models.networks.feature_draft import FeatureDraft
+from paretone.sampling.autoregressive import after_prompt, decode
+from paretone.sampling.speculative import FeatureReader, speculation
+from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
+from paretone.setting.plan import NotPrepared
+from paretone.techniques import resolve
+from paretone.techniques.speculative.feature_training import FeatureDraftOptions, FeatureDraftRecipe, read_layers
+from paretone.training.spoken_tokens import write_tokens
+from paretone.training.teachers import LmMiniTeacher, read_teacher
+from paretone.training.token_recipe import TokenData
+from tests.engine.models.small_causal import small_model
+from tests.engine.sampling.test_autoregressive import NEVER, request_of, tokens_of
+from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, places_of, rule_of
+from tests.engine.small_language import write_model
+from tests.engine.speaking import drafted, load, setting, spoken
+from tests.engine.training.test_companions import SENTENCES, Follower, train, utterances
+from tests.workload import workload
+
+READS = (1, 2)
+
+
+def pair() -> tuple[TokenModel, FeatureDrafter, FeatureDraft]:
+    """A target, and a draft that often agrees with it: its own output is that of the target's last layer."""
+    target = small_model(stop_score=NEVER)
+    torch.manual_seed(0)
+    plain = target.plain_transformer
+    draft = FeatureDraft.of_target(plain.float(), target.head.float(), target.bias.float(), READS, 20).double()
+    plain.double()
+    width = plain.config.hidden
+    with torch.no_grad():
+        draft.mix.weight.zero_()[:, 2 * width :] = torch.eye(width)
+        draft.join.weight.copy_(torch.cat([0.5 * torch.eye(width), torch.eye(width)], dim=1))
+    fast = target.optimised()
+    return fast, FeatureDrafter(draft, fast), draft
+
+
+@pytest.mark.parametrize("block", [False, True], ids=["by token", "by block"])
+def test_without_tolerance_tokens_are_the_targets(block: bool) -> None:
+    target, draft, _ = pair()
+    request = request_of(target, maximum=workload(MANY, MANY // 2))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), rule_of(target, block), 3))
+    assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
+    assert 0.1 < sum(cycle.accepted for cycle in cycles) / sum(len(cycle.drafted) for cycle in cycles) < 0.9
+    assert distance(places_of(target, target.kept([0, 1, 3]), request, Nucleus(), cycles)) < CRITICAL
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    found = list(speculation(target, draft, request, Greedy(), Uniforms(0), rule_of(target, block), 3))
+    assert tokens_of(found) == expected and len(found) < len(expected)
+
+
+def test_it_drafts_as_it_was_trained() -> None:
+    """Places of a draft after tokens that were verified are those of the unrolled passes."""
+    target, draft, trained = pair()
+    request, tokens = request_of(target, maximum=40), [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+    reader = after_prompt(target, request, 40, draft.reads)
+    drafter = FeatureReader(draft, request, reader)
+    with torch.inference_mode():
+        reader.logits(tokens, 1)
+        features = reader.features(0, len(tokens))
+        embedded = torch.cat([request.embedded[:, -1:], target.embed(tokens)[None]], dim=1)
+        unrolled = trained.unroll(torch.nn.functional.pad(features[None], (0, 0, 1, 0)), embedded, 3)
+        for verified in (0, 4, 7):
+            for place in range(3):
+                found = drafter.logits(tokens[: verified + place], 1)[0]
+                expected = trained.logits(unrolled[place][0, verified + place])
+                assert torch.allclose(found, expected.float(), atol=1e-5), (verified, place)
+            drafter.keep(verified + 1)
+
+
+def test_layers_to_read() -> None:
+    assert [read_layers(count) for count in (1, 2, 3, 12, 24)] == [(), (0, 1), (1,), (2, 6), (2, 12)]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Path:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    return write_model(tmp_path / "model")
+
+
+def recipe_of(teacher: LmMiniTeacher) -> FeatureDraftRecipe:
+    data = TokenData(utterances()[4:], utterances()[:4], "a test")
+    options = FeatureDraftOptions(positions=300, warm_up=1, average_decay=0.5)
+    cpu = torch.device("cpu")
+    return FeatureDraftRecipe(teacher.network, teacher.base, data, teacher.collate, cpu, teacher.sampler, options)
+
+
+def test_it_learns_resumes_and_speaks(root: Path) -> None:
+    teacher = read_teacher("lm-mini", str(root), Follower())
+    recipe = recipe_of(teacher)
+    before = recipe.validate()
+    train(recipe, 12)
+    resumed = recipe_of(teacher)
+    resumed.restore(copy.deepcopy(recipe.state()))
+    train(recipe, 13, first=13)
+    train(resumed, 13, first=13)
+    for name, value in recipe.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], value), name
+    after = recipe.validate()
+    assert all(after[name] > before[name] for name in ("acceptance", "acceptance 2", "acceptance 3"))
+    recipe.save(root / DRAFTS / recipe.file_name, recipe.metadata_after(60))
+
+    model = load(root)
+    (found,) = model.info.feature_drafts
+    assert found.reads == recipe.model.reads and not model.info.drafts
+    said = spoken(model, setting(drafted(draft="features", adaptive=False)))
+    drafts = [cycle for cycle in said.trace.decoding.cycles if cycle.drafted]
+    assert drafts and said.measurements.ops_ratio > 1
+    network = model.networks(resolve(model.info, setting(drafted(draft="features")))).draft.tokens
+    rows = torch.randn(5, network.head.shape[1])
+    expected = recipe.average.module.logits(rows)
+    assert (network.logits(rows) - expected).abs().max() < 0.02 * expected.abs().max()
+    with pytest.raises(SettingError, match="cannot speak alone"):
+        resolve(model.info, setting(drafted(draft="features", alone=True)))
+
+
+def test_the_command_trains_one_and_other_checkpoints_do_not_take_it(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    place = ["--folder", str(root), "--work", str(work), "--export", str(root), "--device", "cpu", "--threads", "1"]
+    more = f"--features --positions 300 --sentences {SENTENCES} --steps 2 --json".split()
+    write_tokens(work / f"{fingerprint(root / 'model.safetensors')[:8]}-{SENTENCES}-own-speech.npz", utterances())
+    assert cli.main(["train", "draft", *place, *more]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["reads"] == "1" and 0 < made["validation"]["acceptance"] < 1
+    with safe_open(made["checkpoint"], "pt") as file:
+        assert file.metadata()["kind"] == "feature-draft"
+    other = write_model(tmp_path / "other", seed=3)
+    (other / DRAFTS).mkdir()
+    Path(made["checkpoint"]).rename(other / DRAFTS / "draft-on-features.safetensors")
+    info = load(other).info
+    assert not info.feature_drafts and len(info.foreign) == 1
+    with pytest.raises(NotPrepared, match="made from another checkpoint") as missing:
+        resolve(info, setting(drafted(draft="features")))
+    assert " --features " in missing.value.command
