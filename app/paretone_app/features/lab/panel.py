@@ -266,67 +266,55 @@ class LabResults(QWidget):
         for method, result in self._found:
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
-            if isinstance(result, MushraResult):
-                parts.append(_ratings(result, muted))
-            elif isinstance(result, StaircaseResult):
-                parts.append(_row(result, muted))
-            elif isinstance(result, MosResult):
-                parts.append(_opinions(result, muted))
-            elif isinstance(result, RankingResult):
-                parts.append(_ranks(result, muted))
+            table = _table_of(result)
+            if table is not None:
+                parts.append(_table(*table, muted))
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
             parts.append("<hr>")
         self.page.setHtml("".join(parts))
 
 
-def _ratings(result: MushraResult, muted: str) -> str:
-    rows = [
-        (
-            escape(one.condition),
-            f"<b>{one.median:.0f}</b>",
-            f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
-            fixed(one.mean.mean, 1),
-            f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
-            str(one.mean.n),
-        )
-        for one in result.summaries
-    ]
-    return _table(("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows, muted)
-
-
-def _opinions(result: MosResult, muted: str) -> str:
-    rows = [
-        (
-            escape(one.condition),
-            f"<b>{fixed(one.mean.mean, 2)}</b>",
-            f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
-            str(one.mean.n),
-        )
-        for one in result.summaries
-    ]
-    return _table(("Setting", "MOS", "95 % interval", "n"), rows, muted)
-
-
-def _row(result: StaircaseResult, muted: str) -> str:
-    rows = [
-        (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
-        for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
-    ]
-    return _table(("Setting", "Speed-up", "Right"), rows, muted)
-
-
-def _ranks(result: RankingResult, muted: str) -> str:
-    rows = [
-        (
-            escape(title),
-            f"<b>{fixed(one.strength, 2)}</b>",
-            f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
-            percent(one.best),
-            str(one.compared),
-        )
-        for title, one in result.ranked
-    ]
-    return _table(("Setting", "Strength", "95 % interval", "Best with", "n"), rows, muted)
+def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
+    """Head and rows of the table beneath a result's headline, if its method has one."""
+    if isinstance(result, MushraResult):
+        return ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), [
+            (
+                escape(one.condition),
+                f"<b>{one.median:.0f}</b>",
+                f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
+                fixed(one.mean.mean, 1),
+                f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
+                str(one.mean.n),
+            )
+            for one in result.summaries
+        ]
+    if isinstance(result, MosResult):
+        return ("Setting", "MOS", "95 % interval", "n"), [
+            (
+                escape(one.condition),
+                f"<b>{fixed(one.mean.mean, 2)}</b>",
+                f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
+                str(one.mean.n),
+            )
+            for one in result.summaries
+        ]
+    if isinstance(result, StaircaseResult):
+        return ("Setting", "Speed-up", "Right"), [
+            (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
+            for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
+        ]
+    if isinstance(result, RankingResult):
+        return ("Setting", "Strength", "95 % interval", "Best with", "n"), [
+            (
+                escape(title),
+                f"<b>{fixed(one.strength, 2)}</b>",
+                f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
+                percent(one.best),
+                str(one.compared),
+            )
+            for title, one in result.ranked
+        ]
+    return None
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:

@@ -21,7 +21,6 @@ from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIE
 from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyActions, StrategyPanel
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from paretone_app.widgets.action import IconButton
 from tests.app.acting import acts_of
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast, luminance
@@ -346,12 +345,3 @@ def test_times_of_another_grid_are_not_shown_and_no_two_steps_have_the_same(pane
     assert panel.grid.times == (0.0, 0.1, 0.2), "times may come before the table"
     assert distinct((0.0, 0.5, 1.0)) == ["0.00", "0.50", "1.00"]
     assert distinct((0.0, 0.0012, 0.0048, 0.0107)) == ["0.000", "0.001", "0.005", "0.011"]
-
-
-def test_buttons_ask_for_import_and_export(panel: StrategyPanel, qtbot) -> None:
-    buttons = {one.action: one for one in panel.findChildren(IconButton)}
-    for action in (panel.can.import_, panel.can.export):
-        with qtbot.waitSignal(action.triggered):
-            QTest.mouseClick(buttons[action], Qt.MouseButton.LeftButton)
-    panel.begin_calibration(LAYERS, STEPS)
-    assert panel.can.import_.reason.startswith("The table is being calibrated")

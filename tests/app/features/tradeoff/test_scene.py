@@ -54,7 +54,6 @@ from paretone_app.results.points import (
 from paretone_app.shell.colours import LIGHT
 from tests.app.without_qt import import_without_qt
 from tests.engine.studies.small import finished, study
-from tests.tools.many_points import many
 
 PLAIN = Setting("f5-mini", Values({"steps": 16}), seed=3)
 FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}), "a" * 16))
@@ -447,24 +446,6 @@ def test_times_of_two_machines_are_not_compared_in_silence() -> None:
     assert shown(points).notes == ("The points are from 2 machines; RTF can be compared on one machine only.",)
     assert not shown(points[:1]).notes
     assert not shown(points, x="log_mel_distance").notes
-
-
-def test_two_thousand_points_are_placed_as_few_are() -> None:
-    points = many(2000)
-    found = shown(points, x="speed_up")
-    speeds = np.array([one.figures["speed_up"].value for one in points])
-    distances = np.array([one.figures["log_mel_distance"].value for one in points])
-    assert found.x[:, 0] == pytest.approx(speeds) and found.y[:, 0] == pytest.approx(distances)
-    beaten = [
-        ((speeds >= x) & (distances <= y) & ((speeds > x) | (distances < y))).any()
-        for x, y in zip(speeds, distances, strict=True)
-    ]
-    assert sorted(found.walk) == np.flatnonzero(~np.array(beaten)).tolist()
-    assert found.x[list(found.walk), 0].tolist() == sorted(found.x[list(found.walk), 0])
-    hidden = shown(points, Filter(hidden=frozenset({"steps"}), words="7"), x="speed_up")
-    assert {one.key for one in hidden.points} == {
-        one.key for one in points if "steps" not in one.techniques and "7" in one.title
-    }
 
 
 def test_scores_of_the_reference_speech_are_shown() -> None:

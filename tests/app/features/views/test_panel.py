@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -147,16 +146,6 @@ def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
     assert panel.reading.text() == "b, none: 2 ms"
 
 
-def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
-    panel.show_figure(figure(views()[0].name, MAP))
-    said = QSignalSpy(panel.canvas.read)
-    frame = panel.canvas.plots[0]
-    qtbot.waitUntil(lambda: frame.area.width() > 50)
-    place = panel.canvas.view.mapFromScene(frame.mapToScene(frame.place(3.0, 1.0)))
-    QTest.mouseMove(panel.canvas, place)
-    assert said.at(0) == ["Map. Layer 1, step 3: 0.5"]
-
-
 def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     panel.show_figure(figure())
     first = panel.canvas.grab().toImage()
@@ -174,14 +163,6 @@ def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     assert panel.canvas.grab().toImage() == first, "nothing of the other figure is left"
 
 
-def test_a_figure_is_copied_as_a_table(panel: ViewsPanel) -> None:
-    panel.show_figure(figure(views()[0].name, MAP))
-    QTest.keyClick(panel.canvas, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
-    lines = QGuiApplication.clipboard().text().splitlines()
-    assert lines[0] == "panel\tseries\tx\ty\tvalue\tlow\thigh\tnote"
-    assert lines[3] == "Map\t\t3.0\t1.0\t0.5\t\t\t"
-
-
 def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> None:
     panel.show_figure(figure())
     press(panel.enlarge_button, KEY.Key_Space)
@@ -190,14 +171,6 @@ def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> No
     panel.set_colours(DARK)
     assert large.view.backgroundBrush().color().name() == DARK.base
     large.close()
-
-
-def test_tab_goes_from_the_view_to_its_knobs_to_compute(panel: ViewsPanel) -> None:
-    chain = [panel.chooser]
-    while chain[-1] is not panel.compute_button:
-        chain.append(chain[-1].nextInFocusChain())
-    assert panel.knobs.reachable
-    assert tuple(one for one in chain if one in panel.knobs.reachable) == panel.knobs.reachable
 
 
 @pytest.fixture
