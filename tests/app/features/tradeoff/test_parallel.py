@@ -17,8 +17,7 @@ from paretone_app.features.studies.forms import Bound, Span, Varied, Within
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel import DRAWN, nearest, parallel, sampled, within
 from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
-from paretone_app.features.tradeoff.saved import recalled, remembered
-from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
+from paretone_app.features.tradeoff.scene import Filter, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
 from tests.app.features.tradeoff.test_front import PLAIN, point
@@ -108,15 +107,6 @@ def test_a_range_filters_all_and_those_outside_stay_in_sight() -> None:
     assert shown.brushed(1, 3.0, 3.0) == () and len(shown.brushed(2, 0.0, 0.1)) == 2
     incomplete = replace(POINTS[2], figures={"log_mel_distance": POINTS[2].figures["log_mel_distance"]})
     assert Pool([*POINTS[:2], incomplete]).wanted(chosen).tolist() == [False, True, False], "no value lies in no range"
-
-
-def test_ranges_are_remembered_and_nonsense_is_not() -> None:
-    chosen = Filter(words="a", ranges=(Range(SPEED, 2.0, 4.0),))
-    text = remembered(PlotOptions(), True, chosen)
-    assert recalled(text)[2] == chosen
-    for wrong in ('["nothing", 1, 2]', '["speed_up", 4, 2]', "3"):
-        spoilt = text.replace('["speed_up", 2.0, 4.0]', wrong)
-        assert spoilt != text and recalled(spoilt)[2] == replace(chosen, ranges=())
 
 
 def test_the_nearest_line_is_found_between_axes_and_of_thousands_some_are_drawn() -> None:

@@ -24,7 +24,7 @@ from paretone.studies.store import Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone_app.features.tradeoff.axes import axis, figure_text
 from paretone_app.features.tradeoff.saved import recalled, remembered
-from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
+from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, Range, scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
 from paretone_app.features.tradeoff.words import (
     comparable,
@@ -392,9 +392,8 @@ def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
 
 def test_what_is_shown_is_kept_in_words() -> None:
     look = PlotOptions("speed_up", "word_error_rate", True, False, True, False, True, False)
-    chosen = Filter(
-        "A study", "F5 mini", "bella", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}), (), "B"
-    )
+    hidden, ranges = frozenset({"steps", BASELINE}), (Range("speed_up", 2.0, 4.0),)
+    chosen = Filter("A study", "F5 mini", "bella", "two words", hidden, frozenset({"a"}), ranges, "B")
     assert recalled(remembered(look, True, chosen)) == (look, True, replace(chosen, only=None))
     assert recalled(remembered(look, False, Filter())) == (
         replace(look, x=PlotOptions().x, y=PlotOptions().y),
@@ -410,6 +409,7 @@ def test_what_is_shown_is_kept_in_words() -> None:
         "[]",
         '{"look": {"x": "no such figure", "y": "real_time_factor", "ratios": 1}}',
         '{"filter": {"words": 4, "hidden": "steps", "source": null}}',
+        '{"filter": {"ranges": [["nothing", 1, 2], ["speed_up", 4, 2], 3]}}',
     ],
 )
 def test_what_was_kept_and_cannot_be_read_was_never_chosen(text: str) -> None:
