@@ -156,7 +156,8 @@ class GridsPresenter(Presenter):
         searching = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
         wait = partial(services.state.jobs.why_wait_for, Kind.GRID, searching)
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
-        self._open = add("&Open grid…", self._ask_for_grid, "Use a placed grid from a file")
+        ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
+        self._open = add("&Open grid…", ask, "Use a placed grid from a file")
         self._save = add(
             "Save &grid…",
             self._ask_where_to_keep,
@@ -219,9 +220,6 @@ class GridsPresenter(Presenter):
         return self.grids
 
     # --- Files --------------------------------------------------------------------------------------------------------
-    def _ask_for_grid(self) -> None:
-        self._ask_for_file("Placed grid", file_dialogs.JSON, self.state.open)
-
     def _ask_where_to_keep(self) -> None:
         grid = self.state.artefact
         if grid is not None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import cache
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
@@ -51,13 +50,9 @@ class OfferedKind:
     """Fields of the study's file; ``None`` if the model cannot be studied so."""
 
 
-@cache
-def study_kinds() -> tuple[StudyKind, ...]:
-    return tuple(imported(one.study) for one in FEATURES if one.study)
-
-
 def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
-    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in study_kinds())
+    kinds: tuple[StudyKind, ...] = tuple(imported(one.study) for one in FEATURES if one.study)
+    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in kinds)
 
 
 MOST_VALUES = 10_000

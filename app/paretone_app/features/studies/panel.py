@@ -17,7 +17,7 @@ from paretone.studies.study import Study, duration
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
 from paretone_app.numbers import counted, grouped
-from paretone_app.results.study import OpenStudy, Row
+from paretone_app.results.study import OpenStudy
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build, sketching
@@ -133,7 +133,7 @@ class StudiesPanel(QWidget):
         self.can = can
         can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
         for action in (can.use, can.export):
-            action.explain(lambda: "" if self._chosen_row else "Select a setting in the table first.")
+            action.explain(lambda: "" if self.table.current else "Select a setting in the table first.")
         self._summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
@@ -326,10 +326,6 @@ class StudiesPanel(QWidget):
         return self.address.text().strip() or "auto", self.workers.value()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    @property
-    def _chosen_row(self) -> Row | None:
-        return self.table.study.row(self.table.current)
-
     def _show(self) -> None:
         self.install.offer(self.can.run.reason)
         self.pages.show_content(self._summary is not None)

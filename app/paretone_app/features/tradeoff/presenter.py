@@ -233,7 +233,9 @@ class TradeoffPresenter(Presenter):
             "point_farther": lambda: panel().plot.zoom_out(),
             "point_everything": lambda: panel().plot.show_everything(),
             "selection_save": self._ask_where_to_save_selection,
-            "selection_open": self._ask_for_selection,
+            "selection_open": partial(
+                self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
+            ),
             **{name: partial(self._do_along, what) for name, what in _ALONG.items()},
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
@@ -459,9 +461,6 @@ class TradeoffPresenter(Presenter):
         """Write the selected points of studies. Raises :class:`PlainError` on failure."""
         saved.write(built(self.tradeoff).selection, path)
         self._notices.note(f"Wrote {path}")
-
-    def _ask_for_selection(self) -> None:
-        self._ask_for_file("Open a selection of points", file_dialogs.JSON, self.open_selection)
 
     def open_selection(self, path: Path) -> None:
         """Apply a saved selection. Raises :class:`SettingError` if it is unreadable or none of its points is here."""
