@@ -238,7 +238,7 @@ def test_similarity_to_the_voice_is_rated_by_keys_and_becomes_a_score(window: Ma
             qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
             page.session.heard_to_the_end(button)
         assert not page.session.why_not_answer()
-        page.vote(next(votes))
+        page.say(next(votes))
     shown = window.panels["lab"].results.page.toPlainText()
     assert "MOS: how much like the voice" in shown and "votes by one listener" in shown
     assert {one.method for one in results.scores(folder_of(window) / trials.FOLDER)} == {trials.SIMILARITY}
