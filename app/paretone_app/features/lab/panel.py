@@ -374,9 +374,7 @@ class VolumePage(QWidget):
             ("Return", self.done.emit),
             ("Enter", self.done.emit),
         ):
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(slot)
+            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self._follow)
         rate = player.rate

@@ -190,9 +190,7 @@ class TrialPage(QWidget):
                 ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
             ]
         for key, slot in (*keys, *self._keys()):
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(slot)
+            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self.follow)
         self.player.clear_loop()
