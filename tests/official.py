@@ -84,4 +84,3 @@ def _say(line: str) -> None:
 if __name__ == "__main__":
     with suppress(pytest.skip.Exception):
         python()
-        omnivoice()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from paretone.audio.sound_system import Sound, probe
 from paretone.models.base import SpeechModel
 from paretone.session.engine_thread import EngineThread
+from paretone_app.features.feature import Feature
+from paretone_app.features.registry import FEATURES
 from paretone_app.shell import banner
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
@@ -27,6 +31,8 @@ from tests.engine import small_speech
 
 PATIENCE_MILLISECONDS = 120_000
 """When a test gives up; never what it measures."""
+SMALL = "setup synthesis player listen takes"
+"""Features of a window that loads models and makes takes: it is there in a third of the time of a whole one."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +50,19 @@ def _no_take_is_judged() -> Iterator[None]:
     ``features/takes/test_judging.py`` does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 1000 * 3600)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _sound_is_looked_for_once() -> Iterator[None]:
+    """One process asks for the devices for all windows, except of a test that has a sound server of its own."""
+    usual = cache(probe)
+
+    def found() -> Sound:
+        return probe() if {"PULSE_SERVER", "ALSA_CONFIG_PATH"} & set(os.environ) else usual()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paretone_app.features.player.control.probe", found)
         yield
 
 
@@ -84,9 +103,9 @@ def make_window(
     qapp.setQuitOnLastWindowClosed(False)
     made: list[MainWindow] = []
 
-    def make(load: Callable = small_speech.load, data: Path = tmp_path / "data") -> MainWindow:
+    def make(load: Callable = small_speech.load, data: Path = tmp_path / "data", parts: str = "") -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        made.append(MainWindow(theme, settings, data, lambda post: EngineThread(posts.to(post), load)))
+        made.append(MainWindow(theme, settings, data, lambda post: EngineThread(posts.to(post), load), of(parts)))
         return made[-1]
 
     yield make
@@ -94,6 +113,11 @@ def make_window(
     for window in made:
         if isValid(window) and not window.is_closed:
             close(window, qtbot)
+
+
+def of(parts: str) -> Sequence[Feature]:
+    """The features named in ``parts``; all where none is."""
+    return [one for one in FEATURES if not parts or one.name in parts.split()]
 
 
 def ready(window: MainWindow, qtbot: QtBot) -> MainWindow:
@@ -149,6 +173,12 @@ def loader() -> Callable[..., SpeechModel]:
 
 
 @pytest.fixture(scope="module")
+def parts() -> str:
+    """Features of the windows of a module, such as :data:`SMALL`; all where none is named."""
+    return ""
+
+
+@pytest.fixture(scope="module")
 def shared_window(
     theme: Theme,
     qapp: QApplication,
@@ -157,18 +187,23 @@ def shared_window(
     shared_posts: Posts,
     surroundings: object,
     loader: Callable[..., SpeechModel],
+    parts: str,
 ) -> Iterator[MainWindow]:
     """A window as the fixture ``window`` gives it, for all tests of a module that only look at it, in any order."""
     qapp.setQuitOnLastWindowClosed(False)
     folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
-    made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader))
+    made = MainWindow(
+        theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader), of(parts)
+    )
     ready(made, bot)
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
-    made.features["lab"]._background.run(lambda: None, done.append)
-    made.results.run(lambda: None, done.append)
-    bot.waitUntil(lambda: len(done) == 2, timeout=PATIENCE_MILLISECONDS)
+    working = [made.results, made.features["player"].deck.analyser]
+    working += [made.features["lab"]._background] if "lab" in made.panels else []
+    for one in working:
+        one.run(lambda: None, done.append)
+    bot.waitUntil(lambda: len(done) == len(working), timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)
 
@@ -195,9 +230,9 @@ def borrowed_window(
 
 
 @pytest.fixture
-def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[MainWindow]:
+def window(make_window: Callable[..., MainWindow], parts: str, qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""
-    made = make_window()
+    made = make_window(parts=parts)
     ready(made, qtbot)
     yield made
     close(made, qtbot)

@@ -51,8 +51,9 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.jobs.cancel_all()
     qtbot.waitUntil(lambda: not state.jobs.busy)
     assert not state.jobs.held, "the engine is held for a listening test"
-    while window.features["studies"].summary is not None:
-        window.features["studies"].close()
+    studies = window.features["studies"] if any(one.name == "studies" for one in window.declared) else None
+    while studies is not None and studies.summary is not None:
+        studies.close()
     for folder in tuple(window.results.studies):
         window.results.close(folder)
     for set_side in (state.comparison.set_a, state.comparison.set_b):

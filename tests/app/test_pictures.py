@@ -43,6 +43,7 @@ def test_the_pictures_of_the_guide_are_there_and_small() -> None:
 
 def test_sizes_are_read_as_people_write_them() -> None:
     assert _parse(["here", "--sizes", "1024x768", "1440x900", "--scale", "1.5"]).sizes == [(1024, 768), (1440, 900)]
+    assert _parse(["here"]).guides is None and _parse(["here", "--guides"]).guides == []
 
 
 GUIDES = resource("docs")
@@ -92,8 +93,10 @@ def test_the_guides_show_what_the_command_makes() -> None:
 
 
 def test_pictures_are_taken_of_panels_that_were_filled_and_of_no_others(
-    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The last to see that window."""
+    window = shared_window
     monkeypatch.setattr(pictures, "SETTLE_SECONDS", 0.05)
     with pytest.raises(PlainError, match="nothing to take a picture of yet: No tokens yet"):
         require_content(window.panels["decoding"])
@@ -104,9 +107,3 @@ def test_pictures_are_taken_of_panels_that_were_filled_and_of_no_others(
     assert QImage(str(made[0])).size().toTuple() == (1100, 600)
     assert all(colours(one) > 3 for one in made)
     window.theme.apply(Scheme.SYSTEM)
-
-
-def test_all_pictures_of_the_guides_are_made_or_those_that_are_named() -> None:
-    assert _parse(["here"]).guides is None
-    assert _parse(["here", "--guides"]).guides == []
-    assert _parse(["here", "--guides", "decoding", "layers"]).guides == ["decoding", "layers"]

@@ -28,7 +28,7 @@ WINDOW = "paretone_app.__main__ paretone_app.shell.window"
 @pytest.mark.parametrize(
     ("modules", "forbidden"),
     [
-        (APPLICATION, "torch"),
+        (APPLICATION, "torch sounddevice"),
         # The window is there first; what reads studies comes after it.
         (WINDOW, "torch pyqtgraph paretone.studies.results"),
     ],
@@ -45,13 +45,12 @@ def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
-@pytest.mark.parametrize("display", ["", ":7777"])
-def test_without_a_display_a_sentence_is_said(tmp_path: Path, display: str) -> None:
+def test_without_a_display_a_sentence_is_said(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("QT_QPA", "WAYLAND"))}
     command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path)]
     ended = subprocess.run(
         command,
-        env={**environment, "DISPLAY": display},
+        env={**environment, "DISPLAY": ":7777"},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

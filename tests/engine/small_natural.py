@@ -16,8 +16,14 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
 from paretone.models.voices import read_voice
-from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
-from paretone.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
+from paretone.training.recipes.natural_language import (
+    SMALL_LM,
+    SMALL_OMNI,
+    LmOptions,
+    NaturalLm,
+    NaturalOmni,
+    OmniOptions,
+)
 from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus

@@ -222,11 +222,11 @@ def bundled(place: Path, results: dict) -> None:
     table = StrategyTable(compatibility_of(speech.info, setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     used = setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
-    prompt, prepared = speech._prepare(workload("The juice of lemons makes fine punch.", "Rice."), voice(), options)
+    prompt, prepared = speech._prepare("The juice of lemons makes fine punch.", voice(), options)
     passage = prepared.passages[0]
     # Without a table it does what the releases do under random weights.
     plain = {"baseline": Profile.of(setting, speech.info)}
-    for name, profile in (workload(plain, {}) | {"table": Profile.of(used, speech.info, (table,))}).items():
+    for name, profile in (plain | {"table": Profile.of(used, speech.info, (table,))}).items():
         module = exported(profile, model.folder, place / f"bundled {name}")
         cfm = official_model(model.folder / "model.safetensors")
         module.apply(cfm, place / f"bundled {name}")
@@ -311,7 +311,7 @@ def main() -> None:
     results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": [], "intervals": []}
     output, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as place, torch.no_grad():
-        for part in (random_weights, guidance_free_weights, refusals, bundled, average_velocity):
+        for part in (random_weights, guidance_free_weights, refusals, *workload([bundled], []), average_velocity):
             part(Path(place), results)
     print(json.dumps(results), file=output)
 

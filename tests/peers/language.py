@@ -34,6 +34,7 @@ from tests.peers.rounds import (
     OFFICIAL,
     OURS,
     Limit,
+    length,
     name_of,
     precisions,
     prepared,
@@ -142,7 +143,7 @@ def fitting(peers: Peers, device: torch.device, budget: Budget) -> Peers:
         seconds[count] = watch.wall_seconds
     each = max(0.0, seconds[more] - seconds[few]) / (more - few)
     most = peers.request.maximum
-    count = budget.length(each, most, min(LEAST_TOKENS, most), max(0.0, seconds[few] - few * each))
+    count = length(budget, each, most, min(LEAST_TOKENS, most), max(0.0, seconds[few] - few * each))
     if count == most:
         return peers
     bundled.say(f"{most} tokens would take longer than there is time for: {count} …")

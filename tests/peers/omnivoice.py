@@ -27,7 +27,7 @@ from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.sampling.demasking import Canvas, Guide, Rules, demask
 from paretone.sampling.demasking_schedule import Block
 from tests.peers import official, rounds
-from tests.peers.rounds import OFFICIAL, OURS, Limit, arithmetic, name_of, prepared, reported, rows_of, timed
+from tests.peers.rounds import OFFICIAL, OURS, Limit, arithmetic, length, name_of, prepared, reported, rows_of, timed
 
 NAME = "omnivoice"
 PACKAGE = official.OMNIVOICE
@@ -90,7 +90,7 @@ def _fitting(plain: MaskedNetwork, request: MaskedRequest, budget: Budget) -> in
     for _ in range(2):  # The first run is slower than others.
         with stopwatch(str(request.text.device)) as watch:
             short()
-    steps = budget.length(watch.wall_seconds / LEAST_STEPS, STEPS, LEAST_STEPS)
+    steps = length(budget, watch.wall_seconds / LEAST_STEPS, STEPS, LEAST_STEPS)
     if steps < STEPS:
         bundled.say(f"{STEPS} steps would take longer than there is time for: {steps} …")
     return steps

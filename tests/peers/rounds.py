@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch.autograd.profiler import profile
 
 from paretone import device as devices
-from paretone.bench import bundled
+from paretone.bench import LEAST_ROUNDS, bundled
 from paretone.bench.budget import Budget
 from paretone.bench.report import Report
 from paretone.commands.arguments import above_zero, positive
@@ -53,6 +53,13 @@ def prepared(arguments: argparse.Namespace) -> torch.device:
     torch.set_flush_denormal(True)
     keep_freed_memory()
     return device
+
+
+def length(budget: Budget, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
+    """Number of tokens or steps of ``seconds`` each, after ``begin`` seconds, such that the fewest rounds fit into the
+    remaining time: between ``least`` and ``most``."""
+    runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
+    return max(least, min(most, int((budget.left / runs - begin) / max(seconds, 1e-9))))
 
 
 def precisions(device: torch.device) -> tuple[torch.dtype, ...]:

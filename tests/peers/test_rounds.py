@@ -14,6 +14,7 @@ from tests.peers.rounds import (
     arithmetic,
     best_product,
     best_reading,
+    length,
     reading,
     rows_of,
     timed,
@@ -30,6 +31,13 @@ def test_rows_hold_both_ways_and_the_official_one_again() -> None:
     assert [row["way"] for row in rows] == [OFFICIAL, OURS, AGAIN]
     assert rows[0]["speed-up"] is None and rows[1]["equal"] == 1 and rows[1]["rounds"] == 3
     assert all(row["model"] == "m" for row in rows)
+
+
+def test_what_is_spoken_at_once_is_shortened_until_two_rounds_fit() -> None:
+    assert length(Budget(8, most=9), 0.5, most=60, least=16) == 60, "eight runs of 30 s fit into 480 s"
+    assert length(Budget(8, most=9), 2.0, most=60, least=16) == 29
+    assert length(Budget(8, most=9), 2.0, most=60, least=16, begin=20.0) == 19
+    assert length(Budget(0, most=9), 2.0, most=60, least=16) == 16
 
 
 def ratio(median: float) -> Interval:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
-from paretone.front_end.phones import TimedPhone, phrases, respaced
+from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, respaced
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
@@ -35,6 +35,17 @@ from paretone.studies.wording import figure_text
 from paretone.training.natural_corpus import Alignment, evened
 
 MODEL = "f5-mini"
+
+
+def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
+    """Indices into ``phones`` for each phrase, including blanks between words."""
+    places: list[int] = []
+    for place, (name, _, _) in enumerate((*phones, (EDGE, 0.0, 0.0))):
+        if name not in (EDGE, *PUNCTUATION):
+            places.append(place)
+        elif places:
+            yield places
+            places = []
 
 
 def evened_phrases(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:

@@ -12,21 +12,83 @@ from paretone.setting.take import Take
 from paretone_app.audio.analysis import Analyser, Analysis
 from paretone_app.audio.player import Mode, Player, Switching, comparison
 from paretone_app.audio.sound import Envelope, Sound, same_place
-from paretone_app.audio.transport import Part, Transport, Waits
 from paretone_app.widgets.side_panel import SIDES
 
+Part = tuple[float, float]
+"""Start and end, in seconds."""
 
-class Deck(Transport):
+
+class Looping:
+    """Loops a part in ``player`` and remembers the last one."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self.part: Part | None = None
+        self.last: Part | None = None
+        """The last loop, if its sound is still in the player."""
+
+    def put(self, part: Part | None) -> None:
+        """Loop ``part``; ``None`` or an empty part ends the loop."""
+        self.part = part if part is not None and part[0] < part[1] else None
+        self.last = self.part or self.last
+        if self.part is None:
+            self._player.clear_loop()
+        else:
+            self._player.set_loop(*self.part)
+
+    def toggle(self, seen: Part | None, length: float) -> None:
+        """End the loop, or loop the last part, else the part in view (``seen``), else all of ``length`` seconds."""
+        if self.part is not None:
+            self.put(None)
+        else:
+            start, end = self.last or seen or (0.0, length)
+            self.put((max(0.0, start), min(end, length)))
+
+    def put_end(self, which: int, length: float) -> None:
+        """Put the start (0) or the end (1) at the player's position, unless the loop would be empty."""
+        ends = [*(self.part or (0.0, length))]
+        ends[which] = self._player.position
+        if ends[0] < ends[1]:
+            self.put((ends[0], ends[1]))
+
+    def forget(self) -> None:
+        self.put(None)
+        self.last = None
+
+    def recall(self, part: Part | None, last: Part | None) -> None:
+        """Restore the loop and last loop of a sound that is back in the player."""
+        self.put(part)
+        self.last = last
+
+    def fit(self, duration: float) -> None:
+        """Adapt to a sound of ``duration`` seconds: end a loop beyond it."""
+        if self.part is not None and self.part[1] > duration:
+            self.put(None)
+        self.last = None if self.part is None else self.last
+
+    def put_again(self) -> None:
+        if self.part is not None:
+            self._player.set_loop(*self.part)
+
+
+class Deck(QObject):
     """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. No
     view."""
 
+    changed = Signal()
+    """Choice, takes, loop or gains changed."""
     analysed = Signal()
     """The takes can be drawn and played: see :attr:`analysis`."""
     lent_changed = Signal(bool)
     """Whether a listening test has taken over the player."""
 
     def __init__(self, player: Player, parent: QObject | None = None) -> None:
-        super().__init__(player, parent)
+        super().__init__(parent)
+        self.player = player
+        self.seen: Part | None = None
+        """The part of A and B in view, in seconds: the first choice for a loop."""
+        self.lent = False
+        self._looping = Looping(player)
         self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
         self.analysis = Analysis()
         """Analysis of the takes being played; newer takes may still be under analysis."""
@@ -40,10 +102,10 @@ class Deck(Transport):
         self._envelope: Envelope | None = None
         """Of the current stream."""
         self._stream_gain = 1.0
-        self._waits = Waits(player)
+        self._waits_before = (0, 0.0)
         self._aligned = True
         self._matching = True
-        self._heard = "A"
+        self.heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._left: tuple[tuple[str, Take], ...] = ()
         self._loop_left: tuple[Part | None, Part | None] = None, None
@@ -96,7 +158,7 @@ class Deck(Transport):
 
     @Slot(object)
     def _take_over(self, analysis: Analysis) -> None:
-        if self._lent:
+        if self.lent:
             self._late = analysis
             return
         self.analysis = analysis
@@ -118,23 +180,23 @@ class Deck(Transport):
         self._load_pending = False
         after_row = bool(self.row)
         self.row, self._envelope = (), None
-        before = dict(self._loaded).get(self._heard)
+        before = dict(self._loaded).get(self.heard)
         loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
         sides = [side for side, _ in loaded]
-        if self._heard not in sides and sides:
-            self._heard = sides[0]
+        if self.heard not in sides and sides:
+            self.heard = sides[0]
         self._loaded = loaded
         if after_row:
             same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
             self._looping.recall(*(self._loop_left if same else (None, None)))
         self._left, self._loop_left = (), (None, None)
         # Keep playing an unchanged take, and a stream when its finished take replaces it.
-        kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self._heard))
+        kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self.heard))
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],
             self._player_gains(),
             aligned=self._aligned,
-            choice=self._index(self._heard) or 0,
+            choice=self._index(self.heard) or 0,
             keep_place=kept,
         )
         self._looping.put_again()
@@ -165,7 +227,7 @@ class Deck(Transport):
         """Linear gain of the sound being heard."""
         if self.sound is not None:
             return self._gain_of(self.sound)
-        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self._heard)]
+        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self.heard)]
 
     def _gain_of(self, sound: Sound) -> float:
         if sound.part_of is not None:
@@ -179,20 +241,16 @@ class Deck(Transport):
     def set_matching(self, matching: bool) -> None:
         """Whether to make both takes equally loud."""
         self._matching = matching
-        if self.row and not self._lent:
+        if self.row and not self.lent:
             self.player.set_gains([self._gain_of(one) for one in self.row])
-        elif not self._load_pending and not self._lent:
+        elif not self._load_pending and not self.lent:
             self.player.set_gains(self._player_gains())
         self.changed.emit()
 
     # --- Lending -----------------------------------------------------------------------------------------------------
-    @property
-    def lent(self) -> bool:
-        return self._lent
-
     def lend(self) -> Player:
         """Lend the player to a listening test until :meth:`take_back`; do not touch it meanwhile."""
-        self._lent = True
+        self.lent = True
         self._play_wanted = False
         self.row, self._envelope = (), None
         self.player.pause()
@@ -201,7 +259,7 @@ class Deck(Transport):
 
     def take_back(self) -> None:
         """Take the player back after a listening test, and restore A and B."""
-        self._lent = False
+        self.lent = False
         self.player.clear_loop()
         self.player.fade_out_and_in(False)
         self.lent_changed.emit(False)
@@ -223,7 +281,7 @@ class Deck(Transport):
 
     def expect_stream(self) -> None:
         """A take will stream: start counting waits."""
-        self._waits.begin()
+        self._waits_before = self.player.starvations, self.player.starved_seconds
 
     def append(self, samples: np.ndarray) -> None:
         """Append to the stream. If it would clip, lower the gain of the whole stream, with a fade."""
@@ -241,7 +299,8 @@ class Deck(Transport):
     @property
     def waits(self) -> tuple[int, float]:
         """Number of times the last stream waited for audio, and total seconds."""
-        return self._waits.counted
+        times, seconds = self._waits_before
+        return self.player.starvations - times, self.player.starved_seconds - seconds
 
     def hear_sound(self, sound: Sound) -> None:
         """Play a sound from its beginning. It stays in the player until A, B or another sound is chosen."""
@@ -250,7 +309,7 @@ class Deck(Transport):
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """Play ``sounds``, starting with number ``at``; :meth:`go_in_row` switches between them, at the same
         position if ``aligned``, else at the same word. Several sounds are looped unless ``repeat`` is off."""
-        if self._lent:
+        if self.lent:
             return
         self._leave_takes()
         self._load_pending = self._later_take = False
@@ -262,19 +321,19 @@ class Deck(Transport):
         self.changed.emit()
 
     def repeat_row(self) -> None:
-        if not self._lent and self.row and not self._repeats:
+        if not self.lent and self.row and not self._repeats:
             self._repeats = True
             self.set_loop((0.0, max(one.seconds for one in self.row)))
 
     def begin_in_row(self, at: int) -> None:
-        if not self._lent:
+        if not self.lent:
             self.go_in_row(at)
             self.player.seek(0.0)
             self.player.play()
             self.changed.emit()
 
     def go_in_row(self, at: int) -> None:
-        if not self._lent and at != self._at:
+        if not self.lent and at != self._at:
             before, self._at = self.row[self._at], at
             place = None
             if self.player.comparison.mode is Mode.RESTART:
@@ -284,7 +343,7 @@ class Deck(Transport):
 
     def exchange_row(self, sounds: Sequence[Sound], at: int) -> None:
         """Replace the sounds of the row; number ``at`` is the one being heard, which continues."""
-        if not self._lent and self.row:
+        if not self.lent and self.row:
             part, length = self._looping.part, max(one.seconds for one in self.row)
             whole = part == (0.0, length) or (part is None and len(self.row) == 1)
             self.row, self._at = tuple(sounds), at
@@ -329,22 +388,18 @@ class Deck(Transport):
         if self._envelope is not None:
             return self._envelope
         outlines = dict(zip(SIDES, self.analysis.envelopes, strict=True))
-        return outlines[self._heard]
+        return outlines[self.heard]
 
     # --- Transport ---------------------------------------------------------------------------------------------------
-    @property
-    def heard(self) -> str:
-        return self._heard
-
     @Slot(str)
     def choose(self, side: str) -> None:
         """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; ignored if the side
         is empty."""
-        if self.takes[side] is not None and not self._lent and (side != self._heard or self.sound is not None):
+        if self.takes[side] is not None and not self.lent and (side != self.heard or self.sound is not None):
             instead = self.sound is not None
             self.leave_sound()
             self.load_if_pending()
-            self._heard = side
+            self.heard = side
             index = self._index(side)
             if index is not None:
                 self.player.choose(index)
@@ -354,12 +409,12 @@ class Deck(Transport):
 
     @Slot()
     def switch(self) -> None:
-        other = "B" if self._heard == "A" else "A"
-        self.choose(self._heard if self.sound is not None else other)
+        other = "B" if self.heard == "A" else "A"
+        self.choose(self.heard if self.sound is not None else other)
 
     @Slot()
     def toggle_play(self) -> None:
-        if self._lent:
+        if self.lent:
             return
         if self.player.playing or self._play_wanted:
             self._play_wanted = False
@@ -376,14 +431,14 @@ class Deck(Transport):
     @Slot()
     def stop(self) -> None:
         """Pause, and go to the start of the take or loop."""
-        if not self._lent:
+        if not self.lent:
             self._play_wanted = False
             self.player.pause()
             self.go_to_start()
 
     @Slot(float)
     def seek(self, seconds: float) -> None:
-        if self._lent:
+        if self.lent:
             return
         if not self.player.streaming and self.sound is None:
             self.load_if_pending()
@@ -393,19 +448,48 @@ class Deck(Transport):
     @Slot(float)
     def seek_in_takes(self, seconds: float) -> None:
         """Go to a time in A and B, removing another sound from the player."""
-        if not self._lent:
+        if not self.lent:
             self.leave_sound()
             self.seek(seconds)
 
     @Slot(float, float)
     def loop_in_takes(self, start: float, end: float) -> None:
         """Loop a part of A and B."""
-        if not self._lent:
+        if not self.lent:
             self.leave_sound()
             self.set_loop((start, end))
 
+    @Slot()
+    def go_to_start(self) -> None:
+        """Go to the start of the take or loop; keep playing."""
+        self.seek(self.loop[0] if self.loop else 0.0)
+
+    def move(self, seconds: float) -> None:
+        self.seek(self.player.position + seconds)
+
+    @property
+    def loop(self) -> Part | None:
+        return self._looping.part
+
+    def set_loop(self, loop: Part | None) -> None:
+        self._looping.put(loop)
+        self.changed.emit()
+
+    @Slot()
+    def toggle_loop(self) -> None:
+        """Loop the region drawn last, or the part in view; or end the loop."""
+        if not self.lent:
+            self._looping.toggle(self.seen if self.complete else None, self.length)
+            self.changed.emit()
+
+    def set_loop_end(self, which: int) -> None:
+        """Put the loop's start (0) or end (1) at the player's position."""
+        if not self.lent:
+            self._looping.put_end(which, self.length)
+            self.changed.emit()
+
     def hear_from(self, side: str, seconds: float) -> None:
-        if self._lent:
+        if self.lent:
             return
         self.leave_sound()
         self.choose(side)

@@ -30,7 +30,8 @@ class ComputingButton(QToolButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._line = ""
+        self.line = ""
+        """The full text, never elided."""
         self.setAutoRaise(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -38,8 +39,8 @@ class ComputingButton(QToolButton):
 
     def show_computing(self, found: Computing | None) -> None:
         """Show the device; hide until it is known."""
-        self._line = found.line if found is not None else ""
-        self.setVisible(bool(self._line))
+        self.line = found.line if found is not None else ""
+        self.setVisible(bool(self.line))
         if found is None:
             return
         advice = f"{found.advice[0].upper()}{found.advice[1:]}\n" if found.advice else ""
@@ -50,14 +51,9 @@ class ComputingButton(QToolButton):
         self.updateGeometry()
         self._fit()
 
-    @property
-    def line(self) -> str:
-        """The full text, never elided."""
-        return self._line
-
     def sizeHint(self) -> QSize:
         room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
-        return QSize(self.fontMetrics().horizontalAdvance(self._line) + room, super().sizeHint().height())
+        return QSize(self.fontMetrics().horizontalAdvance(self.line) + room, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST * self.fontMetrics().height(), super().sizeHint().height())
@@ -69,8 +65,8 @@ class ComputingButton(QToolButton):
     def _fit(self) -> None:
         room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
         wide = self.width() >= self.sizeHint().width()
-        cut = self.fontMetrics().elidedText(self._line, Qt.TextElideMode.ElideRight, self.width() - room)
-        self.setText(self._line if wide else cut)
+        cut = self.fontMetrics().elidedText(self.line, Qt.TextElideMode.ElideRight, self.width() - room)
+        self.setText(self.line if wide else cut)
 
 
 _LOOKING = "<p>Looking…</p>"

@@ -63,7 +63,7 @@ class ListeningSession(ABC):
         self.practised = 0
         self.taught = ""
         """Feedback of the last trial, if it was practice."""
-        self._sounding: int | None = None
+        self.sounding: int | None = None
         self._switches = 0
         self._begin()
 
@@ -92,17 +92,13 @@ class ListeningSession(ABC):
     def item(self) -> PreparedItem:
         return self.items[self.trial.item]
 
-    @property
-    def sounding(self) -> int | None:
-        return self._sounding
-
     def hear(self, button: int) -> None:
         """The sound of ``button`` is heard from now on."""
         if not 0 <= button < len(self.trial.order):
             raise ValueError(f"there is no button {button}")
-        if self._sounding is not None and button != self._sounding:
+        if self.sounding is not None and button != self.sounding:
             self._switches += 1
-        self._sounding = button
+        self.sounding = button
         self.heard.add(button)
 
     def heard_to_the_end(self, button: int) -> None:
@@ -154,7 +150,7 @@ class ListeningSession(ABC):
         return record
 
     def _begin(self) -> None:
-        self._sounding = None
+        self.sounding = None
         self._switches = 0
         self.heard: set[int] = set()
         """Buttons pressed in this trial."""

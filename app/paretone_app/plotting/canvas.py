@@ -47,7 +47,7 @@ class FigureCanvas(Chart):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Figure", colours, parent, on_paper)
-        self._figure: Figure | None = None
+        self.figure: Figure | None = None
         self._panels = [PanelLayers(self.frame)]
         self._scales: list[ColourScale] = []
         self._kinds = QGraphicsTextItem()
@@ -57,28 +57,24 @@ class FigureCanvas(Chart):
         self.show_again()
 
     @property
-    def figure(self) -> Figure | None:
-        return self._figure
-
-    @property
     def plots(self) -> tuple[Frame, ...]:
         return tuple(one.frame for one in self._panels[: len(self._shown)])
 
     @property
     def _shown(self) -> tuple[Panel, ...]:
-        return () if self._figure is None else self._figure.panels
+        return () if self.figure is None else self.figure.panels
 
     def show_figure(self, figure: Figure | None) -> None:
-        self._figure, self._at, self._marked = figure, (0, 0, 0), False
+        self.figure, self._at, self._marked = figure, (0, 0, 0), False
         self.show_again()
 
     def cursor_text(self) -> str:
-        return self._figure.caption if self._figure is not None else ""
+        return self.figure.caption if self.figure is not None else ""
 
     def as_text(self) -> str:
-        if self._figure is None:
+        if self.figure is None:
             return ""
-        return "\n".join("\t".join(map(str, row)) for row in (COLUMNS, *self._figure.rows()))
+        return "\n".join("\t".join(map(str, row)) for row in (COLUMNS, *self.figure.rows()))
 
     def tip_at(self, _place: QPointF) -> tuple[str, QRectF] | None:
         return (self.toolTip(), QRectF(self.rect())) if self.toolTip() else None
@@ -126,7 +122,7 @@ class FigureCanvas(Chart):
 
     @property
     def _across(self) -> int:
-        return 1 if self._figure is None else min(self._figure.across, len(self._figure.panels))
+        return 1 if self.figure is None else min(self.figure.across, len(self.figure.panels))
 
     def _share_titles(self) -> None:
         """Write labels shared by panels of a column or row once."""
@@ -141,9 +137,9 @@ class FigureCanvas(Chart):
                 one.frame.left.set_title(Dimension(""))
 
     def arrange(self, whole: QRectF) -> None:
-        if self._figure is None:
+        if self.figure is None:
             return
-        panels, across = self._figure.panels, self._across
+        panels, across = self.figure.panels, self._across
         foot = _LINE_HEIGHT if self._kinds.toPlainText() else 0.0
         shared, rows = self._shared, -(-len(panels) // across)
         width = (whole.width() - shared * self._scale_width) / across
@@ -183,15 +179,15 @@ class FigureCanvas(Chart):
     # --- The mark ----------------------------------------------------------------------------------------------------
     def go_to(self, panel: int, row: int, column: int) -> None:
         """Put the mark on a point, or the nearest one, and announce its value."""
-        if self._figure is None:
+        if self.figure is None:
             return
-        panel = min(max(panel, 0), len(self._figure.panels) - 1)
-        shown = self._figure.panels[panel]
+        panel = min(max(panel, 0), len(self.figure.panels) - 1)
+        shown = self.figure.panels[panel]
         self._at, self._marked = (panel, *plots.within(shown, row, column)), True
         self._show_mark()
         words = plots.words(shown, *self._at[1:])
         if self.isWindow():
-            self.setWindowTitle(f"{self._figure.title} of {self._figure.provenance.model}: {words}")
+            self.setWindowTitle(f"{self.figure.title} of {self.figure.provenance.model}: {words}")
             self.setAccessibleDescription(words)
         self.read.emit(words)
 
@@ -224,7 +220,7 @@ class FigureCanvas(Chart):
         key = Qt.Key(event.key())
         if key == Qt.Key.Key_Escape and self.isWindow():
             self.close()
-        elif self._figure is None or event.modifiers() & ~self.own_modifiers:
+        elif self.figure is None or event.modifiers() & ~self.own_modifiers:
             super().keyPressEvent(event)
         elif not self._marked and key in _MOVES:
             self.go_to(panel, row, column)

@@ -59,21 +59,21 @@ class Card(QFrame):
         self.message = message
         self.setProperty("look", "banner")
         self.setProperty("level", message.level)
-        self._text = QLabel(message.sentence, wordWrap=True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self._text.setTextInteractionFlags(
+        self.label = QLabel(message.sentence, wordWrap=True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self._text.setAccessibleName("Message")
-        self._text.setAccessibleDescription(message.sentence)
+        self.label.setAccessibleName("Message")
+        self.label.setAccessibleDescription(message.sentence)
         self._scrolled = QScrollArea(widgetResizable=True)
         self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
         self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scrolled.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._scrolled.setWidget(self._text)
-        for one in (self._scrolled.viewport(), self._text):
+        self._scrolled.setWidget(self.label)
+        for one in (self._scrolled.viewport(), self.label):
             one.setAutoFillBackground(False)
         self.close_button = cross_button("Dismiss the message", "Dismiss this message (Esc)")
         self.close_button.clicked.connect(self.dismissed)
@@ -92,11 +92,7 @@ class Card(QFrame):
                 button.clicked.connect(lambda _=False, one=choice: self.chosen.emit(one))
                 row.addWidget(button)
             self._column.addLayout(row)
-        self.setFocusProxy(self.answers[0] if self.answers else self._text)
-
-    @property
-    def label(self) -> QLabel:
-        return self._text
+        self.setFocusProxy(self.answers[0] if self.answers else self.label)
 
     def fit(self, width: int, most: int) -> int:
         """Fit the height to the wrapped sentence, up to ``most``; returns the height."""
@@ -107,7 +103,7 @@ class Card(QFrame):
         room = inside.width() - margins.left() - margins.right() - self._head.spacing() - close.width()
         answers = max((one.sizeHint().height() + self._column.spacing() for one in self.answers), default=0)
         around = self.height() - inside.height() + margins.top() + margins.bottom() + answers
-        text = max(close.height(), min(self._text.heightForWidth(room), most - around))
+        text = max(close.height(), min(self.label.heightForWidth(room), most - around))
         self._scrolled.setFixedHeight(text)
         self.setFixedHeight(around + text)
         return around + text

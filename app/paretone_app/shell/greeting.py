@@ -61,5 +61,5 @@ class Greeting(QObject):
         self._settings.setValue(_KEY, True)
         selection.set_text(catalogue.greeting())
         window.state.synthesis.synthesise_baseline()
-        if not window.notices.waits:
+        if not window.notices.banner.waits:
             window.notices.say(WORDS, "info")

@@ -86,11 +86,6 @@ class Notices(QObject):
         else:
             self.banner.pass_by()
 
-    @property
-    def waits(self) -> bool:
-        """Whether a message needs the user's action."""
-        return self.banner.waits
-
     def clear(self) -> None:
         self.banner.clear()
 
@@ -99,15 +94,6 @@ class Notices(QObject):
     ) -> None:
         """Show ``question``; ``answered`` receives the choice that the user presses."""
         self._put(Message(question, level, tuple(choices), answered))
-
-    def dismiss(self) -> bool:
-        """Remove the newest message, unless it is a question or reports data at risk; returns whether one was
-        removed."""
-        return self.banner.dismiss_newest()
-
-    def go_to_message(self) -> None:
-        """Focus the newest message, if any."""
-        self.banner.focus()
 
     def look_back(self) -> None:
         self.missed = 0

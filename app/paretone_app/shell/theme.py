@@ -358,20 +358,16 @@ class Theme(QObject):
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
         self._application = application
-        self._scheme = Scheme.SYSTEM
+        self.scheme = Scheme.SYSTEM
         self._applied: Colours | None = None
         application.setStyle("Fusion")
         application.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     @property
-    def scheme(self) -> Scheme:
-        return self._scheme
-
-    @property
     def dark(self) -> bool:
-        if self._scheme is Scheme.SYSTEM:
+        if self.scheme is Scheme.SYSTEM:
             return self._application.styleHints().colorScheme() is Qt.ColorScheme.Dark
-        return self._scheme is Scheme.DARK
+        return self.scheme is Scheme.DARK
 
     @property
     def colours(self) -> Colours:
@@ -379,7 +375,7 @@ class Theme(QObject):
 
     def apply(self, scheme: Scheme) -> None:
         """Use ``scheme``. Restyle only if the colours change: that takes a tenth of a second."""
-        self._scheme = scheme
+        self.scheme = scheme
         if self.colours is not self._applied:
             self._applied = self.colours
             self._application.setPalette(palette(self.colours))
@@ -387,7 +383,7 @@ class Theme(QObject):
         self.changed.emit()
 
     def _follow_system(self) -> None:
-        if self._scheme is Scheme.SYSTEM:
+        if self.scheme is Scheme.SYSTEM:
             self.apply(Scheme.SYSTEM)
 
 

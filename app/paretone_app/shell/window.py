@@ -149,7 +149,7 @@ class MainWindow(QMainWindow):
         self.results.problem.connect(notices.warn)
         action.bind(action.default_layout, self.workspaces.default_layout)
         action.unlock.toggled.connect(self.workspaces.unlock)
-        action.bind(action.message, notices.go_to_message)
+        action.bind(action.message, notices.banner.focus)
         action.bind(action.next_region, self._go_on)
         action.bind(action.previous_region, lambda: self._go_on(backwards=True))
         action.bind(action.maximise, self.workspaces.maximise)
@@ -205,7 +205,7 @@ class MainWindow(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Say why the key's action is disabled. Escape, with nothing to cancel, dismisses a message."""
-        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.dismiss():
+        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.banner.dismiss_newest():
             return
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
         if reason:
@@ -270,7 +270,7 @@ class MainWindow(QMainWindow):
             self.workspaces.put(name, build())
         else:
             self._follow_theme()
-            self.workspaces.keep_sides()
+            self.workspaces.shown.keep_sides()
             regions.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
             self.is_built = True
             for presenter in self.features:

@@ -380,10 +380,6 @@ class Workspaces(QObject):
         if self.current in self.galleries:
             self.galleries[self.current].look_again()
 
-    def keep_sides(self) -> None:
-        """Keep the widths of the sides, see :meth:`Docks.keep_sides`."""
-        self.shown.keep_sides()
-
     # --- Saved layouts ------------------------------------------------------------------------------------------------
     def restore(self, settings: QSettings, size: QSize) -> None:
         """Restore what :meth:`save` kept, before the window is shown, for workspaces of about ``size``."""

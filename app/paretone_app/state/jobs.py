@@ -71,7 +71,7 @@ class Jobs(QObject):
         self._submit = submit
         self._last = 0
         self._running: dict[int, Job] = {}
-        self._held = False
+        self.held = False
         self._pausing = False
         """Whether the study about to end was paused."""
 
@@ -116,18 +116,14 @@ class Jobs(QObject):
     def hold(self) -> None:
         """Suspend all computation until :meth:`release`: running jobs pause, new ones wait. A take under way is
         finished first; then :attr:`paused` is emitted."""
-        if not self._held:
-            self._held = True
+        if not self.held:
+            self.held = True
             self._submit(Hold(0))
 
     def release(self) -> None:
-        if self._held:
-            self._held = False
+        if self.held:
+            self.held = False
             self._submit(Release(0))
-
-    @property
-    def held(self) -> bool:
-        return self._held
 
     def cancel_all(self) -> None:
         """Cancel all jobs, the newest first so that no waiting one starts."""
@@ -144,7 +140,7 @@ class Jobs(QObject):
 
     def handle(self, event: Event) -> None:
         """Process the end of a job, or the pause; ignore other events."""
-        if isinstance(event, EngineHeld) and self._held:
+        if isinstance(event, EngineHeld) and self.held:
             self.paused.emit()
         if isinstance(event, StudyEnded):
             self._pausing = event.paused

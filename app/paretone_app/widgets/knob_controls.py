@@ -66,17 +66,13 @@ class KnobControls(QWidget):
     def __init__(self, owner: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._owner = owner
-        self._knobs: tuple[Knob, ...] = ()
+        self.knobs: tuple[Knob, ...] = ()
         self._defaults: dict[str, object] = {}
         self._rows = _Rows()
         self._kept: dict[object, _Rows] = {((), ()): self._rows}
         self._column = VBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._rows)
-
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        return self._knobs
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
@@ -90,22 +86,22 @@ class KnobControls(QWidget):
     ) -> None:
         """Show ``knobs`` with ``values``; reset buttons restore ``defaults``, by default the knobs' own."""
         owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
-        if tuple(knobs) != self._knobs or owners != self._defaults:
-            self._knobs, self._defaults = tuple(knobs), owners
+        if tuple(knobs) != self.knobs or owners != self._defaults:
+            self.knobs, self._defaults = tuple(knobs), owners
             self._change_rows()
-        for knob in self._knobs:
+        for knob in self.knobs:
             self._show(knob, values.get(knob.name, knob.default))
 
     def set_reason(self, name: str, reason: str) -> None:
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
         editor = self._rows.editors[name]
-        knob = next(one for one in self._knobs if one.name == name)
+        knob = next(one for one in self.knobs if one.name == name)
         editor.setEnabled(not reason)
         editor.setToolTip(localised(reason) or _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
     def _change_rows(self) -> None:
-        key = self._knobs, tuple(self._defaults.items())
+        key = self.knobs, tuple(self._defaults.items())
         self._rows.hide()
         new = key not in self._kept
         if new:
@@ -118,8 +114,8 @@ class KnobControls(QWidget):
 
     def _build(self) -> _Rows:
         rows, defaults = _Rows(), self._defaults
-        row, widest = 0, max((len(one.title) for one in self._knobs), default=0)
-        for knob in self._knobs:
+        row, widest = 0, max((len(one.title) for one in self.knobs), default=0)
+        for knob in self.knobs:
             editor = self._editor(knob)
             label = build.label(
                 " ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))), tip=_description(knob)

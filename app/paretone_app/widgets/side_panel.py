@@ -78,7 +78,7 @@ class SidePanel(QWidget):
         """``what``: subject of the labels, such as "the tokens of take". ``first``: the preferred side at first."""
         super().__init__(parent)
         self._colours = colours
-        self._side = first
+        self.side = first
         self.side_buttons = SideButtons(what)
         self.side_buttons.chosen.connect(self.show_side)
 
@@ -89,19 +89,15 @@ class SidePanel(QWidget):
     def _show(self) -> None:
         """Show the chosen side or, if it has no content, another one."""
         there = [side for side in self.sides if self.has_side(side)]
-        if self._side not in there:
-            self._side = there[0] if there else self._side
-        self.side_buttons.show_side(self._side, there)
+        if self.side not in there:
+            self.side = there[0] if there else self.side
+        self.side_buttons.show_side(self.side, there)
 
     def show_side(self, side: str) -> None:
         """Show ``"A"`` or ``"B"``, if it has content."""
         if self.has_side(side):
-            self._side = side
+            self.side = side
         self._show()
-
-    @property
-    def side(self) -> str:
-        return self._side
 
 
 class TakePanel(SidePanel):
@@ -111,7 +107,7 @@ class TakePanel(SidePanel):
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
         self._takes: dict[str, Take | None] = dict.fromkeys(self.sides)
-        self._before = self._side
+        self._before = self.side
         """The side shown before the chosen point's."""
         self._coming: tuple[str, Trace] | None = None
         """Side of a take being made, and its trace so far."""
@@ -130,7 +126,7 @@ class TakePanel(SidePanel):
         chosen, now = self._takes.get(CHOSEN), None if self._playing is None else self._playing.now
         if not side and chosen is not None and now is not None and now.key == chosen.id:
             side = CHOSEN
-        if not self.is_coming(self._side):
+        if not self.is_coming(self.side):
             self.set_position(side, seconds)
 
     @Slot(str, float)
@@ -174,7 +170,7 @@ class TakePanel(SidePanel):
         before = self._coming
         self._coming = (side, trace) if side and self.in_trace(trace) is not None else None
         if self._coming is not None and (before is None or before[0] != side):
-            self._side = side
+            self.side = side
         if self._coming is not None or before is not None:
             self._show()
 
@@ -186,13 +182,13 @@ class TakePanel(SidePanel):
             return
         self._takes = takes
         if self.has_side(changed[-1]):
-            self._side = changed[-1]
+            self.side = changed[-1]
         self._show()
 
     def set_chosen(self, take: Take | None) -> None:
         """Show the take of a point chosen elsewhere, until it is ``None`` or the user chooses A or B."""
         self._takes = self._takes | {CHOSEN: take}
-        if self._side != CHOSEN:
-            self._before = self._side
-        self._side = CHOSEN if self.has_side(CHOSEN) else self._before
+        if self.side != CHOSEN:
+            self._before = self.side
+        self.side = CHOSEN if self.has_side(CHOSEN) else self._before
         self._show()

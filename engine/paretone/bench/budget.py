@@ -37,12 +37,6 @@ class Budget:
         """Number of rounds of ``seconds`` each in a ``share`` of the remaining time, at least :data:`LEAST_ROUNDS`."""
         return max(LEAST_ROUNDS, min(self._most, int(share * self.left / max(seconds, 1e-9))))
 
-    def length(self, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
-        """Number of tokens or steps of ``seconds`` each, after ``begin`` seconds, such that the fewest rounds fit into
-        the remaining time: between ``least`` and ``most``."""
-        runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
-        return max(least, min(most, int((self.left / runs - begin) / max(seconds, 1e-9))))
-
 
 class Turns:
     """Decides before every sentence whether there is time for it."""
@@ -65,7 +59,6 @@ class Turns:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the budget."""
     parser.add_argument(
         "--minutes",
         type=above_zero,

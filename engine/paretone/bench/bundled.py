@@ -82,7 +82,6 @@ def heard_sentences(arguments: argparse.Namespace, prepared_on: Collection[str] 
 
 
 def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
-    """Voices for the judge."""
     return list(voices(arguments.model)[: arguments.voices])
 
 

@@ -31,7 +31,6 @@ WORD_ERRORS = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
-    """Add the common options."""
     bundled.add_family_arguments(parser, "lm-mini", rounds)
     bundled.add_listening_arguments(parser, sentences=30)
     budget.add_arguments(parser)

@@ -34,7 +34,6 @@ from paretone.setting.setting import Setting
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
-    """Add the common options."""
     bundled.add_family_arguments(parser, "omni-mini", rounds)
     parser.add_argument("--steps", type=positive, default=16, help="demasking steps (default: %(default)s)")
 

@@ -31,7 +31,6 @@ from paretone.bench.masked import (
 )
 from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
-from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
 from paretone.measure.roofline.clock import launches
 from paretone.measure.timing import interval, paired_ratio, running_order
@@ -83,8 +82,6 @@ class _Way:
 
 @dataclass
 class _Taken:
-    """Times of takes of one way."""
-
     last: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
@@ -129,7 +126,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows += memory
     precise = (name for name, way in found_ways.items() if way.headline)
     top = max((gains[name] for name in precise), key=lambda one: one.median)
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, DEFINITION, rows)
 
 
 def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:

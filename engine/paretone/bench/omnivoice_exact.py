@@ -24,7 +24,6 @@ from paretone.bench.masked import (
 )
 from paretone.bench.report import Report
 from paretone.commands.arguments import count
-from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, interval, paired_ratio, running_order, stopwatch
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.kernels.fused_masked import FusedMasked
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, device)
     top = speed_up[EXACT]
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, DEFINITION, rows)
 
 
 def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:

@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paretone.measure.machine import describe
+from paretone.measure.timing import Interval
+
 
 @dataclass(frozen=True)
 class Report:
@@ -27,6 +30,14 @@ class Report:
     machine: Mapping[str, object]
     verdict: str = ""
 
+    @classmethod
+    def of(
+        cls, bench: str, gain: Interval, definition: str, rows: Sequence[Mapping[str, object]], verdict: str = ""
+    ) -> Report:
+        """Report of this machine, whose headline is the median ``gain``."""
+        ends = gain.low, gain.high
+        return cls(bench, gain.median, ends, definition, tuple(rows), describe().to_json(), verdict)
+
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.headline, *self.interval))):
             raise ValueError(f"The bench {self.bench} gave no finite headline: {self.headline}, {self.interval}.")
@@ -45,7 +56,6 @@ class Report:
         return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
     def to_text(self) -> str:
-        """Table of the rows under the headline."""
         low, high = self.interval
         lines = [
             f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g}){self.verdict and ', '}"

@@ -60,8 +60,6 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rungs from the foot up."""
-
     name: str
     rungs: tuple[Rung, ...]
 
@@ -128,7 +126,11 @@ def climb(ladder: Ladder, model: FlowSpeech, arguments: argparse.Namespace) -> C
         raise PlainError(reason)
     usual = setting = bundled.setting(arguments)
     declared = [technique(rung.technique) for rung in ladder.rungs]
-    trained = {one.name: _strongest(model, one) for one in declared if one.weights}
+    trained = {
+        one.name: max(_guided(model, one), key=lambda weights: sum(map(float, weights.guidance.values())))
+        for one in declared
+        if one.weights
+    }
     for weights in trained.values():
         setting = replace(setting, options=setting.options.replace(**weights.guidance))
     guidance = dict.fromkeys(name for weights in trained.values() for name in weights.guidance)
@@ -192,11 +194,6 @@ def _technique(
 def _guided(model: FlowSpeech, of: Technique) -> list[Guided]:
     assert of.weights is not None
     return [one for one in of.weights.all_of(model.info) if isinstance(one, WeightSet | IntervalWeights)]
-
-
-def _strongest(model: FlowSpeech, of: Technique) -> Guided:
-    """Weights that replace the strongest guidance."""
-    return max(_guided(model, of), key=lambda one: sum(map(float, one.guidance.values())))
 
 
 def _on_top(

@@ -253,7 +253,7 @@ def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, obj
     return given(options, own.options)
 
 
-def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, object]:
+def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> dict[str, Any]:
     """Values of ``knobs`` set by the arguments."""
     return {knob.name: getattr(options, knob.name) for knob in knobs if hasattr(options, knob.name)}
 

@@ -14,7 +14,8 @@ from paretone.commands.output import apart, writable
 from paretone.commands.technique_args import files_given, from_files, profile_alone, with_file, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
-from paretone.measure.roofline import cards, published
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline import published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from paretone.models.base import Utterance
 from paretone.session.commands import MeasureRoofline
@@ -62,7 +63,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
     apart({"--trace": trace, "--csv": csv}, {"--profile": options.profile, "--text-file": options.text_file})
-    card = cards.card(options.card) if options.card else None
+    card = store.card(options.card) if options.card else None
     if card is not None and options.again:
         raise SettingError("--again measures this machine, and --card is on paper: give one of them.")
     if options.published:

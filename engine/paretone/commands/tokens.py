@@ -13,7 +13,7 @@ from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
-from paretone.export.contents import prompts_file
+from paretone.export.targets import prompts_file
 from paretone.fields import is_of
 from paretone.models import catalogue
 from paretone.reading import parsed_json, read_bytes

@@ -18,6 +18,8 @@ from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
+from paretone.setting.knobs import Knob
+from paretone.training.forms import TrainingForm, knob_of
 from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
 
 if TYPE_CHECKING:
@@ -100,6 +102,16 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
         "device": options.device,
         "threads": options.threads,
     }
+
+
+def form_knobs(form: TrainingForm, *names: str) -> list[Knob]:
+    """Knobs of ``form`` that are options of its command as well, whose help then has their titles and defaults."""
+    found = [knob_of(form.knobs, name) for name in names]
+    return [replace(one, meaning=f"{one.title}: {one.meaning} (default: {_shown(one.default)})") for one in found]
+
+
+def _shown(value: bool | int | float | str) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def path_text(path: Path | None) -> str:

@@ -82,7 +82,6 @@ class Account:
         }
 
     def sentences(self) -> list[str]:
-        """The account as lines of text."""
         if self.why_not:
             return [f"Cannot be exported: {self.why_not}"]
         found = []
@@ -122,7 +121,6 @@ class OptionLedger:
                 self._honours.pop(name, None)
 
     def drop_rest(self, why: str) -> None:
-        """Drop all unmentioned options, including the seed."""
         self.drop(why, *(name for name in (*self._knobs, SEED) if name not in self._honours | self._drops))
 
     @property

@@ -63,18 +63,13 @@ class GgufVocabulary:
         return cls(tokens, tuple(int(kinds.get(number, kind.UNUSED)) for number in range(size)), merges, begin)
 
 
-def why_not_gguf(model: CausalModel) -> str:
-    """Reason why ``model`` cannot be written as GGUF, as a sentence, or ``""``."""
-    sizes = CausalConfig.read(model.config)
-    if sizes.width != sizes.hidden:
-        return f"llama.cpp needs heads that make up the hidden size, {sizes.hidden}, and not {sizes.width}."
-    return ""
-
-
 def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str) -> Made:
     """File of ``model``, to be written. Raises :class:`ProfileError` if it cannot be."""
-    if reason := why_not_gguf(model):
-        raise ProfileError(reason)
+    sizes = CausalConfig.read(model.config)
+    if sizes.width != sizes.hidden:
+        raise ProfileError(
+            f"llama.cpp needs heads that make up the hidden size, {sizes.hidden}, and not {sizes.width}."
+        )
     arrays = [(name, _array(value)) for name, value in tensors(model)]
     size = sum(array.nbytes for _, (array, _) in arrays)
 

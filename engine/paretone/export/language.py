@@ -19,9 +19,8 @@ from torch import Tensor
 
 from paretone import __version__
 from paretone.errors import CheckpointError, SettingError
-from paretone.export.contents import json_file
 from paretone.export.delivery import deliver
-from paretone.export.targets import exporting
+from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG

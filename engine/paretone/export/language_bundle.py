@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from paretone.errors import AudioError, CheckpointError, ProfileError
-from paretone.export.contents import json_file, prompts_file
 from paretone.export.delivery import Content
 from paretone.export.exported_weights import safetensors_file
 from paretone.export.language import (
@@ -33,7 +32,7 @@ from paretone.export.language import (
     source_of,
     student_tensors,
 )
-from paretone.export.targets import Order
+from paretone.export.targets import Order, json_file, prompts_file
 from paretone.models import load_model
 from paretone.models.base import DraftWeights, FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
@@ -153,7 +152,7 @@ class LanguageBundle:
         return self.model.ids
 
     def prompts_file(self, options: Values) -> bytes:
-        """Content of :data:`paretone.export.contents.PROMPTS`, with the sampling ``options``."""
+        """Content of :data:`paretone.export.targets.PROMPTS`, with the sampling ``options``."""
         return prompts_file(self.ids, self.prompts, self.voice.id, options)
 
 

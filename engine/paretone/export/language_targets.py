@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paretone.export.accounts import Account, OptionLedger
-from paretone.export.contents import lists
+from paretone.export.targets import lists
 from paretone.models.base import LANGUAGE
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.setting.knobs import Values

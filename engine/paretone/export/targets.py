@@ -14,7 +14,8 @@ with a ``TARGET``. A technique's contribution is in the module named by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,10 +25,12 @@ from typing import TYPE_CHECKING, Any
 from paretone.errors import CheckpointError, PlugInError, ProfileError, SettingError
 from paretone.export.accounts import OPTIONS, Account, Carried, OptionLedger, whole_line
 from paretone.export.delivery import deliver
+from paretone.models.base import OfficialIds, OfficialPrompt
 from paretone.models.catalogue import F5, entry
+from paretone.setting.knobs import Values
 from paretone.setting.plan import kind_of
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, foreseen, technique
 from paretone.techniques.registry import brought as modules_of
 from paretone.techniques.registry import plug_in, registry
@@ -138,7 +141,10 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
         if not brought.honours:
             setting = setting.without(one.technique)
     given = {name: value for one in carried for name, value in one.given.items()}
-    ledger = _ledger(setting, guided_weights, given)
+    model, options = entry(setting.model), foreseen(setting).options
+    if guided_weights:  # As in synthesis, guidance in the weights switches further guidance off.
+        options = model.guidance.off(options)
+    ledger = OptionLedger(model, options, setting.seed, given)
     chosen.options(ledger)
     ledger.drop_rest(f"{chosen.program} has no such option")
     return Account(
@@ -177,16 +183,6 @@ def lacking(chosen: Target, used: UsedTechnique) -> Carried:
             "export a profile without it."
         )
     return Carried(drops=(whole_line(used, f"{chosen.program} has nothing like it"),))
-
-
-def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) -> OptionLedger:
-    """Ledger of the options in force under ``setting``: as in synthesis, guidance in the weights switches further
-    guidance off."""
-    model = entry(setting.model)
-    options = foreseen(setting).options
-    if guided_weights:
-        options = model.guidance.off(options)
-    return OptionLedger(model, options, setting.seed, given)
 
 
 def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:
@@ -241,3 +237,78 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     if OPTIONS not in target.takes:
         return lacking(target, entry)
     return Carried((whole_line(entry, "as sampler options, as far as those are honoured"),))
+
+
+def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
+    """README: purpose of the folder, ``parts`` in Markdown, the account. ``not_run`` names the parts never run against
+    the real program."""
+    profile = order.profile
+    heading = (
+        f"# A Paretone profile for {title}\n\n"
+        f"Model: {entry(profile.setting.model).title} ({profile.variant}). The profile was made on the checkpoint "
+        f"with SHA-256\n`{profile.checkpoint}`;\nwith other weights it may sound worse.\n"
+    )
+    untried = [f"## Not tried\n\n{not_run}\n"] if not_run else []
+    ending = (
+        '`profile.json` is the profile itself: `paretone speak --profile profile.json --text "…" --out out.wav` speaks '
+        "with\nall of it.\n"
+    )
+    return "\n".join([heading, *parts, lists(order.account), *untried, ending]).encode()
+
+
+def lists(account: Account) -> str:
+    found = []
+    for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops)):
+        items = "".join(f"* {line.subject}: {line.how}\n" for line in lines)
+        found.append(f"## {title}\n\n" + (items or "Nothing.\n"))
+    return "\n".join(found)
+
+
+def block(language: str, text: str) -> str:
+    return f"```{language}\n{text.strip()}\n```\n"
+
+
+def json_file(data: Mapping[str, object]) -> bytes:
+    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+_FOLDER = Path(__file__).parent / "copied"
+
+
+def copied(name: str) -> bytes:
+    return (_FOLDER / f"{name}.py").read_bytes()
+
+
+# --- Prompts ----------------------------------------------------------------------------------------------------------
+PROMPTS = "prompts.json"
+KIND, SCHEMA = "paretone prompts", 1
+SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
+"""Options of token sampling."""
+
+
+def sampling_of(options: Values) -> dict[str, Any]:
+    return {name: options[name] for name in SAMPLING if name in options}
+
+
+def prompts_file(ids: OfficialIds, prompts: Sequence[OfficialPrompt], voice: str, options: Values) -> bytes:
+    """File of ``prompts`` in the voice named ``voice``, under ``options``."""
+    vocabulary = {"size": ids.size, "first_code": ids.first_code, "codes": ids.codes, "stops": list(ids.stops)}
+    listed = [
+        {
+            "text": one.text,
+            "voice": voice,
+            "ids": list(one.ids),
+            "positions": None if one.positions is None else list(one.positions),
+            "minimum": one.minimum,
+            "maximum": one.maximum,
+        }
+        for one in prompts
+    ]
+    content = {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "vocabulary": vocabulary,
+        "sampling": sampling_of(options),
+        "prompts": listed,
+    }
+    return (json.dumps(content) + "\n").encode()

@@ -48,23 +48,9 @@ def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) 
 
 def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
     """Indices into ``phones`` for each word."""
-    return _between(phones, SILENT)
-
-
-def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
-    """Indices into ``phones`` for each phrase, including blanks between words."""
-    return _between(phones, (EDGE, *PUNCTUATION))
-
-
-def last_sound(phones: Sequence[TimedPhone]) -> float:
-    """End of the last audible phone, in seconds; 0 without one."""
-    return max((end for name, _, end in phones if name not in SILENT), default=0.0)
-
-
-def _between(phones: Sequence[TimedPhone], apart: Sequence[str]) -> Iterator[list[int]]:
     group: list[int] = []
     for place, (name, _, _) in enumerate(phones):
-        if name in apart:
+        if name in SILENT:
             if group:
                 yield group
             group = []
@@ -72,6 +58,11 @@ def _between(phones: Sequence[TimedPhone], apart: Sequence[str]) -> Iterator[lis
             group.append(place)
     if group:
         yield group
+
+
+def last_sound(phones: Sequence[TimedPhone]) -> float:
+    """End of the last audible phone, in seconds; 0 without one."""
+    return max((end for name, _, end in phones if name not in SILENT), default=0.0)
 
 
 def respaced(

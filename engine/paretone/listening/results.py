@@ -138,8 +138,6 @@ class StaircaseResult:
 
 @dataclass(frozen=True)
 class RankingResult:
-    """Preference among several settings."""
-
     ranked: tuple[tuple[str, Ranked], ...]
     """Titles, the most preferred first, with their strengths."""
     comparisons: int

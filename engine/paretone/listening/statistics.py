@@ -307,8 +307,6 @@ def peeking_rate(first: int, last: int) -> float:
 # --- Preference ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SignTest:
-    """Vote counts for two conditions."""
-
     better: int
     worse: int
     ties: int

@@ -29,8 +29,6 @@ class SpokenToken:
 
 @dataclass(frozen=True)
 class PositionAcceptance:
-    """Acceptance at one draft position."""
-
     position: int
     """From 0."""
     proposed: int

@@ -121,8 +121,6 @@ def too_loud(peak: float | None) -> str:
 
 @dataclass(frozen=True)
 class LevelMatch:
-    """Gains that equalise the takes' loudness."""
-
     gains: tuple[float, ...]
     """Gain in dB per take; 0 for silent ones."""
     target: float

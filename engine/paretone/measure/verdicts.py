@@ -33,8 +33,6 @@ TOKENIZER_ONLY = "tokenizer only"
 
 @dataclass(frozen=True)
 class Way:
-    """One way for the model to speak."""
-
     title: str
     setting: Setting
     artefacts: tuple[Artefact, ...] = ()

@@ -57,7 +57,6 @@ class KeyValueCache:
         return memory, keys, values
 
     def clear_memory(self) -> None:
-        """Zero the whole memory."""
         self._memory.zero_()
 
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:

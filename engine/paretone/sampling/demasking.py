@@ -160,7 +160,6 @@ class Canvas:
 
 
 def gumbel(uniform: Tensor) -> Tensor:
-    """Gumbel noise from uniform numbers."""
     return -torch.log(-torch.log(uniform + SMALLEST) + SMALLEST)
 
 

@@ -7,7 +7,9 @@ Source of the prediction: Leviathan et al., arXiv 2211.17192, section 3.1 to 3.4
 from __future__ import annotations
 
 from collections import deque
-from statistics import linear_regression, median
+from itertools import accumulate
+from operator import mul
+from statistics import median
 
 
 def expected_tokens(acceptance: float, length: int) -> float:
@@ -29,24 +31,27 @@ def predicted_speed_up(tokens: float, length: float, cost: float, verification: 
 
 LONGEST = 8
 MEMORY = 15
-"""Number of cycles for the median of times, so that an interrupted one does not count."""
+"""Number of passes for the median of times, so that an interrupted one does not count."""
 ENOUGH = 3
-"""Number of cycles of one length from which the cost of further tokens is measured."""
-GROWTH, MOST_GROWTH = 0.07, 0.15
-"""Relative cost of one more token in a target pass: initial value and upper limit, since measurements on a busy machine
-are unreliable."""
+"""Number of passes over as many tokens from which their time counts as measured."""
+GROWTH = 0.07
+"""Relative cost of one more token in a target pass where none was measured."""
 FORGETTING = 0.98
 """Decay of a cycle's acceptance per further cycle."""
+PRIOR = 4.0
+"""Weight, in tokens, of what is expected of a place of a draft: half are accepted at the first, and at a later one as
+many as at the one before."""
 TRIED_EVERY, TRIED = 8, 2
-"""Every n-th cycle drafts this many more tokens, to measure the cost of one more in a target pass."""
+"""Every n-th cycle drafts this many more tokens, to measure their acceptance and cost."""
 
 
 class AdaptiveLength:
     """Draft length with the most tokens per second, from acceptance and times of the last cycles; initially ``start``.
     May serve several requests in turn and keeps its measurements.
 
-    A cycle of length K has (1 − α^(K+1)) / (1 − α) expected tokens and takes K draft passes and a target pass over K +
-    1 tokens. Equal measurements give equal lengths; the distribution of the tokens does not depend on them.
+    A cycle of length K has 1 + α₁ + α₁·α₂ + … expected tokens, with the acceptance of each place of a draft measured by
+    itself, and takes K draft passes and a target pass over K + 1 tokens, whose time is measured for each K. Equal
+    measurements give equal lengths; the distribution of the tokens does not depend on them.
     """
 
     def __init__(self, start: int = 3, longest: int = LONGEST) -> None:
@@ -55,24 +60,25 @@ class AdaptiveLength:
         self._longest = longest
         self._length = start
         self._cycles = 0
-        # A prior: two of four tokens accepted.
-        self._accepted, self._checked = 2.0, 4.0
+        self._accepted, self._checked = ([0.0] * longest for _ in range(2))
+        """By place of a draft."""
         self._draft: deque[float] = deque(maxlen=MEMORY)
-        self._target: deque[tuple[int, float]] = deque(maxlen=TRIED_EVERY * 2 * ENOUGH)
-        """Tokens and seconds of target passes."""
-        self._growth = GROWTH
+        self._target: dict[int, deque[float]] = {}
+        """Seconds of target passes by their tokens."""
 
     @property
-    def acceptance(self) -> float:
-        """α: share of checked tokens that are accepted."""
-        return self._accepted / self._checked
+    def acceptances(self) -> tuple[float, ...]:
+        """αᵢ: share of the tokens at each place of a draft that are accepted, if all before them are."""
+        found, expected = [], 0.5
+        for accepted, checked in zip(self._accepted, self._checked, strict=True):
+            expected = (accepted + PRIOR * expected) / (checked + PRIOR)
+            found.append(expected)
+        return tuple(found)
 
     @property
     def cost_ratio(self) -> float | None:
         """c: time of a draft pass over that of a target pass for one token; ``None`` before the first measurement."""
-        if not self._draft:
-            return None
-        return median(self._draft) / (self._level() * (1 + self._growth))
+        return median(self._draft) / self._seconds(1) if self._draft else None
 
     def choose(self) -> int:
         """Length for the next cycle."""
@@ -80,35 +86,36 @@ class AdaptiveLength:
             return self._length
         return self._length + TRIED if self._length + TRIED <= self._longest else max(1, self._length - TRIED)
 
-    def observe(self, drafted: int, checked: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
-        """Record a cycle: numbers of drafted, checked and accepted tokens, seconds."""
+    def observe(self, drafted: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
+        """Record a cycle: numbers of drafted and accepted tokens, seconds."""
         if not drafted:
             return
-        self._accepted = self._accepted * FORGETTING + accepted
-        self._checked = self._checked * FORGETTING + checked
+        for values in (self._accepted, self._checked):
+            values[:] = [FORGETTING * value for value in values]
+        for place in range(min(accepted + 1, drafted, self._longest)):
+            self._checked[place] += 1
+            self._accepted[place] += place < accepted
         self._draft.append(draft_seconds / drafted)
-        self._target.append((drafted + 1, target_seconds))
-        self._growth = self._measured_growth()
+        self._target.setdefault(drafted + 1, deque(maxlen=MEMORY)).append(target_seconds)
         self._cycles += 1
-        draft, level = median(self._draft), self._level()
+        draft, reached = median(self._draft), [1.0, *accumulate(self.acceptances, mul)]
 
         def pace(length: int) -> float:
-            seconds = length * draft + level * (1 + self._growth * (length + 1))
-            return expected_tokens(self.acceptance, length) / seconds
+            return sum(reached[: length + 1]) / (length * draft + self._seconds(length + 1))
 
         self._length = max(range(1, self._longest + 1), key=pace)
 
-    def _measured_growth(self) -> float:
-        """Cost of one more token in a target pass, from the lengths that occurred often enough."""
-        times: dict[int, list[float]] = {}
-        for rows, seconds in self._target:
-            times.setdefault(rows, []).append(seconds)
-        known = {rows: median(found) for rows, found in times.items() if len(found) >= ENOUGH}
-        if len(known) < 2:
-            return self._growth
-        slope, base = linear_regression(list(known), list(known.values()))
-        return min(max(slope / base, 0.0), MOST_GROWTH) if base > 0 else self._growth
-
-    def _level(self) -> float:
-        """Time of a target pass without drafts, estimated from the last passes."""
-        return median(seconds / (1 + self._growth * rows) for rows, seconds in list(self._target)[-MEMORY:])
+    def _seconds(self, tokens: int) -> float:
+        """Time of a target pass over ``tokens``: measured, or between or beyond what was measured."""
+        known = {rows: median(found) for rows, found in sorted(self._target.items()) if len(found) >= ENOUGH}
+        if not known:
+            known = {rows: median(found) for rows, found in sorted(self._target.items())}
+        # More tokens never take less time: what seems so was disturbed.
+        rows, seconds = list(known), list(accumulate(known.values(), max))
+        below = [place for place, count in enumerate(rows) if count <= tokens]
+        if len(below) == len(rows) or not below:
+            nearest = -1 if below else 0
+            return seconds[nearest] * (1 + GROWTH * tokens) / (1 + GROWTH * rows[nearest])
+        left = below[-1]
+        share = (tokens - rows[left]) / (rows[left + 1] - rows[left])
+        return seconds[left] + share * (seconds[left + 1] - seconds[left])

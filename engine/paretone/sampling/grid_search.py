@@ -110,7 +110,6 @@ class _Walk:
 
     @property
     def times(self) -> Times:
-        """Times of the best grid."""
         assert self.best is not None
         return self.best.times
 

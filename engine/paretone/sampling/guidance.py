@@ -138,7 +138,6 @@ class StrengthGuidance:
     """One strength over the unconditional branch: F5-TTS, masked models."""
 
     def strengths(self, options: Values) -> tuple[Strength, ...]:
-        """One strength for voice and text."""
         strength = Strength(options["guidance"] if is_guided(options["guidance"]) else 0.0)
         return strength, strength
 
@@ -158,7 +157,6 @@ class TwoWeightGuidance:
     """A weight for the text and one for the voice: MegaTTS 3."""
 
     def strengths(self, options: Values) -> tuple[Strength, ...]:
-        """The weights less one: similarity for the voice, intelligibility for the text."""
         return Strength(options["similarity"] - 1), Strength(options["intelligibility"] - 1)
 
     def branches(self, options: Values) -> int:

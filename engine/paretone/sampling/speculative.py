@@ -215,7 +215,6 @@ def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = 
         if length is not None:
             length.observe(
                 drafted=len(cycle.drafted),
-                checked=len(cycle.acceptance),
                 accepted=cycle.accepted,
                 draft_seconds=draft_seconds,
                 target_seconds=target_seconds,

@@ -197,7 +197,7 @@ class ComputeView(Command):
 class MeasureRoofline(Command):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, measured first if
     unknown or ``again``. ``trace``: optional file for a Chrome trace. ``card``: count for that one on paper, see
-    :mod:`paretone.measure.roofline.cards`."""
+    :mod:`paretone.measure.roofline.ceilings`."""
 
     activity = "measuring the roofline"
     carried_out_by = "paretone.session.synthesis:measure_roofline"

@@ -132,7 +132,6 @@ class Compatibility:
         return said | {f"sampling.{name}": value for name, value in self.sampling.items()}
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         return {
             "model": self.model,
             "fingerprint": self.fingerprint,

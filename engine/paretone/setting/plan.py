@@ -80,7 +80,6 @@ class Part:
             ) from error
 
     def wrong(self, found: object, wanted: str) -> PlugInError:
-        """Error for a result ``found`` instead of ``wanted``."""
         return PlugInError(
             f"{self.target} gave {kind_of(found)}, but must give {wanted}; do without it, or mend {self.owner}."
         )

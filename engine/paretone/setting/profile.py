@@ -20,7 +20,7 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
 from paretone.models.voices import is_own, shown_name, without_folder
 from paretone.observer import Observer
-from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
+from paretone.reading import first_line, parsed_json, read_bytes, require_regular, shortened, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
@@ -46,6 +46,18 @@ def decoded(content: bytes) -> object:
     data = parsed_json(content, object_pairs_hook=_unique, parse_constant=_no_constant)
     require_usual_numbers(data, ProfileError)
     return data
+
+
+def read_artefact(path: str | Path, noun: str) -> object:
+    """JSON values of an artefact's file, a ``noun``. Raises :class:`ProfileError`."""
+    try:
+        return decoded(read_bytes(path))
+    except OSError as error:
+        raise ProfileError(f"The {noun} {path} could not be read: {files.reason(error)}.") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise ProfileError(f"{path} is not a {noun}: it is not JSON ({first_line(error)}).") from error
 
 
 def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:
@@ -140,7 +152,6 @@ class Evidence:
         return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
     def to_json(self) -> dict[str, object]:
-        """JSON values for :meth:`from_json`."""
         return {
             "metrics": dict(self.metrics),
             "machine": self.machine,
@@ -389,7 +400,6 @@ class Profile:
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         return {
             "kind": _KIND,
             "schema": self.schema,

@@ -113,7 +113,6 @@ class Setting:
         return replace(self, seed=0, techniques=tuple(replace(one, artefact="") for one in self.techniques))
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         return {
             "model": self.model,
             "options": dict(self.options),

@@ -175,7 +175,6 @@ class DecodingTrace:
     """Whether a chunk was cut off because it did not stop by itself."""
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`, with rounded probabilities and times."""
         return {
             "token_rate": self.token_rate,
             "codes": self.codes,
@@ -263,7 +262,6 @@ class DemaskedPassage:
         return np.where(self.order <= step, self.codes, mask)
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`, with rounded probabilities."""
         return {
             "codes": self.codes.tolist(),
             "order": self.order.tolist(),
@@ -294,7 +292,6 @@ class DemaskingTrace:
     """One entry per chunk of the text."""
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         passages = [one.to_json() for one in self.passages]
         return {"frame_seconds": self.frame_seconds, "mask": self.mask, "passages": passages}
 

@@ -43,8 +43,6 @@ class KnobCurve:
 
 @dataclass(frozen=True)
 class KnobCurves:
-    """All curves over one knob."""
-
     technique: str
     """Name of the technique, or ``""`` for an option of the model."""
     knob: Knob
@@ -53,7 +51,6 @@ class KnobCurves:
 
     @property
     def title(self) -> str:
-        """Title such as ``Step pruning: steps``."""
         return f"{short_title(self.technique)}: {self.knob.title.lower()}" if self.technique else self.knob.title
 
     @property
@@ -233,7 +230,9 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
         places = np.array([of.place(value) for value, _ in points])
         values = np.array([_ends(setting.figures[one.name]) for _, setting in points])
         drawn.append(Curve(glyph, places, values, tuple(_tip(one, setting) for _, setting in points)))
-        levels += _level_without(curve, one, glyph.colours[0])
+        without = None if curve.without is None else curve.without.figures.get(one.name)
+        if without is not None:
+            levels.append(Level(without.value, "Without the technique", glyph.colours[0], dashed=False))
     floor = results.references.get(one.name)
     if floor is not None:
         levels.append(Level(floor.value, REFERENCE))
@@ -243,11 +242,6 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
     return Curves(
         Dimension(of.knob.label), Dimension(one.label, one.title, one.better), tuple(drawn), tuple(levels), of.names
     )
-
-
-def _level_without(curve: KnobCurve, one: Metric, colour: str) -> list[Level]:
-    found = None if curve.without is None else curve.without.figures.get(one.name)
-    return [] if found is None else [Level(found.value, "Without the technique", colour, dashed=False)]
 
 
 def _ends(figure: Estimate) -> tuple[float, float, float]:

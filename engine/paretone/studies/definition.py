@@ -107,9 +107,13 @@ class _Reader:
         limit = fields.whole("limit", LIMIT, minimum=1)
         evaluation = self._evaluation()
         utterances = self._utterances(evaluation)
+        # By default not those of the evaluation.
+        calibration = fields.texts("calibration") or (catalogue.sentences()[0],)
         if published := fields.text("published"):
             published_rows(published)
-        grids = self._grids()
+        given = fields.get("grid", [])
+        tables = given if isinstance(given, list) else [given]
+        grids = [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
         listed = self._listed()
         if not (listed or grids or search):
@@ -127,7 +131,7 @@ class _Reader:
             seeds=seeds,
             rounds=rounds,
             judges=self._judges(search, seeds),
-            calibration=self._calibration(utterances),
+            calibration=tuple(Utterance(text, utterances[0].voice) for text in calibration),
             search=search,
             folder=self._folder,
             variant=fields.text("variant"),
@@ -141,7 +145,6 @@ class _Reader:
         return study
 
     def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
-        """Judges named by the study."""
         for one in map(metric, search.metrics if search else ()):
             if one.across_seeds is not None and len(seeds) < 2:
                 raise StudyError(
@@ -227,11 +230,6 @@ class _Reader:
             raise StudyError(problem)
         return own_voice(audio, transcript)
 
-    def _calibration(self, utterances: Sequence[StudySentence]) -> tuple[Utterance, ...]:
-        """Utterances for calibration: by default not those of the evaluation."""
-        texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
-        return tuple(Utterance(text, utterances[0].voice) for text in texts)
-
     def _path(self, name: str) -> Path:
         return self._root / name if name else Path()
 
@@ -267,12 +265,6 @@ class _Reader:
         """The setting published as ``named`` of each of the techniques ``used``; by default of all that have one."""
         every = [one.name for one in techniques() if named in {each.name for each in offered(one, self._entry.options)}]
         return chosen(self._model, named, tuple(used) or every)
-
-    def _grids(self) -> list[tuple[VariedKnob, ...]]:
-        """Axes of one ``[grid]``, or of several ``[[grid]]``, which are all run."""
-        given = self._fields.get("grid", [])
-        tables = given if isinstance(given, list) else [given]
-        return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
 
     def _grid(self, axes: Sequence[VariedKnob]) -> list[Candidate]:
         found: dict[str, Candidate] = {}

@@ -165,7 +165,6 @@ class TaskRunner:
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
     def hear(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
-        """What the judges say of a recording."""
         judges = self._judges or {}
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
 

@@ -28,7 +28,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import find, knobs_of
 
 if TYPE_CHECKING:
-    from paretone.studies.results import Results, SettingResult
+    from paretone.studies.results import Results
 
 
 MOST_PAIRS = 9
@@ -51,8 +51,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain of a technique with certain knobs."""
-
     entry: UsedTechnique
     """The technique with all its knobs, without artefact."""
     ratio: float
@@ -80,8 +78,6 @@ class _Key:
 
 @dataclass
 class _Found:
-    """Pairs of a technique with certain knobs."""
-
     ratios: list[float] = field(default_factory=list)
     created: str = ""
 
@@ -172,19 +168,16 @@ def of_study(found: Results, place: Place) -> tuple[Gain, ...]:
         if setting is None or baseline is None or len(setting.techniques) != 1 or baseline.setting.techniques:
             continue
         entry = setting.techniques[0]
-        if improved(entry.technique) == "real_time_factor":
+        name = improved(entry.technique)
+        before, after = baseline.value(name), one.value(name)
+        if name == "real_time_factor":
             gain = one.figures.get("speed_up")
             if gain is not None:
                 interval = (gain.low, gain.high) if gain.spreads else None
                 gains.append(Gain(entry, gain.value, gain.n, found.created, (), interval, found.title))
-        elif ratio := _ratio(baseline, one, improved(entry.technique)):
-            gains.append(Gain(entry, ratio, one.finished, found.created, study=found.title))
+        elif before and after:
+            gains.append(Gain(entry, before / after, one.finished, found.created, study=found.title))
     return tuple(gains)
-
-
-def _ratio(baseline: SettingResult, one: SettingResult, name: str) -> float | None:
-    before, after = baseline.value(name), one.value(name)
-    return before / after if before and after else None
 
 
 # --- Published results, as ratios to their own baselines --------------------------------------------------------------
@@ -220,8 +213,6 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """One row of a paper's table."""
-
     series: str
     """Name of its table, by which studies refer to it."""
     paper: str

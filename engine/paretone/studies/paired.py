@@ -42,11 +42,6 @@ class PairedTest:
     p: float
 
     @property
-    def differs(self) -> bool:
-        """Whether the interval excludes 0, or the sign test rejects equality at 5 %."""
-        return self.p < LEVEL or (self.low is not None and self.high is not None and not self.low <= 0 <= self.high)
-
-    @property
     def words(self) -> str:
         """For example ``Word error rate +1.20 % (+0.30 % to +2.10 %), 7 of 50 sentences worse, 1 better, p = 0.0703``.
         Differences of shares are in percentage points."""

@@ -189,7 +189,6 @@ def _table(results: Results) -> str:
 
 
 def _files(results: Results) -> str:
-    """Embedded tables for other programs."""
     links = " and ".join(
         f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
         for name, kind, title, text in (
@@ -381,11 +380,12 @@ def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
 def to_latex(results: Results) -> str:
     """Table for papers, with the package booktabs."""
     shown = [one for one in results.metrics if one.better != "neither" and _varies(results, one)]
+    arrows = {"lower": " $\\downarrow$", "higher": " $\\uparrow$"}
     lines = [
         "% Needs \\usepackage{booktabs}. Values with 95 \\% bootstrap intervals over the sentences.",
         f"\\begin{{tabular}}{{l{'r' * len(shown)}}}",
         "\\toprule",
-        " & ".join(["Setting", *(_tex(one.label) + _arrow(one) for one in shown)]) + " \\\\",
+        " & ".join(["Setting", *(_tex(one.label) + arrows[one.better] for one in shown)]) + " \\\\",
         "\\midrule",
     ]
     for one in results.settings:
@@ -401,10 +401,6 @@ def to_latex(results: Results) -> str:
 def _varies(results: Results, one: Metric) -> bool:
     """Whether settings differ in a metric; a judge's constant is also a result, other constant columns are not."""
     return bool(one.judge) or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
-
-
-def _arrow(one: Metric) -> str:
-    return " $\\downarrow$" if one.better == "lower" else " $\\uparrow$"
 
 
 def _tex_figure(figure: Estimate | None) -> str:

@@ -167,7 +167,6 @@ class Results:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Reasons of failed takes, without duplicates."""
         return tuple(dict.fromkeys(one.sentence for one in self.failed))
 
     def setting(self, key: str) -> SettingResult | None:
@@ -190,7 +189,6 @@ class Results:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Metrics that any setting has."""
         return tuple(one for one in METRICS if any(one.name in found.figures for found in self.settings))
 
     def front(self, names: Sequence[str]) -> frozenset[str]:
@@ -275,7 +273,6 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
 
 
 def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredTake]]:
-    """Takes of some settings, by setting key."""
     found: dict[str, list[StoredTake]] = defaultdict(list)
     for take in store.takes():
         if take.cell.setting in settings:
@@ -447,7 +444,6 @@ def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, floa
 
 
 def value_of(one: Metric, take: StoredTake) -> complex | None:
-    """A take's value, or ``None``."""
     judged = _judged(one, take.verdicts)
     if judged is not None or one.of is None:
         return judged

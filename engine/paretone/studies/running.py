@@ -103,7 +103,6 @@ class Queue:
 
     # --- Adding and handing out tasks ---------------------------------------------------------------------------------
     def add(self, candidates: Iterable[Candidate]) -> None:
-        """Add all cells of further settings."""
         self._changes += 1
         new = [one for one in candidates if one.key not in self._candidates]
         self._candidates |= {one.key: one for one in new}
@@ -248,7 +247,6 @@ class Queue:
 
     @property
     def left(self) -> bool:
-        """Whether tasks are left or in progress."""
         return bool(self._out or self._refer or self._prepare or any(block.cells for block in self._blocks))
 
     @property
@@ -257,11 +255,9 @@ class Queue:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Finished tasks, and all tasks."""
         return self._finished, self._total + self.coming * self._cells_each
 
     def seconds_left(self, workers: int = 1) -> float | None:
-        """Estimated seconds left, once tasks are finished."""
         out = Counter(type(task) for task in self._out.values())
         others = {
             Prepare: len(self._prepare) + out[Prepare],
@@ -305,7 +301,6 @@ class _Pace:
         )
 
     def expect(self, setting: str) -> None:
-        """Add one expected take."""
         self._to_come[self._places[setting]] += 1
 
     def expect_only(self, setting: str, takes: int) -> None:
@@ -493,7 +488,8 @@ class _Run:
                     return PAUSED
                 if self._queue.left and self._executor.idle():
                     raise StudyError("The study cannot continue: the remaining tasks wait for takes that failed.")
-                if not self._queue.left and self._asked_all():
+                asked_all = self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
+                if not self._queue.left and asked_all:
                     # Trials of known settings end without a task.
                     self._advance()
                     return FINISHED
@@ -532,9 +528,6 @@ class _Run:
     def _tell(self) -> None:
         if self._searcher is not None:
             self._searcher.report(lambda key: self._queue.complete(self._candidates[key]))
-
-    def _asked_all(self) -> bool:
-        return self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
 
     # --- Keeping ------------------------------------------------------------------------------------------------------
     def _keep(self, worker: object, outcome: Outcome | WorkerLost) -> None:

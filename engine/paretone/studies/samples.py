@@ -46,8 +46,6 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class SampleChoice:
-    """One requested sample."""
-
     name: str
     title: str
     model: str
@@ -62,8 +60,6 @@ class SampleChoice:
 
 @dataclass(frozen=True)
 class SampleChoices:
-    """Content of a samples file."""
-
     title: str
     text: str
     voice: str
@@ -91,7 +87,6 @@ class SampleChoices:
         }
 
     def voice_of(self, model: str) -> Voice:
-        """Voice used with ``model``."""
         return catalogue.voice(self.voice, model)
 
     @property

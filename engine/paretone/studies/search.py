@@ -19,7 +19,7 @@ from paretone.extras import NO_SEARCH
 from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, advice
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import checked
 from paretone.studies.results import costs_of, figures_of, front, margins_of
 from paretone.studies.space import Range, Search, VariedKnob
 from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
@@ -51,7 +51,6 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """Trial counts as a sentence."""
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
         more = "".join(f"; {count} more {what}" for count, what in others if count)
         doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
@@ -83,7 +82,9 @@ class Searcher:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna
         self._study, self._store, self._search = study, store, study.search
-        self._options = checked_options(study)
+        entry = catalogue.entry(study.model)
+        given: Mapping[str, Any] = study.definition.get("options", {})
+        self._options = checked(entry.options, entry.options_with(**given), entry.title)
         self._running: dict[str, tuple[StoredTrial, optuna.trial.Trial]] = {}
         """Trials waiting for their takes, by setting key."""
         self._memory = self._begun()
@@ -139,7 +140,6 @@ class Searcher:
 
     @property
     def left(self) -> int:
-        """Trials not yet begun."""
         if self.exhausted:
             return 0
         return max(len(self._waiting), self._search.trials - self._spent - len(self._running))
@@ -274,13 +274,6 @@ class Searcher:
 
 def _as_axis(axis: VariedKnob | Range) -> VariedKnob:
     return axis if isinstance(axis, VariedKnob) else VariedKnob(axis.technique, axis.knob, ())
-
-
-def checked_options(study: Study) -> Values:
-    """Initial options of a study's search."""
-    entry = catalogue.entry(study.model)
-    given: Mapping[str, Any] = study.definition.get("options", {})
-    return checked(entry.options, entry.options_with(**given), entry.title)
 
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:

@@ -45,11 +45,9 @@ class VariedKnob:
 
     @property
     def name(self) -> str:
-        """Name as written in a study."""
         return f"{self.technique}.{self.knob or self.used}" if self.technique else self.knob
 
     def is_off(self, value: object) -> bool:
-        """Whether ``value`` switches the technique off."""
         return bool(self.technique) and value == OFF
 
 
@@ -67,7 +65,6 @@ class Range:
 
     @property
     def name(self) -> str:
-        """Name as written in a study."""
         return f"{self.technique}.{self.knob}" if self.technique else self.knob
 
 
@@ -94,7 +91,6 @@ class Constraint:
 
     @property
     def words(self) -> str:
-        """Phrase for sentences."""
         title = metric(self.metric).title
         side = "is at most" if self.above else "is at least"
         if not self.relative:
@@ -105,8 +101,6 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Search:
-    """Objectives, constraints and space of a search."""
-
     trials: int
     objectives: tuple[str, ...]
     axes: tuple[VariedKnob | Range, ...]
@@ -121,7 +115,6 @@ class Search:
 
     @property
     def words(self) -> str:
-        """Goal of the search, as a sentence."""
         goals = " and ".join(
             f"{'the highest' if metric(name).better == 'higher' else 'the lowest'} {metric(name).title}"
             for name in self.objectives

@@ -260,7 +260,6 @@ class Store(Database):
             )
 
     def settings(self) -> tuple[StoredSetting, ...]:
-        """All settings in order of insertion."""
         query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
         rows = self._rows(query)
         with self._problems("read"):
@@ -395,7 +394,6 @@ class Store(Database):
             )
 
     def artefacts(self) -> dict[str, Artefact]:
-        """Prepared artefacts, by setting key."""
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
             candidates = {one.key: one.candidate for one in self.settings()}
@@ -436,7 +434,6 @@ class Store(Database):
             self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
 
     def trials(self) -> tuple[StoredTrial, ...]:
-        """Trials of the search, in order."""
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
             return tuple(

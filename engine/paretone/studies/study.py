@@ -83,8 +83,6 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Cell:
-    """Identity of one take of a study."""
-
     setting: str
     utterance: str
     seed: int
@@ -116,7 +114,6 @@ class Study:
 
     @property
     def takes(self) -> int:
-        """Total number of takes, including the search's."""
         searched = self.search.trials if self.search else 0
         return (len(self.candidates) + searched) * self.takes_each
 

@@ -154,10 +154,16 @@ class _Verification:
     # --- Made and judged again ----------------------------------------------------------------------------------------
     def _again(self, study: Study, runner: TaskRunner) -> Iterator[Check]:
         spoken = {one.key: one for one in study.utterances}
-        there = [take for take in self._takes if take.cell.utterance in spoken and self._is_kept(take)]
-        sample = _spread(
-            sorted(there, key=lambda one: (self._settings[one.cell.setting].place, one.take)), self._wanted
-        )
+        there = [
+            take
+            for take in self._takes
+            if take.cell.utterance in spoken
+            and take.cell.round == 0
+            and take.cell.setting in self._settings
+            and self._store.is_heard(take)
+        ]
+        there.sort(key=lambda one: (self._settings[one.cell.setting].place, one.take))
+        sample = _spread(there, self._wanted)
         artefacts, made, judged, unlike, misjudged = self._store.artefacts(), 0, 0, [], []
         for number, take in enumerate(sample):
             self._observer.progress(number, len(sample))
@@ -181,9 +187,6 @@ class _Verification:
         yield _check("Takes made again", unlike, f"{_takes(made)} made again are the same.")
         if judged:
             yield _check("Judges", misjudged, f"{counted(judged, 'verdict', 'verdicts')} on them are the same.")
-
-    def _is_kept(self, take: StoredTake) -> bool:
-        return take.cell.round == 0 and take.cell.setting in self._settings and self._store.is_heard(take)
 
 
 def _takes(number: int) -> str:

@@ -13,6 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -401,16 +402,9 @@ def _fault_of_form(found: Any, one: Technique) -> str:
     return next(filter(None, map(_fault_of_knob, found.knobs)), "")
 
 
-def _fault_of_hooks(found: ModuleType, called: str) -> str:
-    for field, arguments in (("settings", 3), ("preparer", 0), ("files", 1), ("finished", 2)):
-        if hasattr(found, field):
-            for reason in _fault_of_function(field, getattr(found, field), arguments):
-                return f"{called}: {reason}"
-    return ""
-
-
-def _fault_of_exports(found: ModuleType, called: str) -> str:
-    for field, arguments in (("carried", 3), ("weights", 3)):
+def _fault_of_hooks(found: ModuleType, called: str, **hooks: int) -> str:
+    """Fault in the ``hooks`` of a module, the numbers of their arguments by name."""
+    for field, arguments in hooks.items():
         if hasattr(found, field):
             for reason in _fault_of_function(field, getattr(found, field), arguments):
                 return f"{called}: {reason}"
@@ -420,8 +414,8 @@ def _fault_of_exports(found: ModuleType, called: str) -> str:
 _FAULTS: dict[str, Callable[[Any, str], str]] = {
     "commands": _fault_of_command,
     "views": _fault_of_view,
-    "study": _fault_of_hooks,
-    "exports": _fault_of_exports,
+    "study": partial(_fault_of_hooks, settings=3, preparer=0, files=1, finished=2),
+    "exports": partial(_fault_of_hooks, carried=3, weights=3),
 }
 
 

@@ -218,6 +218,14 @@ class Job:
     the result ``Trained``, of the same module."""
 
 
+def training_job(package: str, request: str, module: str) -> Job:
+    """The job ``train`` of a technique's ``package``, which has the class ``request`` and the form ``FORM``; its
+    function ``train`` is in ``module``."""
+    names = f"{package}:{request}", f"{package}.{module}:train"
+    form = f"{package}:FORM"
+    return Job("train", "Preparing speech", *names, on_loaded_model=False, finds_weights=True, form=form)
+
+
 @dataclass(frozen=True)
 class Technique:
     """Declaration of one acceleration, for the application and the engine."""

@@ -17,15 +17,13 @@ from paretone import device as devices
 from paretone.models.catalogue import voices
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
-from paretone.training.learner import SMALL_PARAMETERS
+from paretone.training.learner import SMALL_PARAMETERS, Rates
 from paretone.training.manifest import require_both, with_validation
-from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import save_with_log
 from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
 from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
-from paretone.training.teacher import Teacher
-from paretone.training.teachers import read_teacher, require_teacher
+from paretone.training.teachers import Teacher, read_teacher, require_teacher
 from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
 INTERVALS = Intervals(log_steps=10, validation_steps=50, validates_first=True)

@@ -2,44 +2,232 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from torch import Tensor
 
 from paretone.errors import CheckpointError, TrainingError
+from paretone.files import reason, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models import load_model
+from paretone.models.base import Voice
+from paretone.models.catalogue import CatalogueEntry, judged_sentences, voices
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Prompt
+from paretone.models.families.flow import FlowSpeech
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
-from paretone.training import features
-from paretone.training.features import Example, Examples
+from paretone.setting.setting import Setting
+from paretone.speaking import scripted
+from paretone.training.features import Example, Examples, check_rows, prepare, reader
 from paretone.training.manifest import read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.own_speech import Arrays, Reading, after_prompt, flow_speaker, own_readings
 from paretone.training.processes import Processes
 from paretone.training.requests import FineTuningRequest, Follower
+from paretone.training.sentences import PROMPT, corpus_sentences
+
+PORTION = 8
+"""Pieces of work per file."""
+FORMAT = "1"
+"""Part of the folders' names: raise it when the contents change."""
+
+Arrays = Mapping[str, np.ndarray]
+Piece = TypeVar("Piece")
 
 
-def natural_examples(
-    folder: Path, vocabulary: PhoneVocabulary, options: CorpusOptions, progress: Callable[[int, int], None]
-) -> Examples:
-    """Clips of the corpus in ``folder``, or of one made with ``options``; missing utterances are synthesised first.
+@dataclass(frozen=True)
+class Reading:
+    voice: str
+    arrays: Arrays = field(repr=False)
 
-    ``progress`` is called with finished and total utterances and may raise to cancel. Raises
-    :class:`paretone.errors.PlainError`.
+
+def folder_of(parent: Path, *told: Any) -> Path:
+    """Folder in ``parent`` for readings that depend on ``told``, JSON-compatible values."""
+    key = hashlib.sha256(json.dumps([FORMAT, *told], sort_keys=True).encode()).hexdigest()
+    return parent / key[:16]
+
+
+def kept_readings(
+    folder: Path,
+    pieces: Sequence[Piece],
+    ready: Callable[[], Callable[[Piece], Iterable[Reading]]],
+    follower: Follower,
+) -> tuple[Reading, ...]:
+    """Readings of ``pieces`` in ``folder``; missing ones are made first.
+
+    ``ready`` is called if some are missing and returns the function that makes the readings of a piece. ``follower``
+    receives finished and total pieces and may raise to cancel; finished portions are kept. Raises
+    :class:`TrainingError`.
     """
-    corpus = make_corpus(folder, known_options(folder) or options, NaturalTeacher, progress)
+    make: Callable[[Piece], Iterable[Reading]] | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for start in range(0, len(pieces), PORTION):
+            portion = pieces[start : start + PORTION]
+            path = folder / _name(start)
+            if not path.is_file():
+                make = make or ready()
+                made: list[Reading] = []
+                for number, piece in enumerate(portion, start):
+                    follower.progress(number, len(pieces))
+                    made += make(piece)
+                write_atomically(path, _packed(made))
+            follower.progress(start + len(portion), len(pieces))
+    except OSError as error:
+        raise TrainingError(f"Prepared speech could not be written to {folder}: {reason(error)}.") from error
+    return tuple(one for start in range(0, len(pieces), PORTION) for one in _read(folder / _name(start)))
 
-    def example(clip: NaturalClip) -> Example:
-        return Example(clip.voice, labels(clip.phones, clip.frames, vocabulary), clip.mel)
 
-    return Examples(tuple(map(example, corpus.training)), tuple(map(example, corpus.held_out)))
+def _name(start: int) -> str:
+    return f"{start:06d}.npz"
+
+
+def _packed(readings: Sequence[Reading]) -> bytes:
+    content = io.BytesIO()
+    named = {f"{number}.{name}": value for number, one in enumerate(readings) for name, value in one.arrays.items()}
+    np.savez(content, voices=np.array([one.voice for one in readings], str), **named)  # type: ignore[arg-type]
+    return content.getvalue()
+
+
+def _read(path: Path) -> list[Reading]:
+    """Raises :class:`TrainingError`."""
+    try:
+        with np.load(path) as file:
+            voices = [str(one) for one in file["voices"]]
+            arrays: list[dict[str, np.ndarray]] = [{} for _ in voices]
+            for key in file.files:
+                number, _, name = key.partition(".")
+                if name:
+                    arrays[int(number)][name] = file[key]
+    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
+        raise TrainingError(
+            f"The prepared speech in {path} cannot be read ({type(error).__name__}); delete the file, and it is made "
+            "again."
+        ) from error
+    return [Reading(voice, one) for voice, one in zip(voices, arrays, strict=True)]
+
+
+FOLDER = "own-speech"
+"""Subfolder of the work folder."""
+STEPS = 32
+"""Steps of a flow model."""
+KEPT_BACK = 24
+"""One reading in this many is held out for validation."""
+FEWEST = 4
+"""Minimum of readings for training and validation."""
+
+Say = Callable[[str, Voice, int], Iterable[Arrays]]
+"""From text, voice and seed to the stored arrays of each passage."""
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Model that synthesises training speech."""
+
+    manner: Mapping[str, Any]
+    """Dependencies of its speech besides checkpoint, sentences and voices; JSON-compatible."""
+    ready: Callable[[], Say]
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    voice: Voice
+    seed: int
+
+
+def own_readings(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    base: str,
+    speaker: Speaker,
+    processes: Processes,
+    follower: Follower,
+) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
+    """Own speech of ``chosen``, with the checkpoint fingerprint ``base``, for training and for validation. Missing
+    speech is synthesised first and kept in the work folder.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving the finished speech.
+    """
+    sentences = _sentences(request, chosen)
+    told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
+    folder = folder_of(Path(request.work) / FOLDER, base, dict(speaker.manner), told)
+
+    def ready() -> Callable[[_Sentence], Iterable[Reading]]:
+        say = speaker.ready()
+        return lambda one: [Reading(one.voice.id, arrays) for arrays in say(one.text, one.voice, one.seed)]
+
+    with processes.first_process_first():
+        follower.status(f"{chosen.title} says {len(sentences)} sentences to learn from")
+        found = kept_readings(folder, sentences, ready, follower)
+    if len(found) < FEWEST:
+        raise TrainingError(f"{chosen.title} said {len(found)} passages; at least {FEWEST} are needed: ask for more.")
+    kept_back = () if request.validation else range(0, len(found), min(KEPT_BACK, len(found) // 2))
+    training, held_out = (
+        tuple(one for number, one in enumerate(found) if (number in kept_back) == held) for held in (False, True)
+    )
+    return training, held_out
+
+
+def flow_speaker(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    guidance: Values,
+    keep: Callable[[Any, Any, np.ndarray], Arrays],
+    check: Callable[[], None],
+) -> Speaker:
+    """Flow model under ``guidance``. ``keep`` receives prompt, passage and the model's state of both, (frames, bands)
+    float32; ``check`` may raise to cancel."""
+    options = chosen.options_with(**{"steps": STEPS, **guidance})
+    if "quick_start" in options:  # A sentence is one passage.
+        options = options.replace(quick_start=False)
+
+    def ready() -> Say:
+        where = request.folder, request.variant, request.device
+        model = load_model(request.model, *where, check=check, vocoder=request.vocoder)
+        assert isinstance(model, FlowSpeech)
+
+        def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:
+            setting = Setting(request.model, options, seed=seed)
+            for prompt, passage, state in model.readings(scripted(model, text, voice, setting), check):
+                yield keep(prompt, passage, state[0].float().cpu().numpy())
+
+        return say
+
+    return Speaker(options, ready)
+
+
+def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
+    """(frames of both, bands) float16: ``frames`` of the ``prompt`` (1, at least as many, bands), then the frames of
+    ``state`` after them."""
+    known = prompt[0, :frames].float().cpu().numpy()
+    return np.concatenate([known, state[frames:]]).astype(np.float16)
+
+
+def _sentences(request: FineTuningRequest, chosen: CatalogueEntry) -> list[_Sentence]:
+    """Raises :class:`TrainingError` for a model without voices."""
+    speakers = voices(request.model, request.folder)
+    if not speakers:
+        raise TrainingError(f"{chosen.title} has no voices to speak in; put some into its folder, or give a manifest.")
+    count = request.sentences * len(speakers)
+    if request.texts:
+        pairs = [(line, voice) for line in request.texts for voice in speakers]
+        spoken = [pairs[number % len(pairs)] for number in range(count)]
+    else:
+        lines = corpus_sentences(count, request.seed, [PROMPT, *judged_sentences()])
+        spoken = [(line, speakers[number % len(speakers)]) for number, line in enumerate(lines)]
+    return [_Sentence(text, voice, request.seed + number) for number, (text, voice) in enumerate(spoken)]
 
 
 SPEECH = "speech"
@@ -95,7 +283,7 @@ def speech_to_learn(
         found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
     if not found.training and chosen.bundled:
         spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
-        natural = spoken_examples(spoken, checkpoint, corpus, processes, follower)
+        natural = natural_examples(spoken, checkpoint, corpus, processes, follower)
         found += Examples(natural.training, () if request.validation else natural.held_out)
     require_both(found.training, found.held_out)
     return found
@@ -131,18 +319,24 @@ def recorded_examples(
 ) -> Examples:
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
-    read = features.reader(checkpoint)
-    features.check_rows(manifest, rows, read, follower.check)
+    read = reader(checkpoint)
+    check_rows(manifest, rows, read, follower.check)
     with processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
+        return prepare(manifest, rows, read, work / SPEECH, follower.progress)
 
 
-def spoken_examples(
+def natural_examples(
     folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
 ) -> Examples:
-    """Natural speech for a bundled model: the corpus in ``folder``, made if missing."""
+    """Natural speech for a bundled model: clips of the corpus in ``folder``, or of one made with ``options``; missing
+    utterances are synthesised first."""
     vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
     with processes.first_process_first():
         follower.status("Preparing natural speech")
-        return natural_examples(folder, vocabulary, options, follower.progress)
+        corpus = make_corpus(folder, known_options(folder) or options, NaturalTeacher, follower.progress)
+
+    def example(clip: NaturalClip) -> Example:
+        return Example(clip.voice, labels(clip.phones, clip.frames, vocabulary), clip.mel)
+
+    return Examples(tuple(map(example, corpus.training)), tuple(map(example, corpus.held_out)))

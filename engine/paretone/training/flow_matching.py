@@ -28,7 +28,7 @@ from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
 from paretone.observer import may_stop
 from paretone.training.batches import moved
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices
 
 VALIDATION_TIMES = (0.05, 0.40)
 """Includes a time close to the noise: there a mumbling model has a high loss, while its mean loss looks fine."""
@@ -263,8 +263,6 @@ class LatentFlowOptions:
 
 @dataclass(frozen=True)
 class LatentProblem:
-    """One random training problem for a batch."""
-
     noised: Tensor
     """xₜ, (B, n, latent), zero in the prompt."""
     condition: Tensor

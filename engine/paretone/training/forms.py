@@ -57,8 +57,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Figure:
-    """One validation figure, drawn as a curve."""
-
     name: str
     """Name in :class:`paretone.training.requests.TrainingProgress`."""
     title: str

@@ -105,8 +105,6 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True)
 class NaturalClip:
-    """One sentence of one voice."""
-
     voice: str
     text: str
     formant: float
@@ -329,15 +327,14 @@ def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch
     kind = float(torch.rand((), generator=generator)) if progress >= options.exact_until else 1.0
     if kind < options.evened_share:
         return evened
+
+    def inexact(lengths: np.ndarray) -> np.ndarray:
+        return lengths * np.exp(options.inexactness * torch.randn(len(lengths), generator=generator).numpy())
+
     if kind < options.evened_share + options.inexact_share:
-        return lambda phones: respaced(phones, lambda lengths: _inexact(lengths, options.inexactness, generator))
+        return lambda phones: respaced(phones, inexact)
     return tuple
 
 
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    """``phones`` with equal lengths within each word."""
     return respaced(phones, np.ones_like)
-
-
-def _inexact(lengths: np.ndarray, deviation: float, generator: torch.Generator) -> np.ndarray:
-    return lengths * np.exp(deviation * torch.randn(len(lengths), generator=generator).numpy())

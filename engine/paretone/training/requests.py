@@ -108,7 +108,6 @@ class FineTuningRequest(TrainingRequest):
 
     @property
     def names_speech(self) -> bool:
-        """Whether the request names training speech."""
         return bool(self.manifest or self.sentences)
 
 

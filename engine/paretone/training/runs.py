@@ -152,8 +152,6 @@ class KeptStages(Passing, Follower):
 
 
 class FineTuning(Recipe, Protocol):
-    """Training with a single file as result."""
-
     @property
     def file_name(self) -> str: ...
 

@@ -26,6 +26,7 @@ from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
+from paretone.training.processes import Processes
 
 
 class Diverged(TrainingError):
@@ -167,19 +168,6 @@ class Milestone:
     validation: Mapping[str, float] = field(default_factory=dict)
 
 
-class Team(Protocol):
-    """The processes of a run; see :class:`paretone.training.processes.Processes`."""
-
-    @property
-    def is_first(self) -> bool: ...
-
-    @property
-    def count(self) -> int: ...
-
-    def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
-        """The first process's progress, and whether any process stops."""
-
-
 class SingleProcess:
     is_first, count = True, 1
 
@@ -219,7 +207,7 @@ class TrainingSession:
         intervals: Intervals = Intervals(),
         report: Callable[[str], None] = print,
         follow: Callable[[Milestone], None] = lambda milestone: None,
-        team: Team = SingleProcess(),
+        team: Processes | SingleProcess = SingleProcess(),
     ) -> None:
         self.recipe, self.work, self.budget, self.intervals, self.report = recipe, work, budget, intervals, report
         self.follow, self.team = follow, team

@@ -19,14 +19,14 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import TrainingError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
-from paretone.models.families.training_layout import IGNORED, TrainingRow
+from paretone.models.families.language_network import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
-from paretone.training import features
 from paretone.training.batches import Corpus, QueuedClip, moved
+from paretone.training.features import PhoneReader, check_rows, prepare
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 
@@ -230,9 +230,9 @@ def record_tokens(
     :class:`paretone.errors.PlainError` for an unusable manifest, recording or folder.
     """
     coding, rows = parts.coding, read_manifest(manifest)
-    read = features.PhoneReader(parts.layout.vocabulary)
-    features.check_rows(manifest, rows, read)
-    examples = features.prepare(manifest, rows, read, speech, progress)
+    read = PhoneReader(parts.layout.vocabulary)
+    check_rows(manifest, rows, read)
+    examples = prepare(manifest, rows, read, speech, progress)
     every = (*examples.training, *examples.held_out)
     frames: dict[int, Tensor] = {}
     by_voice: dict[str, list[Tensor]] = {}

@@ -15,13 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.errors import TrainingError
-from paretone.models.families.training_layout import Parts, TensorNames
+from paretone.models.families.language_network import Parts, TensorNames
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.observer import may_stop
 from paretone.sampling.tokens import TokenSampler
 from paretone.training.batches import BatchQueue, held_out_pairs
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices, Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 
 
@@ -272,5 +271,4 @@ class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
 
 
 def listed(layers: Sequence[int]) -> str:
-    """Layers as in a file's metadata: ``[0,1,11]``."""
     return "[" + ",".join(map(str, layers)) + "]"

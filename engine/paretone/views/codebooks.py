@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.setting.knobs import Effect, Knob, Number
+from paretone.setting.knobs import Knob
 from paretone.views.figure import Axis, Curve, HeatMap, Lines
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 
 MOST_FRAMES = 120
 """Most columns of a drawn spectrogram; longer ones are averaged."""
@@ -16,16 +16,13 @@ MOST_FRAMES = 120
 
 def knobs(layers: int) -> tuple[Knob, ...]:
     return (
-        Number(
+        count_knob(
             "codebooks",
             "Codebooks",
             "Number of first codebooks whose spectrogram is drawn next to that of all.",
-            default=4,
+            4,
+            64,
             symbol="k",
-            minimum=1,
-            maximum=64,
-            whole=True,
-            effect=Effect.NEXT_VIEW,
         ),
     )
 

@@ -56,6 +56,15 @@ class HeatMap:
     categories: tuple[str, ...] = ()
     """Names of the values 0, 1, … for categories."""
 
+    @classmethod
+    def by_layer(
+        cls, title: str, colour: str, values: Sequence[Sequence[float]], categories: tuple[str, ...] = ()
+    ) -> HeatMap:
+        """``values[layer][step]``, both numbered from 1."""
+        rows = tuple(tuple(map(float, row)) for row in values)
+        layers, steps = (tuple(one + 1.0 for one in range(count)) for count in (len(rows), len(rows[0])))
+        return cls(title, Axis("Step"), Axis("Layer"), Axis(colour), steps, layers, rows, categories)
+
     def __post_init__(self) -> None:
         if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
             raise ValueError(f"The values of {self.title!r} are not {len(self.rows)} rows of {len(self.columns)}.")

@@ -35,7 +35,6 @@ def speak_all(
     title: str,
     artefacts: tuple[Artefact, ...] = (),
 ) -> list[Synthesis]:
-    """Speak all ``utterances`` under ``setting``, for ``units`` of work each."""
     return [
         synthesise(
             model,

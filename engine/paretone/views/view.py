@@ -60,18 +60,17 @@ class View:
     knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()
 
 
+def count_knob(
+    name: str, title: str, meaning: str, default: int, most: int, least: int = 1, unit: str = "", symbol: str = ""
+) -> Number:
+    return Number(
+        name, title, meaning, default, symbol, unit, Effect.NEXT_VIEW, minimum=least, maximum=most, whole=True
+    )
+
+
 def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number:
     """Knob for the number of sentences that a view speaks for ``purpose``."""
-    return Number(
-        "sentences",
-        "Sentences",
-        f"Number of Harvard sentences (of 30) {purpose}.",
-        default=default,
-        minimum=1,
-        maximum=30,
-        effect=Effect.NEXT_VIEW,
-        whole=True,
-    )
+    return count_knob("sentences", "Sentences", f"Number of Harvard sentences (of 30) {purpose}.", default, 30)
 
 
 PUBLISHED, CHOSEN = "published", "chosen"

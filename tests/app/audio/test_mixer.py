@@ -9,7 +9,7 @@ from paretone_app.audio.mixer import OUT_AND_IN, Mixer, Programme, Recording, fa
 
 RATE = 8000
 FADE = 80
-BLOCKS = [1, 7, 64, 80, 81, 480, 5000]
+BLOCKS = [7, 80, 5000]
 
 
 def noise(length: int, seed: int) -> np.ndarray:
@@ -150,6 +150,10 @@ def test_a_loop_repeats_its_region_with_a_fade_at_the_seam(block: int) -> None:
     mixer.play()
     heard = rendered(mixer, 5000, block)
     np.testing.assert_array_equal(heard[FADE:1600], take[1000 + FADE : 2600])
+    short = mixer_with(take)
+    short.set_loop((100, 101))
+    short.settle()
+    assert short.state.loop == (100, 900), "never shorter than a tenth of a second"
     for turn in (1, 2, 3):
         start = turn * 1600
         length = min(1600, 5000 - start)
@@ -158,13 +162,6 @@ def test_a_loop_repeats_its_region_with_a_fade_at_the_seam(block: int) -> None:
         seam = min(FADE, length)
         expected[:seam] = expected[:seam] * entering[:seam] + take[2600 : 2600 + seam] * leaving[:seam]
         np.testing.assert_array_equal(heard[start : start + length], expected)
-
-
-def test_a_loop_is_never_shorter_than_a_tenth_of_a_second() -> None:
-    mixer = mixer_with(noise(8000, 1))
-    mixer.set_loop((100, 101))
-    mixer.settle()
-    assert mixer.state.loop == (100, 900)
 
 
 def test_a_seek_fades_and_stays_inside_the_loop() -> None:
@@ -258,33 +255,6 @@ def test_a_stream_is_played_while_it_grows(block: int) -> None:
     assert mixer.state.position == 3550 - 250
 
 
-def test_a_stream_ends_when_it_is_told_to() -> None:
-    recording = Recording.growing()
-    mixer = Mixer(RATE)
-    mixer.load(Programme((recording,), (1.0,)))
-    mixer.play()
-    recording.append(noise(300, 1))
-    recording.end()
-    heard = rendered(mixer, 500, 64)
-    np.testing.assert_array_equal(heard, np.append(noise(300, 1), np.zeros(200, np.float32)))
-    assert not mixer.state.playing
-    assert mixer.starvations == 0
-
-
-def test_a_take_that_replaces_its_stream_is_heard_on_without_a_change() -> None:
-    whole = noise(4000, 1)
-    recording = Recording.growing()
-    recording.append(whole)
-    recording.end()
-    mixer = Mixer(RATE)
-    mixer.load(Programme((recording,), (1.0,)))
-    mixer.play()
-    heard = [rendered(mixer, 1000, 64)]
-    mixer.load(Programme((Recording(whole),), (1.0,)), position=mixer.state.position, keep_playing=True)
-    heard.append(rendered(mixer, 1000, 64))
-    np.testing.assert_allclose(np.concatenate(heard), whole[:2000], atol=1e-7)
-
-
 def test_a_failure_becomes_silence_and_a_sentence() -> None:
     class Broken(Recording):
         def read(self, start: int, gain: float, out: np.ndarray) -> None:
@@ -299,12 +269,3 @@ def test_a_failure_becomes_silence_and_a_sentence() -> None:
     assert "MemoryError: gone" in mixer.fault
     assert not mixer.state.playing
     mixer.render(out)
-
-
-def test_nothing_loaded_is_silence() -> None:
-    mixer = Mixer(RATE)
-    mixer.play()
-    mixer.choose(3)
-    mixer.seek(100)
-    assert not rendered(mixer, 100, 10).any()
-    assert not mixer.state.playing

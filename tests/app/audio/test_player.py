@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from paretone.audio.sound_system import OutputDevice, Sound
 from paretone.errors import DeviceError
+from paretone_app.audio.deck import Looping
 from paretone_app.audio.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
-from paretone_app.audio.transport import Looping, Waits
 
 
 def test_the_mode_follows_lengths_and_models() -> None:
@@ -70,12 +67,6 @@ def test_a_sound_alone_is_compared_with_nothing_and_keeps_its_place() -> None:
     assert player.comparison.mode is Mode.SYNC
 
 
-def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:
-    code = "import sys, paretone_app.audio.player; print(*{'torch', 'sounddevice', 'PySide6'} & set(sys.modules))"
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert child.stdout.strip() == ""
-
-
 RATE = 24_000
 
 
@@ -111,16 +102,3 @@ def test_a_part_goes_with_what_it_is_a_part_of(player: Player) -> None:
     looping.put((0.5, 1.0))
     looping.forget()
     assert looping.part is None and looping.last is None and repeated(player) is None
-
-
-def test_waits_are_counted_from_where_they_begin() -> None:
-    player = Player()
-    waits = Waits(player)
-    waits.begin()
-    player.begin_stream(RATE)
-    player.mixer.play()
-    player.append(np.zeros(RATE // 10, np.float32))
-    player.mixer.render(np.zeros(player.rate // 4, np.float32))
-    assert waits.counted == (1, pytest.approx(0.15, abs=0.04))
-    waits.begin()
-    assert waits.counted == (0, 0.0)

@@ -26,9 +26,10 @@ def window_with(
     options: Mapping[str, object],
     make_window: Callable[..., MainWindow],
     qtbot: QtBot,
+    parts: str = "",
 ) -> Iterator[MainWindow]:
     """A window in which the model called ``name`` is loaded from ``root``. It starts with the small flow model."""
-    made = make_window(loading(name))
+    made = make_window(loading(name), parts=parts)
     made.show()
     qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
     choose(made, name, root, text, options, qtbot)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.shell.theme import Scheme
+from paretone_app.shell.colours import DARK, LIGHT, Colours
+from paretone_app.shell.theme import palette
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import sketching
 from paretone_app.widgets.action import Action
@@ -36,11 +39,10 @@ def looked_at() -> tuple[str, ...]:
     return ("takes",)
 
 
-@pytest.mark.parametrize("name", VIEWS.split())
-def test_an_empty_view_shows_what_will_be_there_and_what_fills_it(name: str, shared_window: MainWindow) -> None:
-    found = shared_window.panels[name].findChildren(Invited)
-    assert found, "it has an empty state"
-    for one in found:
+def test_an_empty_view_shows_what_will_be_there_and_what_fills_it(shared_window: MainWindow) -> None:
+    found = {name: shared_window.panels[name].findChildren(Invited) for name in VIEWS.split()}
+    assert all(found.values()), "each has an empty state"
+    for one in itertools.chain(*found.values()):
         assert one.is_empty and one.invitation.text() and one.empty.sketch is not None
         assert one.empty.buttons
         for button in one.empty.buttons:
@@ -80,7 +82,9 @@ def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:
     assert content.hasFocus()
 
 
-def test_views_are_filled_by_their_buttons(window: MainWindow, qtbot: QtBot) -> None:
+def test_views_are_filled_by_their_buttons(shared_window: MainWindow, qtbot: QtBot) -> None:
+    """The last to see that window."""
+    window = shared_window
     strategy, threshold = window.panels["strategy"], window.panels["threshold"]
     assert threshold.pages.is_empty
     threshold.pages.empty.buttons[0].click()
@@ -88,15 +92,14 @@ def test_views_are_filled_by_their_buttons(window: MainWindow, qtbot: QtBot) -> 
     assert not strategy.pages.is_empty and not threshold.pages.is_empty
 
 
-@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
-def test_sketches_are_faint_and_drawn_from_the_palette(scheme: Scheme, theme, qapp) -> None:
-    theme.apply(scheme)
-    ground = qapp.palette().window().color()
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_sketches_are_faint_and_drawn_from_the_palette(colours: Colours, qapp: object) -> None:
+    ground = palette(colours).window().color()
     for sketch in SKETCHES:
         image = QImage(320, 200, QImage.Format.Format_RGB32)
         image.fill(ground)
         with QPainter(image) as painter:
-            sketch(painter, QRectF(10, 10, 300, 180), sketching.ink(qapp.palette()))
+            sketch(painter, QRectF(10, 10, 300, 180), sketching.ink(palette(colours)))
         seen = {image.pixelColor(x, y).lightness() for x in range(0, 320, 3) for y in range(200)}
         assert len(seen) > 1, "something is drawn"
         assert max(abs(one - ground.lightness()) for one in seen) < 90, "words stand out from it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from paretone_app.features.export import WeightsDialog
 from paretone_app.features.layers.study import KIND
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
+from tests.app.conftest import SMALL
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.app.holding import Posts
 from tests.engine.speaking import TEXT, write_all
@@ -33,6 +34,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def loader() -> Callable[..., SpeechModel]:
     return loading("lm-mini")
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} meters views training decoding layers lab studies tradeoff export"
 
 
 @pytest.fixture(scope="module")
@@ -64,17 +70,6 @@ def looked_at() -> tuple[str, ...]:
 def window(borrowed_window: MainWindow) -> MainWindow:
     """The window that tests share which leave the model and its measurements alone."""
     return borrowed_window
-
-
-@pytest.fixture
-def own_window(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[MainWindow]:
-    """Such a window for one test alone."""
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    root = write_all(tmp_path / "model")
-    with window_with("lm-mini", root, TEXT, {"speed": 2.0}, make_window, qtbot) as made:
-        yield made
 
 
 def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:
@@ -132,6 +127,10 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     training = window.panels["training"]
     assert training.plan(resume=False).knobs["layers"] == "0,2"
     training.chooser.setCurrentIndex(0)
+    choice.set_depth(1)
+    panel.toggled.emit(choice.retained[0])
+    assert len(choice.retained) == 1
+    assert "Keep at least one layer." in window.notices.banner.text
 
 
 def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -167,73 +166,58 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
     assert "config.json exists with other content and is kept" in signal.args[2]
 
 
-def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
-    choice, panel = window.features["layers"].choice, window.panels["layers"]
-    choice.set_depth(1)
-    panel.toggled.emit(choice.retained[0])
-    assert len(choice.retained) == 1
-    assert "Keep at least one layer." in window.notices.banner.text
-
-
-def test_layers_are_measured_and_the_record_is_taken_up(own_window: MainWindow, qtbot: QtBot) -> None:
-    presenter = own_window.features["layers"]
-    presenter.layers.sentences.setValue(1)
-    kind, outcome, sentence = ended(own_window, qtbot, presenter.layers.measure_button.click)
-    assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
-    qtbot.waitUntil(lambda: presenter.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
-    assert {one.measure for one in presenter.layers.bars.measures} >= {DIVERGENCE, COSINE}
-    assert all(value >= 0 for value in presenter.choice.record.measure(DIVERGENCE).values)
-
-
-def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
+    window: MainWindow, posts: Posts, qtbot: QtBot
+) -> None:
     views, training = window.panels["views"], window.panels["training"]
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
     assert offered == ["speculation", "token-groups", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
     assert offered == ["speculative", "spade"]
     assert training.work.text().endswith("lm-mini-draft-2-0")
-
-
-def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     posts.hold_at(Progress)
     window.features["decoding"].sweep.trigger()
     assert window.panels["views"].view.name == "speculation"
-    assert window.jobs.running[0].kind is Kind.VIEW
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
     assert window.panels["views"].state.startswith("Cancelled")
 
 
-def test_word_errors_are_measured_by_a_study_and_taken_up(
-    own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_taken_up(
+    make_window: Callable[..., MainWindow], parts: str, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)
-    presenter, studies = own_window.features["layers"], own_window.features["studies"]
-    (earlier,) = presenter.choice.record.measures
-    presenter.layers.sentences.setValue(1)
-    presenter.layers.can.study.trigger()
-    maker = studies.maker
-    assert maker.kind.currentText() == "Leave out each layer once"
-    qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
-    file = Path(maker.path.text())
-    kind, outcome, sentence = ended(own_window, qtbot, maker.start_button.click)
-    assert (kind, outcome) == (Kind.STUDY, Outcome.FINISHED), sentence
-    given = tomllib.loads(file.read_text(encoding="utf-8"))
-    assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
-    assert given["options"]["speed"] == 2.0
-    measured = presenter.choice.record.measure(WORD_ERROR)
-    assert measured != earlier and measured.utterances == 1
-    assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
-    assert own_window.state.selection.info.layer_order == presenter.choice.record.order
-    place = tmp_path / "own" / "models" / "lm-mini" / FILE
-    assert f"into {place}" in studies.studies.state
+    root = write_all(tmp_path / "model")
+    with window_with("lm-mini", root, TEXT, {"speed": 2.0}, make_window, qtbot, parts) as window:
+        presenter, studies = window.features["layers"], window.features["studies"]
+        (earlier,) = presenter.choice.record.measures
+        presenter.layers.sentences.setValue(1)
+        presenter.layers.can.study.trigger()
+        maker = studies.maker
+        assert maker.kind.currentText() == "Leave out each layer once"
+        qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
+        file = Path(maker.path.text())
+        kind, outcome, sentence = ended(window, qtbot, maker.start_button.click)
+        assert (kind, outcome) == (Kind.STUDY, Outcome.FINISHED), sentence
+        given = tomllib.loads(file.read_text(encoding="utf-8"))
+        assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
+        assert given["options"]["speed"] == 2.0
+        measured = presenter.choice.record.measure(WORD_ERROR)
+        assert measured != earlier and measured.utterances == 1
+        assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
+        assert window.state.selection.info.layer_order == presenter.choice.record.order
+        place = tmp_path / "own" / "models" / "lm-mini" / FILE
+        assert f"into {place}" in studies.studies.state
 
+        kind, outcome, sentence = ended(window, qtbot, presenter.layers.measure_button.click)
+        assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
+        qtbot.waitUntil(lambda: presenter.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
+        assert {one.measure for one in presenter.layers.bars.measures} >= {DIVERGENCE, COSINE}
 
-def test_only_models_with_layers_to_leave_out_are_studied_without_them(own_window: MainWindow, qtbot: QtBot) -> None:
-    own_window.state.loading.load_model("f5-mini")
-    qtbot.waitUntil(lambda: own_window.state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
-    assert "decodes no tokens" in own_window.panels["layers"].can.study.reason
-    own_window.action["new_study"].trigger()
-    maker = own_window.features["studies"].maker
-    assert not maker.kind.model().item(maker.kind.findData(KIND.name)).isEnabled()
-    maker.reject()
+        window.state.loading.load_model("f5-mini")
+        qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
+        assert "decodes no tokens" in window.panels["layers"].can.study.reason
+        window.action["new_study"].trigger()
+        assert not studies.maker.kind.model().item(studies.maker.kind.findData(KIND.name)).isEnabled()
+        studies.maker.reject()

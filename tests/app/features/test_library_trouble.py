@@ -16,9 +16,10 @@ from paretone.errors import PlainError
 from paretone.setting.library import DATABASE, Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
+from paretone_app.results.takes import open_library
 from paretone_app.shell.only_window import chosen_folder
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 
 RATE = 24000
 
@@ -30,10 +31,24 @@ def take(number: int, seconds: float = 0.1) -> Take:
 
 
 def opened(make_window: Callable[..., MainWindow], qtbot: QtBot, data: Path) -> MainWindow:
-    window = make_window(data=data)
+    window = make_window(data=data, parts=SMALL)
     window.show()
     qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     return window
+
+
+def test_a_library_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    with Library(tmp_path) as library:
+        library.add(take(1))
+    with sqlite3.connect(tmp_path / DATABASE) as direct:
+        direct.execute("PRAGMA user_version = 99")
+    direct.close()
+    before = (tmp_path / DATABASE).read_bytes()
+    found = open_library(tmp_path)
+    with found.library as library:
+        assert "written by a newer Paretone" in found.problem and "Meanwhile, takes are kept in" in found.problem
+        assert library.folder != tmp_path and found.damaged is None
+    assert (tmp_path / DATABASE).read_bytes() == before
 
 
 def test_a_library_that_another_program_locks(
@@ -54,26 +69,6 @@ def test_a_library_that_another_program_locks(
     other.close()
     window.state.synthesis.take_added.emit(take(3))
     assert [one.id for one in window.results.library.summaries()] == [take(3).id, take(1).id]
-
-
-def test_a_library_of_a_newer_version_is_left_alone(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
-) -> None:
-    folder = tmp_path / "data" / "takes"
-    with Library(folder) as library:
-        library.add(take(1))
-    with sqlite3.connect(folder / DATABASE) as direct:
-        direct.execute("PRAGMA user_version = 99")
-    direct.close()
-    before = (folder / DATABASE).read_bytes()
-    window = opened(make_window, qtbot, tmp_path / "data")
-    assert "written by a newer Paretone" in window.notices.banner.text
-    assert "Meanwhile, takes are kept in" in window.notices.banner.text
-    window.state.synthesis.take_added.emit(take(2))
-    assert window.results.library.folder != folder
-    assert len(window.results.library) == window.panels["takes"].table.model().rowCount() == 1
-    assert (folder / DATABASE).read_bytes() == before
-    assert not list(folder.glob("damaged-*"))
 
 
 def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(

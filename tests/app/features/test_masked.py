@@ -18,9 +18,9 @@ from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
+from tests.app.conftest import SMALL
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
-from tests.engine.session.test_masked_input import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -31,6 +31,11 @@ OPTIONS = {"clone": False, "steps": 6, "post_process": False}
 @pytest.fixture(scope="module")
 def loader() -> Callable[..., SpeechModel]:
     return loading("OmniVoice")
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy threshold meters views log demasking"
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +63,19 @@ def window(borrowed_window: MainWindow) -> MainWindow:
     return borrowed_window
 
 
-@pytest.fixture
-def own_window(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[MainWindow]:
-    """Such a window for one test alone."""
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    root = write_release(tmp_path / "model")
-    with window_with("OmniVoice", root, TEXT, OPTIONS, make_window, qtbot) as made:
-        yield made
-
-
-def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbot: QtBot) -> None:
-    state, listen = own_window.state, own_window.features["player"]
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
+    state, listen = window.state, window.features["player"]
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.selection.switch(fewer_steps.NAME, True)
     state.selection.set_knob(fewer_steps.NAME, "steps", 3)
-    assert "after a run" in own_window.panels["setup"].cost.text()
-    assert ended(own_window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    assert "after a run" in window.panels["setup"].cost.text()
+    assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
     assert len(state.comparison.take_a.samples) == len(state.comparison.take_b.samples)
     assert state.comparison.take_b.measurements.ops_ratio == pytest.approx(0.5)
     qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
-    rates = {name: own_window.panels["meters"].figures[name].name.text() for name in ("rate", "step")}
+    rates = {name: window.panels["meters"].figures[name].name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Steps/s", "step": "Step"}
 
 
@@ -124,48 +118,35 @@ def cautioned(window: MainWindow) -> str:
     return next(one.text() for one in labels if one.accessibleName() == "Warning")
 
 
+@pytest.fixture
+def own_window(
+    make_window: Callable[..., MainWindow], parts: str, surroundings: Path, qtbot: QtBot
+) -> Iterator[MainWindow]:
+    """Such a window for one test alone."""
+    with window_with("OmniVoice", surroundings, TEXT, OPTIONS, make_window, qtbot, parts) as made:
+        yield made
+
+
 def test_what_is_wrong_with_what_is_asked_for_is_said(
-    own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each line of what can be wrong with a masked model's input, as people come across it."""
-    state, banner = own_window.state, own_window.notices.banner
+    """What can be wrong with a masked model's input, as people come across it; the engine's sentences are in
+    ``tests/engine/session/test_masked_input.py``."""
+    window, state, banner = own_window, own_window.state, own_window.notices.banner
     failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
 
-    state.selection.set_text("  ")
-    assert state.availability.why_not_synthesise() == "Type a sentence to speak first."
-    assert own_window.action.baseline.isEnabled() is False
-    state.selection.set_text(TEXT)
-
     state.selection.set_option("language", "Klingon")
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
-    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(own_window), timeout=PATIENCE)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
+    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(window), timeout=PATIENCE)
     assert "Klingon" in banner.text
     state.selection.set_option("language", "")
 
     state.selection.set_option("duration", 600.0)
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert banner.text.startswith("A duration of 600 s is too far from what this text usually takes")
-    assert cautioned(own_window).startswith("The last take A failed: A duration of 600 s")
-    assert cautioned(own_window).endswith("A still plays the previous take.")
+    assert cautioned(window).startswith("The last take A failed: A duration of 600 s")
+    assert cautioned(window).endswith("A still plays the previous take.")
     state.selection.set_option("duration", 0.0)
-
-    state.selection.set_option("clone", True)
-    for name, seconds, level, transcript, words in (
-        ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
-        ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not clone the voice better: cut it"),
-    ):
-        state.own_voices.add(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
-        assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
-        assert words in banner.text
-    state.selection.set_option("clone", False)
-
-    state.selection.switch("precision", True)
-    state.selection.set_knob("precision", "precision", "float16")
-    assert any("does not gain from float16" in note for note in state.availability.notes)
-    state.selection.switch("precision", False)
-    state.selection.switch("graphs", True)
-    assert "CUDA graphs need an NVIDIA GPU" in state.availability.technique_problem("graphs")
-    state.selection.switch("graphs", False)
 
     failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
     scores = MaskedRun.scores
@@ -176,18 +157,20 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         return scores(self, *given)
 
     monkeypatch.setattr(MaskedRun, "scores", fail_once)
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
-    assert cautioned(own_window).startswith("The last take A failed: The graphics card failed")
-    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(own_window), timeout=PATIENCE)
+    assert cautioned(window).startswith("The last take A failed: The graphics card failed")
+    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(window), timeout=PATIENCE)
     qtbot.waitUntil(lambda: not state.availability.why_not_synthesise(), timeout=PATIENCE)
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
-    assert "failed" not in cautioned(own_window)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
+    assert "failed" not in cautioned(window)
 
 
-def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: QtBot) -> None:
-    state, panel, listen = own_window.state, own_window.panels["demasking"], own_window.features["player"]
-    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
+def test_a_canvas_is_seen_and_heard_as_it_stood(shared_window: MainWindow, qtbot: QtBot) -> None:
+    """The last to see that window."""
+    window, state = shared_window, shared_window.state
+    panel, listen = window.panels["demasking"], window.features["player"]
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
     assert panel.passage is state.comparison.take_a.trace.demasking.passages[0]
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
@@ -200,9 +183,9 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: Q
         if isinstance(event, PartialDecoded):
             heard.append((event, listen.player.comparison.mode))
 
-    own_window.bridge.happened.connect(follow)
+    window.bridge.happened.connect(follow)
     panel.codebooks.setCurrentIndex(panel.codebooks.findData(2))
-    assert ended(own_window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
+    assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
     ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
     assert mode is Mode.ALONE, "it is played without being a take"
@@ -218,6 +201,6 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: Q
     listen.hear_sound(Sound(sound.samples, sound.sample_rate, "A study's"))
     assert panel.grid.position is None, "a sound of neither side has no place here"
     state.loading.load_model("f5-mini", device="cpu")
-    qtbot.waitUntil(lambda: state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()
     assert "load that model" in panel.partial_button.toolTip()

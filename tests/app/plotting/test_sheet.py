@@ -57,12 +57,6 @@ def test_everything_stands_on_it_in_letters(qtbot: QtBot) -> None:
         assert said in texts, said
 
 
-def test_it_is_as_high_as_what_is_on_it(qtbot: QtBot) -> None:
-    low, high = (QImage.fromData(sheet(lines).png()) for lines in (1, 9))
-    assert low.width() == high.width() == 1200
-    assert high.height() - low.height() == 2 * 8 * 18
-
-
 def test_charts_end_with_their_sheet_whoever_collects_them(qtbot: QtBot) -> None:
     before = len(QApplication.topLevelWidgets())
     sheet().png()
@@ -121,16 +115,10 @@ def test_png_is_drawn_in_the_values_colours(figure: Figure, tmp_path: Path, qtbo
     assert LIGHT.base in seen
 
 
-def test_csv_is_the_figures_own(figure: Figure, tmp_path: Path) -> None:
-    path = tmp_path / "figure.csv"
-    write_figure(figure, path)
-    assert path.read_text(encoding="utf-8") == figure.to_csv()
-
-
 def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
+    write_figure(figure, tmp_path / "figure.csv")
+    assert (tmp_path / "figure.csv").read_text(encoding="utf-8") == figure.to_csv()
     with pytest.raises(PlainError, match="ends in none of"):
         write_figure(figure, tmp_path / "figure.bmp")
-    with pytest.raises(
-        PlainError, match=r"could not be written: its folder does not exist; create it or choose another\.$"
-    ):
+    with pytest.raises(PlainError, match="its folder does not exist"):
         write_figure(figure, tmp_path / "missing" / "figure.csv")

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from paretone.setting.library import DATABASE, Library
 from paretone.studies.store import Store
 from paretone_app.results.reader import Results
-from paretone_app.results.takes import OpenedLibrary, open_library, replace_damaged
+from paretone_app.results.takes import open_library, replace_damaged
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.damage import spoil
@@ -138,21 +138,6 @@ def test_takes_are_kept_in_memory(results: Results, reads: Counter[str]) -> None
     assert {one.id for one in results.takes.all} == {take(number).id for number in range(3)}
 
 
-def test_what_is_no_study_is_said(results: Results, tmp_path: Path, qtbot: QtBot) -> None:
-    said: list[str] = []
-    results.problem.connect(said.append)
-    results.open(tmp_path)
-    settle(results, qtbot)
-    (sentence,) = said
-    assert "There is no study" in sentence and results.studies == {}
-
-
-def test_a_sound_library_needs_nothing(tmp_path: Path) -> None:
-    opened = open_library(tmp_path)
-    with opened.library as library:
-        assert opened == OpenedLibrary(library)
-
-
 def test_a_folder_that_cannot_be_used_is_told_and_not_offered_to_be_set_aside(tmp_path: Path) -> None:
     blocked = tmp_path / "takes"
     blocked.write_text("not a folder")
@@ -163,32 +148,22 @@ def test_a_folder_that_cannot_be_used_is_told_and_not_offered_to_be_set_aside(tm
         assert opened.damaged is None
 
 
-def test_an_unreadable_library_is_replaced_and_the_takes_made_meanwhile_move_in(tmp_path: Path) -> None:
-    spoil(tmp_path, readable=False)
+@pytest.mark.parametrize("readable", [False, True])
+def test_a_damaged_library_is_replaced_and_the_takes_made_meanwhile_move_in(tmp_path: Path, readable: bool) -> None:
+    spoil(tmp_path, readable)
     opened = open_library(tmp_path)
     assert opened.damaged == tmp_path
     temporary = opened.library.folder
-    made = [opened.library.add(take(number)) for number in range(2)]
+    assert (temporary == tmp_path) is bool(opened.library.damage) is readable
+    made = [] if readable else [opened.library.add(take(number)) for number in range(2)]
     replaced = replace_damaged(opened)
     with replaced.library as library:
-        assert library.folder == tmp_path
+        assert (library.folder, library.damage) == (tmp_path, "")
         assert library.summaries() == tuple(reversed(made))
         assert replaced.damaged is None
     (backup,) = tmp_path.glob("damaged-*")
-    assert str(backup) in replaced.problem
-    assert not temporary.exists()
-
-
-def test_a_library_that_can_be_read_in_part_is_replaced(tmp_path: Path) -> None:
-    spoil(tmp_path, readable=True)
-    opened = open_library(tmp_path)
-    assert opened.library.damage
-    assert opened.library.folder == opened.damaged == tmp_path
-    replaced = replace_damaged(opened)
-    with replaced.library as library:
-        assert (library.folder, library.damage, len(library)) == (tmp_path, "", 0)
-    (backup,) = tmp_path.glob("damaged-*")
-    assert (backup / DATABASE).exists()
+    assert (backup / DATABASE).exists() and str(backup) in replaced.problem
+    assert readable or not temporary.exists()
 
 
 @pytest.mark.parametrize("readable", [False, True])

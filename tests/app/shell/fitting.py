@@ -1,10 +1,13 @@
-"""What of a window has no room."""
+"""What of a window has no room. ``python -m tests.app.shell.fitting FOLDER WIDTH HEIGHT LETTERS`` prints it, one line
+each, in a process with a scale of its own."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
@@ -15,9 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from paretone.session.engine_thread import EngineThread
 from paretone_app.features.listen.plots import READABLE, ComparisonPlots, TimePlot
+from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Scrolled, Shrinkable
+from tests.engine import small_speech
 
 PANELS = (Shrinkable, Scrolled)
 """What holds whole panels, or columns of them."""
@@ -115,3 +121,29 @@ def _around(one: QWidget) -> Iterator[QWidget]:
     while (around := one.parentWidget()) is not None:
         yield around
         one = around
+
+
+def main(folder: Path, size: QSize, letters: float) -> None:
+    """Of a window with takes and a study, ``size`` in pixels of the screen; ``letters`` is how large they are, in
+    shares of the usual size."""
+    application = QApplication(["paretone"])
+    font = application.font()
+    font.setPointSizeF(letters * font.pointSizeF())
+    application.setFont(font)
+    settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+    theme = Theme(application)
+    window = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(post, small_speech.load))
+    window.show()
+    while not window.is_built:
+        application.processEvents()
+    window.resize(size / application.primaryScreen().devicePixelRatio())
+    window.workspaces.default_layout()
+    fill(window, lambda: application.processEvents())
+    print(*faults(window), sep="\n", end="")
+    window.close()
+    while not window.is_closed:
+        application.processEvents()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), QSize(int(sys.argv[2]), int(sys.argv[3])), float(sys.argv[4]))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QObject, Signal
@@ -65,16 +64,6 @@ def test_what_ends_a_job_comes_after_its_figures(qtbot: QtBot) -> None:
     assert [type(one) for one in seen] == [Progress, Telemetry, JobFinished]
 
 
-def test_figures_arrive_without_any_lifecycle_event(qtbot: QtBot) -> None:
-    bridge = Bridge()
-    with qtbot.waitSignal(bridge.progress) as blocker:
-        bridge.post(Progress(1, 1, 4, 2.0, ""))
-    assert blocker.args[0].done == 1
-    with qtbot.waitSignal(bridge.progress) as blocker:
-        bridge.post(Progress(1, 2, 4, 1.0, ""))
-    assert blocker.args[0].done == 2
-
-
 class _Sender(QObject):
     sent = Signal(object)
 
@@ -119,24 +108,6 @@ def test_what_is_returned_or_raised_comes_back_on_this_thread_in_order(backgroun
     assert isinstance(error, MemoryError) and seven == 7
 
 
-def test_what_is_done_at_once_comes_back_in_its_turn(
-    background: Background, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not within the call that asks for it, which may have more to say before."""
-    submit, came = background._worker.submit, []
-
-    def finished(work: Callable[[], object]) -> Future:
-        future = submit(work)
-        wait([future])
-        return future
-
-    monkeypatch.setattr(background._worker, "submit", finished)
-    for number in (1, 2):
-        background.run(lambda number=number: number, came.append)
-    assert came == []
-    qtbot.waitUntil(lambda: came == [1, 2])
-
-
 def test_after_a_shut_down_in_the_middle_of_work_nothing_comes_back(background: Background, qtbot: QtBot) -> None:
     begun, go_on, came = threading.Event(), threading.Event(), []
 
@@ -154,21 +125,3 @@ def test_after_a_shut_down_in_the_middle_of_work_nothing_comes_back(background: 
     qtbot.wait(20)
     assert came == []
     assert not [one for one in threading.enumerate() if one.name.startswith("tested")]
-
-
-def test_work_whose_owner_is_gone_ends_quietly(qtbot: QtBot) -> None:
-    begun, go_on, came = threading.Event(), threading.Event(), []
-    made = Background("tested")
-
-    def work() -> None:
-        begun.set()
-        go_on.wait(PATIENCE_SECONDS)
-
-    made.run(work, came.append)
-    assert begun.wait(PATIENCE_SECONDS)
-    worker = made._worker
-    del made
-    go_on.set()
-    worker.shutdown(wait=True)
-    qtbot.wait(20)
-    assert came == []

@@ -1,4 +1,4 @@
-"""Closing the main window: at work, many times, before it is painted; nothing stays behind."""
+"""Closing the main window: at work, before it is painted, with nothing left; and loading that asks or fails."""
 
 from __future__ import annotations
 
@@ -20,171 +20,127 @@ from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
 from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.workload import workload
 
-
-def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.selection.set_option("steps", 128)
-    window.action["calibrate"].trigger()
-    window.close()
-    window.close()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
-    assert window._engine.join(0)
+LOADING = f"{SMALL} strategy log"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_closing_during_calibration_again_and_again(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_closing_twice_during_calibration_waits_for_the_engine(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
     before = threading.active_count()
-    for _ in range(workload(50, 2)):
-        window = make_window()
-        window.show()
-        # The model is ready a moment before its loading has ended, and only then can anything else begin.
-        qtbot.waitUntil(
-            lambda window=window: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-        )
+    for _ in range(workload(50, 1)):
+        window = ready(make_window(parts="" if workload(True, False) else LOADING), qtbot)
         window.state.selection.set_option("steps", 128)
         window.action["calibrate"].trigger()
         assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
+        window.close()
         close(window, qtbot)
+        assert window._engine.join(0)
     qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
 
 
-def _open_and_close(window: MainWindow, qtbot: QtBot) -> None:
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built, timeout=PATIENCE_MILLISECONDS)
-    close(window, qtbot)
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def test_a_closed_window_leaves_no_widget_to_the_collector(
-    make_window: Callable[..., MainWindow], qtbot: QtBot
+@pytest.mark.timeout(600)
+def test_a_closed_window_leaves_no_widget_to_the_collector_nor_to_the_theme(
+    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
 ) -> None:
     gc.collect()
     before = set(QApplication.allWidgets())
     gc.disable()
     try:
-        _open_and_close(make_window(), qtbot)
-        left = [one for one in QApplication.allWidgets() if one not in before]
+        for _ in range(workload(30, 1)):
+            window = make_window()
+            window.show()
+            qtbot.waitUntil(lambda window=window: window.is_built, timeout=PATIENCE_MILLISECONDS)
+            close(window, qtbot)
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+            left = [one for one in QApplication.allWidgets() if one not in before]
+            assert not left, "the collector would destroy them on the engine's thread"
     finally:
         gc.enable()
-    assert not left, "the collector would destroy them on the engine's thread"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_theme_can_change_after_many_closed_windows(
-    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
-) -> None:
-    for _ in range(workload(30, 1)):
-        _open_and_close(make_window(), qtbot)
     for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 1):
         theme.apply(scheme)
         gc.collect()
-    window = make_window()
+    window = make_window(parts=SMALL)
+    close(window, qtbot)
+    assert window._engine is None, "closing before the first paint needs no engine"
+    window = make_window(parts=SMALL)
     window.show()
     theme.apply(Scheme.DARK)
     assert window.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
-    close(window, qtbot)
-
-
-def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
-    window = make_window()
-    close(window, qtbot)
-    assert window._engine is None
+    theme.apply(Scheme.LIGHT)
 
 
 def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """Loads the small model, from a folder only once it is told which architecture lies there."""
-    if folder and not variant:
-        raise VariantUnknown(Path(folder) / "model.safetensors", ("F5TTS_v1_Base", "F5TTS_Base"))
-    return small_speech.load(model, "", variant, device, status, check)
-
-
-def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
-) -> None:
-    window = make_window(_undecided)
-    ready(window, qtbot)
-    window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
-    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
-    assert QApplication.activeModalWidget() is None
-    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.notices.banner.text
-    assert window.state.selection.model_id == "f5-mini"
-    assert window.state.selection.ready, "the model from before goes on until the answer"
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window, Qt.Key.Key_F6)
-    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.notices.banner.answers[0])
-    first = QApplication.focusWidget()
-    qtbot.keyClick(first, Qt.Key.Key_Tab)
-    assert QApplication.focusWidget().text() == "F5TTS_Base"
-    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
-    assert not window.notices.banner.isVisible()
-    command = window.jobs.running[-1].command
-    assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert (window.state.selection.model_id, window.state.selection.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
-    close(window, qtbot)
-
-
-def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
-    strategy = window.features["strategy"].state
-    state = window.state
-    state.selection.set_option("steps", 5)
-    run(window, window.action.baseline, qtbot)
-    run(window, window.action["calibrate"], qtbot)
-    info, table, operations = state.selection.info, strategy.table, state.cost.operations
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
-    assert blocker.args[1] is Outcome.FAILED
-    assert window.notices.banner.text.endswith("Small stays loaded.")
-    assert (state.selection.model_id, state.selection.model_variant, state.selection.device_wanted) == (
-        "f5-mini",
-        "",
-        "auto",
-    )
-    assert (state.selection.info, strategy.table, state.cost.operations, state.selection.options["steps"]) == (
-        info,
-        table,
-        operations,
-        5,
-    )
-    assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"
-    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
-
-
-def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.loading.load_model("F5TTS_Base")
-    window.state.loading.load_model("F5TTS_v1_Base")
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.selection.ready
-    assert window.state.selection.model_id == "F5TTS_v1_Base"
-
-
-def _several(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """Loads the small model, from a folder only once it is told which file."""
+    """Loads the small model; from a folder only once it is told which file, from a file only once it is told which
+    architecture."""
     if folder and Path(folder).is_dir():
         raise SeveralCheckpoints(Path(folder), tuple(Path(folder) / name for name in ("model_last.pt", "model_5.pt")))
+    if folder and not variant:
+        raise VariantUnknown(Path(folder), ("F5TTS_v1_Base", "F5TTS_Base"))
     return small_speech.load(model, "", variant, device, status, check)
 
 
-def test_several_checkpoints_in_a_folder_are_offered(
+def test_checkpoints_of_a_folder_are_offered_and_an_architecture_is_asked_for_and_never_guessed(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
-    window = make_window(_several)
-    ready(window, qtbot)
+    window = ready(make_window(_undecided, parts=LOADING), qtbot)
+    banner, chosen = window.notices.banner, window.state.selection
     window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
-    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
-    assert "holds several checkpoints (model_last.pt, model_5.pt)" in window.notices.banner.text
-    window.notices.banner.answers[0].click()
+    qtbot.waitUntil(lambda: bool(banner.answers), timeout=PATIENCE_MILLISECONDS)
+    assert "holds several checkpoints (model_last.pt, model_5.pt)" in banner.text
+    banner.answers[0].click()
     dialog = window.findChild(QInputDialog)
     assert dialog.comboBoxItems() == ["model_last.pt", "model_5.pt"]
     dialog.setTextValue("model_5.pt")
     dialog.accept()
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    chosen = window.state.selection
-    assert (chosen.model_id, chosen.model_folder) == ("F5TTS_v1_Base", str(tmp_path / "model_5.pt"))
+
+    qtbot.waitUntil(lambda: len(banner.answers) == 2, timeout=PATIENCE_MILLISECONDS)
+    assert QApplication.activeModalWidget() is None
+    assert "F5TTS_v1_Base and F5TTS_Base alike" in banner.text
+    assert chosen.model_id == "f5-mini" and chosen.ready, "the model from before goes on until the answer"
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window, Qt.Key.Key_F6)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is banner.answers[0])
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+    assert QApplication.focusWidget().text() == "F5TTS_Base"
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    assert not banner.isVisible()
+    qtbot.waitUntil(lambda: chosen.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    place = "F5TTS_v1_Base", str(tmp_path / "model_5.pt"), "F5TTS_Base"
+    assert (chosen.model_id, chosen.model_folder, chosen.model_variant) == place
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = ready(make_window(parts=LOADING), qtbot)
+    strategy, state = window.features["strategy"].state, window.state
+    state.selection.set_option("steps", 5)
+    run(window, window.action.baseline, qtbot)
+    run(window, window.action["calibrate"], qtbot)
+
+    def there() -> tuple[object, ...]:
+        chosen = state.selection
+        place = chosen.model_id, chosen.model_variant, chosen.device_wanted
+        return (*place, chosen.info, chosen.options["steps"], strategy.table, state.cost.operations)
+
+    before = there()
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
+    assert blocker.args[1] is Outcome.FAILED
+    assert window.notices.banner.text.endswith("Small stays loaded.") and window.notices.banner.level == "error"
+    assert "KeyError" in window.panels["log"].plain_text()
+    assert there() == before and before[-1] is not None
+    assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"
+    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
+    # A load that is cancelled by another does not bring the first back.
+    state.loading.load_model("F5TTS_Base")
+    state.loading.load_model("F5TTS_v1_Base")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert state.selection.ready and state.selection.model_id == "F5TTS_v1_Base"

@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,11 @@ def stage(scheme: Theme, qtbot: QtBot) -> Stage:
 Made = Callable[[str], QWidget]
 
 
+def judged(draw: Callable[[str], QImage]) -> float:
+    """Contrast of the text in what ``draw`` gives a picture of."""
+    return text_contrast(*map(draw, (INK, BLANK)))
+
+
 def _looked(one: QWidget, look: str) -> QWidget:
     name = "step" if look == "next step" else look
     if name:
@@ -125,26 +131,9 @@ def _looked(one: QWidget, look: str) -> QWidget:
     return one
 
 
-def _push(look: str, checked: bool = False) -> Made:
-    def make(text: str) -> QWidget:
-        one = QPushButton(text)
-        one.setCheckable(checked)
-        one.setChecked(checked)
-        return _looked(one, look)
-
-    return make
-
-
-def _tool(look: str, checked: bool = False) -> Made:
-    def make(text: str) -> QWidget:
-        one = QToolButton()
-        one.setText(text)
-        one.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        one.setCheckable(checked)
-        one.setChecked(checked)
-        return _looked(one, look)
-
-    return make
+def _button(kind: type, look: str = "", checked: bool = False) -> Made:
+    more = {"checkable": True, "checked": True} if checked else {}
+    return lambda text: _looked(kind(text=text, focusPolicy=Qt.FocusPolicy.StrongFocus, **more), look)
 
 
 def _side(side: str, checked: bool) -> Made:
@@ -175,20 +164,8 @@ def _spin(kind: type) -> Made:
     return make
 
 
-def _checkable(kind: type, checked: bool) -> Made:
-    def make(text: str) -> QWidget:
-        one = kind(text)
-        one.setChecked(checked)
-        return one
-
-    return make
-
-
 def _group(look: str, checkable: bool) -> Made:
-    def make(text: str) -> QWidget:
-        return _looked(QGroupBox(text, checkable=checkable), look)
-
-    return make
+    return lambda text: _looked(QGroupBox(text, checkable=checkable), look)
 
 
 def _progress(value: int) -> Made:
@@ -196,10 +173,10 @@ def _progress(value: int) -> Made:
 
 
 CONTROLS: dict[str, Made] = {
-    **{f"push button {look}": _push(look) for look in BUTTON_LOOKS},
-    **{f"push button {look}, checked": _push(look, checked=True) for look in ("", "filter")},
-    **{f"tool button {look}": _tool(look) for look in TOOL_LOOKS},
-    **{f"tool button {look}, checked": _tool(look, checked=True) for look in ("", "workspace", "card")},
+    **{f"push button {look}": _button(QPushButton, look) for look in BUTTON_LOOKS},
+    **{f"push button {look}, checked": _button(QPushButton, look, checked=True) for look in ("", "filter")},
+    **{f"tool button {look}": _button(QToolButton, look) for look in TOOL_LOOKS},
+    **{f"tool button {look}, checked": _button(QToolButton, look, checked=True) for look in ("", "workspace", "card")},
     **{f"button of take {side}": _side(side, checked=False) for side in "AB"},
     **{f"button of take {side}, checked": _side(side, checked=True) for side in "AB"},
     "combo box": _combo,
@@ -209,10 +186,10 @@ CONTROLS: dict[str, Made] = {
     "line, placeholder": lambda text: QLineEdit(placeholderText=text),
     "text": QPlainTextEdit,
     "text, placeholder": lambda text: QPlainTextEdit(placeholderText=text),
-    "check box": _checkable(QCheckBox, False),
-    "check box, checked": _checkable(QCheckBox, True),
-    "radio button": _checkable(QRadioButton, False),
-    "radio button, checked": _checkable(QRadioButton, True),
+    "check box": _button(QCheckBox),
+    "check box, checked": _button(QCheckBox, checked=True),
+    "radio button": _button(QRadioButton),
+    "radio button, checked": _button(QRadioButton, checked=True),
     "group": _group("", checkable=False),
     "card": _group("card", checkable=True),
     "chosen card": _group("chosen-card", checkable=True),
@@ -234,15 +211,16 @@ def _reached(one: QWidget) -> QWidget:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_text_of_controls(stage: Stage, name: str) -> None:
     for state in ("normal", "hover", "focus", "disabled"):
-        pictures = []
-        for text in (INK, BLANK):
+
+        def drawn(text: str, state: str = state) -> QImage:
             one = stage.put(CONTROLS[name](text), _size(name))
             _reached(one).setEnabled(state != "disabled")
             _reached(one).setAttribute(HOVERED, state == "hover")
             if state == "focus":
                 one.setFocus(Qt.FocusReason.TabFocusReason)
-            pictures.append(stage.picture(one))
-        found = text_contrast(*pictures)
+            return stage.picture(one)
+
+        found = judged(drawn)
         if (name, state) == ("tool button quiet", "disabled"):
             assert found == 1.0, "what resets a knob is not to be seen where there is nothing to reset"
         else:
@@ -320,24 +298,20 @@ READ: dict[str, Made] = {
 @pytest.mark.parametrize("name", READ)
 def test_texts_on_every_ground(stage: Stage, name: str) -> None:
     for around, enabled in itertools.product(("", *FRAMES), (True, False)):
-        pictures = []
-        for text in (INK, BLANK):
+
+        def drawn(text: str, around: str = around, enabled: bool = enabled) -> QImage:
             frame = QGroupBox() if around in ("card", "chosen-card", "tour") else QFrame()
             _looked(frame, around)
             frame.setEnabled(enabled)
             QVBoxLayout(frame).addWidget(READ[name](text))
-            pictures.append(stage.picture(stage.put(frame, QSize(300, 120))))
-        assert text_contrast(*pictures) >= (TEXT if enabled else DISABLED), (around, enabled)
+            return stage.picture(stage.put(frame, QSize(300, 120)))
+
+        assert judged(drawn) >= (TEXT if enabled else DISABLED), (around, enabled)
 
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_messages(stage: Stage, level: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        card = Card(Message(text, level))
-        stage.put(card, QSize(300, 60))
-        pictures.append(stage.picture(card))
-    assert text_contrast(*pictures) >= TEXT
+    assert judged(lambda text: stage.picture(stage.put(Card(Message(text, level)), QSize(300, 60)))) >= TEXT
 
 
 def test_tool_tips(scheme: Theme, stage: Stage) -> None:
@@ -433,8 +407,7 @@ def test_entries_of_the_menu_bar(stage: Stage, state: str) -> None:
 @pytest.mark.parametrize("kind", ["list", "ticks", "table", "second row", "popup of a combo box"])
 def test_entries_of_lists(stage: Stage, kind: str) -> None:
     for state in ("normal", "hover", "selected", "selected elsewhere", "disabled", "all disabled"):
-        pictures = [_entry(stage, kind, text, state) for text in (INK, BLANK)]
-        assert text_contrast(*pictures) >= (DISABLED if "disabled" in state else TEXT), state
+        assert judged(partial(_entry, stage, kind, state=state)) >= (DISABLED if "disabled" in state else TEXT), state
 
 
 def _entry(stage: Stage, kind: str, text: str, state: str) -> QImage:
@@ -485,23 +458,9 @@ def _filled(kind: str, text: str) -> tuple[QWidget, QAbstractItemView]:
     return table, table
 
 
-@pytest.mark.parametrize("state", ["normal", "hover", "disabled"])
-def test_heads_of_tables(stage: Stage, state: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        table = QTableWidget(2, 2)
-        table.setHorizontalHeaderLabels([text, "other"])
-        stage.put(table, QSize(260, 90))
-        table.setEnabled(state != "disabled")
-        table.horizontalHeader().setAttribute(HOVERED, state == "hover")
-        pictures.append(stage.picture(table))
-    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
-
-
 @pytest.mark.parametrize("state", ["normal", "hover", "selected", "focus", "disabled"])
 def test_tabs(stage: Stage, state: str) -> None:
-    pictures = []
-    for text in (INK, BLANK):
+    def drawn(text: str) -> QImage:
         bar = QTabBar(expanding=True)
         for title in (text, "wide other"):
             bar.addTab(title)
@@ -511,25 +470,32 @@ def test_tabs(stage: Stage, state: str) -> None:
         bar.setAttribute(HOVERED, state == "hover")
         if state == "focus":
             bar.setFocus(Qt.FocusReason.TabFocusReason)
-        pictures.append(stage.picture(bar))
-    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
+        return stage.picture(bar)
+
+    assert judged(drawn) >= (DISABLED if state == "disabled" else TEXT)
 
 
-@pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
 @pytest.mark.parametrize("focused", [True, False])
-def test_selected_text(stage: Stage, kind: type, focused: bool) -> None:
-    pictures = []
-    for text in (INK, BLANK):
-        one = stage.put(kind(text), QSize(200, 60))
+def test_selected_text_and_heads_of_tables(stage: Stage, focused: bool) -> None:
+    def selected(text: str) -> QImage:
+        one = stage.put(QLineEdit(text), QSize(200, 60))
         one.selectAll()
         (one if focused else stage.other).setFocus()
-        pictures.append(stage.picture(one))
-    assert text_contrast(*pictures) >= TEXT
+        return stage.picture(one)
+
+    def headed(text: str) -> QImage:
+        table = QTableWidget(2, 2)
+        table.setHorizontalHeaderLabels([text, "other"])
+        stage.put(table, QSize(260, 90))
+        table.horizontalHeader().setAttribute(HOVERED, focused)
+        return stage.picture(table)
+
+    assert judged(selected) >= TEXT and judged(headed) >= TEXT
 
 
 # --- Completeness --------------------------------------------------------------------------------------------------
 def test_every_look_is_judged(scheme: Theme) -> None:
-    judged = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
-    assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= judged
+    known = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
+    assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= known
     sources = (path.read_text(encoding="utf-8") for path in Path(paretone_app.__path__[0]).rglob("*.py"))
-    assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= judged
+    assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= known

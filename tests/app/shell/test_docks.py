@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.features.registry import FEATURES
 from paretone_app.shell.docks import Docks
 from paretone_app.shell.entries import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
 from paretone_app.shell.theme import Scheme, Theme
-from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Shrinkable
 
 PLACES = tuple(place for feature in FEATURES for place in feature.places if place.region in DOCKED)
@@ -49,14 +48,6 @@ def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, 
     qtbot.waitUntil(in_their_places)
 
 
-def test_a_narrow_workspace_has_what_is_at_its_right_among_the_tabs_below(host: QMainWindow, qtbot: QtBot) -> None:
-    host.resize(950, 600)
-    docks = Docks(host, LISTEN, places_of(LISTEN))
-    docks.default_layout()
-    assert docks["meters"] in host.tabifiedDockWidgets(docks["takes"])
-    qtbot.waitUntil(lambda: not docks["takes"].visibleRegion().isEmpty())
-
-
 def test_what_is_at_the_right_goes_below_while_the_workspace_is_narrow(host: QMainWindow, qtbot: QtBot) -> None:
     docks = Docks(host, LISTEN, places_of(LISTEN))
     docks.default_layout()
@@ -89,24 +80,6 @@ def test_what_is_at_the_right_goes_below_while_the_workspace_is_narrow(host: QMa
     assert docks["meters"].isFloating()
 
 
-def test_a_layout_of_a_narrow_workspace_opens_in_a_wide_one(host: QMainWindow, qtbot: QtBot) -> None:
-    host.resize(950, 600)
-    docks = Docks(host, LISTEN, places_of(LISTEN))
-    docks.default_layout()
-    docks["log"].hide()
-    kept = docks.saved()
-    wide = QMainWindow()
-    qtbot.addWidget(wide)
-    wide.resize(1440, 900)
-    again = Docks(wide, LISTEN, places_of(LISTEN))
-    again.restore(kept)
-    wide.show()
-    qtbot.waitUntil(lambda: again["meters"] not in wide.tabifiedDockWidgets(again["takes"]))
-    qtbot.waitUntil(lambda: again["meters"].geometry().left() > again["listen"].geometry().right())
-    assert again["log"].isHidden()
-    assert again["setup"].width() <= 360 and again["takes"].height() > 200
-
-
 def test_a_side_that_grew_is_not_covered_by_the_centre(host: QMainWindow, qtbot: QtBot) -> None:
     docks = Docks(host, LISTEN, places_of(LISTEN))
     docks.default_layout()
@@ -122,18 +95,6 @@ def test_a_side_that_grew_is_not_covered_by_the_centre(host: QMainWindow, qtbot:
     QTest.qWait(50)
     setup, listen = docks["setup"].geometry(), docks["listen"].geometry()
     assert setup.right() < listen.left(), "the centre begins where the side ends"
-
-
-def test_guests_are_shown_on_request(host: QMainWindow) -> None:
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
-    shown = [place.name for place, dock in docks if not dock.isHidden()]
-    assert shown == [place.name for place in docks.places if place.home is INSPECT]
-    assert {"setup", "takes"} <= {place.name for place in docks.places} - set(shown)
-    docks.bring_forward("setup")
-    assert docks["setup"].isHidden(), "nobody asked for it"
-    docks.show("setup")
-    assert not docks["setup"].isHidden()
 
 
 def test_a_gallery_has_no_tabs_until_panels_may_be_moved(host: QMainWindow, qtbot: QtBot, theme: Theme) -> None:
@@ -190,19 +151,6 @@ def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qt
     assert docks["attention"].isHidden(), "nothing to bring back"
 
 
-def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
-    docks.suit("flow")
-    docks.show_only("roofline")
-    docks.suit("language")
-    assert [place.name for place, dock in docks if not dock.isHidden()] == ["roofline"]
-    assert docks.family == "flow", "what is kept between sessions belongs to the kept layout"
-    docks.show_as_before()
-    assert docks.family == "language"
-    assert docks["strategy"].isHidden() and not docks["decoding"].isHidden()
-
-
 def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
     docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()
@@ -222,66 +170,6 @@ def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMai
     docks.default_layout()
     assert docks["layers"].isHidden()
     assert not docks["attention"].isHidden()
-
-
-def test_panels_suit_the_model_though_another_workspace_is_shown(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
-    docks.suit("flow")
-    host.hide()
-    docks.suit("masked")
-    assert docks.front == "demasking"
-    host.show()
-    qtbot.waitUntil(lambda: not docks["demasking"].visibleRegion().isEmpty())
-
-
-def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
-    """Drag what lies at ``start`` by so many pixels to the right."""
-    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    QTest.mousePress(window, left, none, start)
-    for step in (along // 2, along):
-        QTest.mouseMove(window, start + QPoint(step, 0))
-        QApplication.processEvents()
-    QTest.mouseRelease(window, left, none, start + QPoint(along, 0))
-
-
-def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
-    borrowed_window: MainWindow, qtbot: QtBot
-) -> None:
-    window, docks = borrowed_window, borrowed_window.workspaces
-
-    def widths() -> tuple[int, int]:
-        return docks["setup"].width(), docks["meters"].width()
-
-    def resize(width: int, height: int) -> None:
-        window.resize(width, height)
-        qtbot.waitUntil(lambda: window.width() == width)
-        # Laid out in turns of their own.
-        for _ in range(20):
-            QApplication.processEvents()
-
-    before = window.size()
-    resize(1440, 900)
-    docks.keep_sides()
-    at_first = widths()
-    assert at_first[0] <= 360
-    for size in ((1920, 1050), (1024, 700), (960, 520), (1920, 1050)):
-        resize(*size)
-        assert (window.width(), window.height()) == size, "the window fits a small screen"
-        if size[0] > 1024:
-            assert widths() == at_first
-            assert docks["meters"].geometry().right() < window.width(), "nothing is off the screen"
-        else:
-            assert docks["meters"] in docks.shown.host.tabifiedDockWidgets(docks["takes"])
-            assert docks["setup"].width() <= at_first[0]
-    host = docks.shown.host
-    _drag(host, QPoint(docks["setup"].geometry().right() + 2, host.height() // 2), 100)
-    qtbot.waitUntil(lambda: docks.shown._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
-    resize(1440, 900)
-    assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"
-    docks.default_layout()
-    window.resize(before)
-    docks.default_layout()
 
 
 def test_a_panel_scrolls_where_it_has_less_room_than_it_needs(qtbot: QtBot) -> None:

@@ -3,9 +3,6 @@ earlier one, else among the documents; never in the working directory."""
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,58 +16,11 @@ from paretone.audio.recording import readable_kinds, writable_kinds
 from paretone_app.features.export import DestinationDialog
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import collect
+from tests.app.conftest import SMALL, collect
 from tests.app.shell.running import run
 
 APP = Path(file_dialogs.__file__).parents[1]
 FILE, FOLDER, WRITE = "ask_for_file", "ask_for_folder", "ask_where_to_write"
-ASKING = {FILE: FILE, FOLDER: FOLDER, WRITE: WRITE, "_ask_where_to_write": WRITE, "_ask": WRITE}
-"""Functions that ask, and methods that pass on to one, by name: the title is their first text, then the kinds."""
-
-
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(APP.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
-
-
-def callers() -> list[tuple[str, str, str, str]]:
-    """All calls in the application that ask for a file or folder: where, how, by which title, for which kinds."""
-    found = []
-    for path, tree in modules():
-        if path == Path(file_dialogs.__file__):
-            continue
-        for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
-            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            if name not in ASKING or (name == "_ask" and len(call.args) < 4):
-                continue
-            given = call.args if name.startswith("_") else call.args[1:]
-            title, kinds = _text(given[0], path, tree), "" if name == FOLDER else _text(given[1], path, tree)
-            if title != "title":  # A method that passes on what it is given.
-                found.append((f"{path.relative_to(APP)}:{call.lineno}", ASKING[name], title, kinds))
-    return found
-
-
-def _text(node: ast.expr, path: Path, tree: ast.Module) -> str:
-    """What an argument says, with names for what is known only when it runs."""
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr():
-            return "".join(one.value if isinstance(one, ast.Constant) else "x" for one in node.values)
-        case ast.Call():
-            return ast.unparse(node)
-        case ast.Subscript():
-            return file_dialogs.PLOTS["svg"]
-        case ast.Attribute(value=ast.Name(id="file_dialogs"), attr=name):
-            return getattr(file_dialogs, name)
-        case ast.Name(id=name):
-            module = importlib.import_module(".".join(("paretone_app", *path.relative_to(APP).with_suffix("").parts)))
-            if hasattr(module, name):
-                return getattr(module, name)
-            assigned = (one for one in ast.walk(tree) if isinstance(one, ast.Assign))
-            values = (one.value for one in assigned if getattr(one.targets[0], "id", "") == name)
-            return _text(next(values, ast.Constant(name)), path, tree)
-    raise AssertionError(f"{path}: {ast.unparse(node)} is neither a text nor the name of one")
 
 
 class Window(QMainWindow):
@@ -127,46 +77,31 @@ def folder_of(dialog: QFileDialog) -> Path:
 
 
 def test_every_dialog_for_files_is_made_in_one_place() -> None:
-    makers = [
-        path
-        for path, tree in modules()
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Attribute | ast.Name) and getattr(one, "id", getattr(one, "attr", "")) == "QFileDialog"
-    ]
-    assert set(makers) == {Path(file_dialogs.__file__)}
+    makers = [path for path in APP.rglob("*.py") if "QFileDialog" in path.read_text(encoding="utf-8")]
+    assert makers == [Path(file_dialogs.__file__)]
 
 
-def test_all_callers_are_found() -> None:
-    found = callers()
-    assert len(found) >= 28 and {how for _, how, _, _ in found} == {FILE, FOLDER, WRITE}
-    assert {where.split(":")[0] for where, *_ in found} >= {
-        "features/takes/panel.py",
-        "features/studies/maker.py",
-        "features/setup/presenter.py",
-        "features/tradeoff/presenter.py",
-        "plotting/chart.py",
-    }
-
-
-@pytest.mark.parametrize(("where", "how", "title", "kinds"), callers(), ids=lambda one: one if ".py:" in one else "")
-def test_every_caller_begins_where_the_user_was(
-    make: Callable[[], Window], documents: Path, tmp_path: Path, where: str, how: str, title: str, kinds: str
+@pytest.mark.parametrize(("how", "kinds"), [(FILE, file_dialogs.JSON), (FOLDER, ""), (WRITE, file_dialogs.JSON)])
+def test_a_dialog_begins_where_the_user_was(
+    make: Callable[[], Window], documents: Path, tmp_path: Path, how: str, kinds: str
 ) -> None:
     window, used = make(), tmp_path / "used"
     used.mkdir()
     given: list[Path] = []
-    dialog = asked(window, how, title, kinds, given.append)
+    dialog = asked(window, how, "A title", kinds, given.append)
     assert Path(dialog.directory().absolutePath()) == documents
     chosen = used if how == FOLDER else used / "file"
     dialog.fileSelected.emit(str(chosen))
     dialog.close()
     assert given == [chosen]
     inside = QDialog(window)
-    assert folder_of(asked(inside, how, title, kinds)) == used, "from a dialog of the window, too"
+    assert folder_of(asked(inside, how, "A title", kinds)) == used, "from a dialog of the window, too"
     window.settings.sync()
-    assert folder_of(asked(make(), how, title, kinds)) == used, "in the next session"
+    assert folder_of(asked(make(), how, "A title", kinds)) == used, "in the next session"
     used.rmdir()
-    assert folder_of(asked(window, how, title, kinds)) == documents, "it is gone"
+    assert folder_of(asked(window, how, "A title", kinds)) == documents, "it is gone"
+    documents.rmdir()
+    assert folder_of(asked(window, how, "A title", kinds)) == Path(QDir.homePath())
 
 
 def test_kinds_have_folders_of_their_own(make: Callable[[], Window], documents: Path, tmp_path: Path) -> None:
@@ -203,9 +138,9 @@ def test_a_path_that_was_typed_is_where_the_dialog_opens(
         assert folder_of(window.findChildren(QFileDialog)[-1]) == expected
 
 
-def test_without_documents_it_is_the_home_folder(make: Callable[[], Window], documents: Path) -> None:
-    documents.rmdir()
-    assert folder_of(asked(make(), FILE, "Open", file_dialogs.JSON)) == Path(QDir.homePath())
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} export"
 
 
 def test_the_windows_own_dialogs_begin_so(window: MainWindow, documents: Path, tmp_path: Path, qtbot: QtBot) -> None:
@@ -229,8 +164,3 @@ def test_the_windows_own_dialogs_begin_so(window: MainWindow, documents: Path, t
     again = window.findChildren(DestinationDialog)[-1]
     assert Path(again.typed).parent == tmp_path
     again.reject()
-
-
-def test_the_functions_are_those_that_the_walk_knows() -> None:
-    asking = {name for name, one in inspect.getmembers(file_dialogs, inspect.isfunction) if name.startswith("ask_")}
-    assert asking == {FILE, FOLDER, WRITE}

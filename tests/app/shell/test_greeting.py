@@ -13,8 +13,13 @@ from paretone.models import catalogue
 from paretone_app.shell.greeting import WORDS, Greeting
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.shell.running import run
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return SMALL
 
 
 @pytest.fixture(scope="module")

@@ -37,12 +37,6 @@ MENUS = {
 """Entries by menu, with their shortcuts; a dash is a separator."""
 
 
-@pytest.fixture
-def unstarted(make_window: Callable[..., MainWindow]) -> MainWindow:
-    """A window that is not shown, so that its engine does not start."""
-    return make_window()
-
-
 def entry(action: QAction) -> str:
     if action.isSeparator():
         return "-"
@@ -67,17 +61,39 @@ def pages(window: MainWindow) -> Iterator[str]:
             yield page.toPlainText()
 
 
-def test_every_menu_has_its_entries_in_order(unstarted: MainWindow) -> None:
-    found = {one.title(): entries(one) for one in menus(unstarted)}
+def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_window: Callable[..., MainWindow]) -> None:
+    window = make_window()  # It is not shown, so that its engine does not start.
+    found = {one.title(): entries(one) for one in menus(window)}
     titles = ["&File", "&Edit", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
     assert list(found) == titles
     for title, wanted in MENUS.items():
         assert found[title] == " ".join(wanted.split()).split(", "), title
+    window.action.first_steps.trigger()
+    window.action.keys.trigger()
+    first, keys = pages(window)
+    for page, words in (
+        (first, ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")),
+        (keys, ("Export profile", "Synthesise baseline", "Import official table", "First steps")),
+    ):
+        places = [page.find(one) for one in words]
+        assert -1 not in places and places == sorted(places), page
 
 
-def test_no_shortcut_is_given_twice(unstarted: MainWindow) -> None:
-    found = [one.shortcut().toString() for one in unstarted.findChildren(QAction) if one.shortcut().toString()]
-    assert len(found) == len(set(found))
+def test_what_is_being_typed_is_taken_over_before_an_action_runs_and_a_problem_is_told(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    actions = Actions(window, QUndoStack(window))
+    order: list[str] = []
+    actions.about_to_run.connect(lambda: order.append("take over"))
+
+    def fail() -> None:
+        order.append("run")
+        raise PlainError("Type a sentence first.")
+
+    actions.bind(actions.baseline, fail)
+    with qtbot.waitSignal(actions.failed) as blocker:
+        actions.baseline.trigger()
+    assert order == ["take over", "run"] and blocker.args == ["Type a sentence first."]
 
 
 def test_actions_of_features_are_found_by_name_and_those_of_the_window_too(qtbot: QtBot) -> None:
@@ -98,46 +114,6 @@ def test_the_main_job_goes_from_a_sentence_to_a_profile() -> None:
     assert [one.action for one in job] == ["baseline", "calibrate", "accelerated", "compare", "export_profile"]
     without = main_job(one for one in FEATURES if not one.technique)
     assert [one.action for one in without] == ["baseline", "accelerated", "compare", "export_profile"]
-
-
-def test_the_pages_of_help_name_steps_and_shortcuts_in_the_order_of_the_menus(unstarted: MainWindow) -> None:
-    unstarted.action.first_steps.trigger()
-    unstarted.action.keys.trigger()
-    first, keys = pages(unstarted)
-    for page, words in (
-        (first, ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")),
-        (
-            keys,
-            ("Export profile", "Synthesise baseline", "Calibrate on several", "Import official table", "First steps"),
-        ),
-    ):
-        places = [page.find(one) for one in words]
-        assert -1 not in places and places == sorted(places), page
-
-
-def test_what_is_being_typed_is_taken_over_before_an_action_runs(qtbot: QtBot) -> None:
-    window = QWidget()
-    qtbot.addWidget(window)
-    actions = Actions(window, QUndoStack(window))
-    order: list[str] = []
-    actions.about_to_run.connect(lambda: order.append("take over"))
-    actions.bind(actions.baseline, lambda: order.append("run"))
-    actions.baseline.trigger()
-    assert order == ["take over", "run"]
-
-
-def test_a_problem_of_an_action_is_told(qtbot: QtBot) -> None:
-    window = QWidget()
-    qtbot.addWidget(window)
-    actions = Actions(window, QUndoStack(window))
-
-    def fail() -> None:
-        raise PlainError("Type a sentence first.")
-
-    actions.bind(actions.baseline, fail)
-    with qtbot.waitSignal(actions.failed) as blocker:
-        actions.baseline.trigger()
-    assert blocker.args == ["Type a sentence first."]
 
 
 def test_the_first_reason_against_an_action_is_its_own(qtbot: QtBot) -> None:

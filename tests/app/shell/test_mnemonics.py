@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 from PySide6.QtCore import Qt
@@ -24,7 +24,6 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.menus import VisibleMnemonics
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
 
 KEY, ALT = Qt.Key, Qt.KeyboardModifier.AltModifier
 
@@ -89,11 +88,13 @@ def test_alt_keys_go_to_the_panel_in_front(host: Host, qtbot: QtBot, front: str)
     qtbot.waitUntil(lambda: host.clicked == [front, front, back])
 
 
-def test_the_panel_with_the_focus_comes_first(host: Host, qtbot: QtBot) -> None:
-    """Both can be seen, side by side."""
+def test_the_panel_with_the_focus_comes_first_and_of_others_the_first(host: Host, qtbot: QtBot) -> None:
+    """Both can be seen, side by side. A press does something, and does not only move the focus."""
     host.window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, host.docks["two"])
     qtbot.waitUntil(lambda: not any(one.visibleRegion().isEmpty() for one in host.docks.values()))
-    clicked = []
+    host.press(KEY.Key_G)
+    qtbot.waitUntil(lambda: host.clicked == ["one"])
+    clicked = ["one"]
     for name in ("two", "one"):
         host.fields[name].setFocus()
         host.press(KEY.Key_G)
@@ -101,25 +102,12 @@ def test_the_panel_with_the_focus_comes_first(host: Host, qtbot: QtBot) -> None:
         qtbot.waitUntil(lambda: host.clicked == clicked)
 
 
-def test_of_panels_without_the_focus_the_first_has_what_several_want(host: Host, qtbot: QtBot) -> None:
-    """A press does something, and does not only move the focus from one to the other."""
-    host.window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, host.docks["two"])
-    qtbot.waitUntil(lambda: not any(one.visibleRegion().isEmpty() for one in host.docks.values()))
-    host.press(KEY.Key_G)
-    qtbot.waitUntil(lambda: host.clicked == ["one"])
-    host.press(KEY.Key_N)
-    assert host.window.focusWidget() is host.fields["one"]
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_no_letter_is_reached_by_two_at_the_same_time(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     """Of what the real window shows, whichever panels are in front and have the focus; its menus keep theirs."""
-    window = make_window()
+    window = borrowed_window
     window.resize(1500, 1000)
-    window.show()
     window.activateWindow()
-    qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(window.isActiveWindow)
     assert clashes_of_menus(window.menuBar()) == {}
     bar = {letter(one.text()) for one in window.menuBar().actions()}

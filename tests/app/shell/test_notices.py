@@ -10,7 +10,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone.session.events import Caution
 from paretone_app.shell import banner as cards
 from paretone_app.shell.banner import INFO, MOST, Banner, Message
 from paretone_app.shell.entries import EXPLORE, LISTEN
@@ -99,7 +98,7 @@ def test_escape_dismisses_what_was_said_while_there_is_nothing_to_cancel(
     notices.clear()
 
 
-def test_a_few_are_shown_one_above_the_other_the_newest_at_the_corner(borrowed_window: MainWindow) -> None:
+def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(borrowed_window: MainWindow) -> None:
     notices, banner = borrowed_window.notices, borrowed_window.notices.banner
     for number in range(MOST + 2):
         notices.say(f"Sentence {number}.", "info")
@@ -113,10 +112,7 @@ def test_a_few_are_shown_one_above_the_other_the_newest_at_the_corner(borrowed_w
     assert banner.text == "Sentence 3."
     banner.cards[0].close_button.click()
     assert len(banner.cards) == MOST - 1 and banner.text == "Sentence 3."
-
-
-def test_those_that_stay_come_back_when_there_is_room(borrowed_window: MainWindow) -> None:
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    notices.clear()
     for number in range(MOST + 1):
         notices.say(f"Error {number}.", "error")
     assert [one.message.sentence for one in banner.cards] == [f"Error {number}." for number in range(1, MOST + 1)]
@@ -210,21 +206,8 @@ def test_all_messages_can_be_read_again(borrowed_window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: log.messages is None)
 
 
-def test_what_is_to_be_known_of_a_voice_is_shown_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    """Every take in that voice says it."""
-    window, doubt = borrowed_window, "me.wav does not seem to say its transcript."
-    for number, shown in ((1, doubt), (2, "")):
-        window.notices.say("")
-        with qtbot.waitSignal(window.notices.noted) as noted:
-            window.bridge.post(Caution(number, doubt))
-        assert noted.args[1] == doubt
-        assert window.notices.banner.text == shown or not window.notices.banner.isVisible()
-        assert window.notices.banner.isVisible() == bool(shown)
-
-
-@pytest.mark.parametrize("scheme", list(Scheme))
-def test_no_line_of_a_long_sentence_is_cut(theme: Theme, scheme: Scheme, qtbot: QtBot) -> None:
-    theme.apply(scheme)
+def test_no_line_of_a_long_sentence_is_cut(theme: Theme, qtbot: QtBot) -> None:
+    theme.apply(Scheme.LIGHT)
     window = QWidget()
     qtbot.addWidget(window)
     window.resize(1024, 700)

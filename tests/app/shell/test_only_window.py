@@ -20,17 +20,16 @@ from pytestqt.qtbot import QtBot
 from paretone.database import LockedError, held
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone.studies.store import DATABASE
 from paretone_app.__main__ import _answer, _open
 from paretone_app.features.setup.presenter import SetupPresenter
-from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell import only_window
 from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
 from tests.app.features.dropping.test_dropping import made
 from tests.app.features.profiles.test_opening import exported
 from tests.voices import FIRST as FIRST_VOICE
+from tests.workload import only_in_full
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 300
@@ -127,12 +126,9 @@ def test_one_that_is_closing_is_waited_for(tmp_path: Path, qapp) -> None:
         with first_on(tmp_path, "") as calls:
             assert calls is not None
         assert "asked" in first.stdout.read()
-
-
-def test_where_nothing_can_be_written_nobody_is_kept_out(tmp_path: Path, qapp) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with first_on(tmp_path / "file" / "data", "") as calls:
-        assert calls is None
+        assert calls is None, "where nothing can be written, nobody is kept out"
 
 
 def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) -> None:
@@ -158,10 +154,15 @@ def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) ->
 def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A recording at the start, before there is a panel, and everything else by later windows."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    window = make_window()
+    window, calls = make_window(parts=f"{SMALL} strategy export profiles dropping"), Calls()
+    recording = Path(shutil.copyfile(catalogue.voice(FIRST_VOICE).audio, tmp_path / "me.wav"))
+    _open(window, str(recording))
     ready(window, qtbot)
-    calls = Calls()
+    choice = window.features.find(SetupPresenter).setup.voice_choice
+    assert choice.recording.text() == str(recording) and choice.name.text() == "me"
+    qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)
     _answer(window, calls)
     profile = tmp_path / "mine.json"
     exported(window, profile)
@@ -169,7 +170,12 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     assert calls.answer(str(profile))
     qtbot.waitUntil(lambda: window.isVisible() and not window.isMinimized())
     assert "Opened mine.json" in window.notices.banner.text
-    assert calls.answer(str(tmp_path / "none.json")) and "none.json" in window.notices.banner.text
+    (tmp_path / "words.txt").write_text("Given on the command line.\n", encoding="utf-8")
+    assert calls.answer(str(tmp_path / "words.txt"))
+    assert window.state.selection.text == "Given on the command line."
+    for name, said in (("gone.flac", "There is no file or folder"), ("a.png", "a.png cannot be used here")):
+        made(tmp_path, "a.png")
+        assert calls.answer(str(tmp_path / name)) and said in window.notices.banner.text
     # Where takes are kept in another folder from now on, that is its own, too.
     (tmp_path / "new").mkdir()
     window.features["takes"].move_data(tmp_path / "new")
@@ -181,36 +187,7 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     calls.close()
 
 
-def test_whatever_can_be_dropped_can_be_given(
-    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recording at the start, before there is a panel, and everything else by later windows."""
-    window, calls = make_window(), Calls()
-    recording = Path(shutil.copyfile(catalogue.voice(FIRST_VOICE).audio, tmp_path / "me.wav"))
-    _open(window, str(recording))
-    ready(window, qtbot)
-    choice = window.features.find(SetupPresenter).setup.voice_choice
-    assert choice.recording.text() == str(recording) and choice.name.text() == "me"
-    qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)
-    assert window.notices.banner.text == ""
-    _answer(window, calls)
-    (tmp_path / "words.txt").write_text("Given on the command line.\n", encoding="utf-8")
-    assert calls.answer(str(tmp_path / "words.txt"))
-    assert window.state.selection.text == "Given on the command line."
-    opened: list[object] = []
-    monkeypatch.setattr(window.features.find(StudiesPresenter), "open", opened.append)
-    monkeypatch.setattr(window.features.find(SetupPresenter), "load", lambda *which: opened.append(which))
-    study, model = made(tmp_path / "a.study", DATABASE), made(tmp_path / "F5TTS_Base", "model_1200000.pt")
-    assert calls.answer(str(study)) and calls.answer(str(model))
-    assert opened == [study, ("F5TTS_Base", str(model))]
-    for name, said in (("gone.flac", "There is no file or folder"), ("a.png", "a.png cannot be used here")):
-        made(tmp_path, "a.png")
-        assert calls.answer(str(tmp_path / name)) and said in window.notices.banner.text
-        assert "profile: " not in window.notices.banner.text
-    calls.close()
-
-
-@pytest.mark.slow
+@only_in_full("repetitions")
 @pytest.mark.timeout(600)
 def test_two_windows(tmp_path: Path, qtbot: QtBot) -> None:
     """The real program, twice: the profile that the second is given is opened in the first, which answers while it

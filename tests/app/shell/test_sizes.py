@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 import paretone_app
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from paretone_app.shell.theme import GRID, HEADING, TYPE_SCALE, WEIGHTS, style_sheet, text_font
+from paretone_app.shell.theme import GRID, TYPE_SCALE, WEIGHTS, style_sheet
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import layouts
 from tests.app.shell.fitting import faults, fill, unreadable
@@ -55,45 +55,6 @@ def _off_scale(window: MainWindow) -> Iterator[str]:
             yield from (f"{name}: {gap} px" for gap in _gaps(layout) if gap not in GRID)
 
 
-def test_every_panel_fits_small_and_usual_screens(window: MainWindow, qtbot: QtBot) -> None:
-    fill(window, lambda: qtbot.wait(1))
-    # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.
-    for width, height, as_new in (
-        (1024, 768, True),
-        (1440, 900, True),
-        (1024, 768, False),
-        (1440, 900, False),
-        (1024, 768, False),
-    ):
-        window.resize(width, height)
-        if as_new:
-            window.workspaces.default_layout()
-        for _ in range(10):
-            QApplication.processEvents()
-        assert faults(window) == [], (width, height, as_new)
-        assert unreadable(window) == [], (width, height, as_new)
-
-
-def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(borrowed_window: MainWindow) -> None:
-    window, current = borrowed_window, borrowed_window.workspaces.current
-    for workspace in window.workspaces.there:
-        window.workspaces.switch(workspace)
-        for place, _ in window.workspaces.shown:
-            window.workspaces.go_to(place.name)
-        assert not sorted(set(_off_scale(window)))
-    assert sum(isinstance(one.layout(), _OURS) for one in window.findChildren(QWidget)) > 40
-    window.workspaces.switch(current)
-
-
-def test_a_size_and_a_gap_of_their_own_are_found(borrowed_window: MainWindow) -> None:
-    window = borrowed_window
-    stray = QWidget(window)
-    layouts.VBoxLayout(stray).addSpacing(7)
-    stray.setFont(text_font(window.font(), HEADING * 1.2))
-    assert [one.partition(":")[2].strip()[-2:] for one in sorted(set(_off_scale(window)))] == ["pt", "px"]
-    stray.setParent(None)
-
-
 def test_no_code_sets_a_size_or_a_gap_by_a_figure() -> None:
     gaps = {"setContentsMargins", "setSpacing", "setHorizontalSpacing", "setVerticalSpacing", "addSpacing"}
     fonts = {"setBold", "setPointSize", "setPointSizeF"}
@@ -123,20 +84,47 @@ def test_the_style_sheet_is_on_the_scale_and_the_grid(colours: Colours, qapp: QA
     assert paddings <= set(GRID)
 
 
+def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(shared_window: MainWindow) -> None:
+    window = shared_window
+    for workspace in window.workspaces.there:
+        window.workspaces.switch(workspace)
+        for place, _ in window.workspaces.shown:
+            window.workspaces.go_to(place.name)
+        assert not sorted(set(_off_scale(window)))
+    assert sum(isinstance(one.layout(), _OURS) for one in window.findChildren(QWidget)) > 40
+
+
+def test_every_panel_fits_small_and_usual_screens(shared_window: MainWindow, qtbot: QtBot) -> None:
+    """Of the window that was looked at before, now with takes and a study."""
+    window = shared_window
+    fill(window, lambda: qtbot.wait(1))
+    # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.
+    whole = [(1024, 768, True), (1440, 900, True), (1024, 768, False), (1440, 900, False), (1024, 768, False)]
+    for width, height, as_new in workload(whole, [(1024, 768, True), (1440, 900, False)]):
+        window.resize(width, height)
+        if as_new:
+            window.workspaces.default_layout()
+        for _ in range(10):
+            QApplication.processEvents()
+        assert faults(window) == [], (width, height, as_new)
+        assert unreadable(window) == [], (width, height, as_new)
+        least = window.minimumSizeHint()
+        assert least.width() <= 1024 and least.height() <= 700
+
+
 @only_in_full("repetitions")
-@pytest.mark.parametrize("letters", ["1.15", "1"])
-def test_every_panel_fits_a_scaled_screen(tmp_path: Path, letters: str) -> None:
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": "1.5"}
-    command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path), "1920", "1080", letters]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == ""
-
-
-@pytest.mark.parametrize("scale", workload(["1.5", "1.25", "2"], ["1.5"]))
-def test_every_workspace_fits_a_small_screen(tmp_path: Path, scale: str) -> None:
+@pytest.mark.parametrize(
+    ("scale", "size", "letters"),
+    [
+        ("1.5", (1920, 1080), "1.15"),
+        ("1.5", (1920, 1080), "1"),
+        ("1.25", (1280, 960), "1"),
+        ("2", (2048, 1536), "1"),
+    ],
+)
+def test_every_panel_fits_a_scaled_screen(tmp_path: Path, scale: str, size: tuple[int, int], letters: str) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}
-    command = [sys.executable, "-m", "tests.app.shell.scaled", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.app.shell.fitting", str(tmp_path), *map(str, size), letters]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == ""

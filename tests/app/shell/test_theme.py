@@ -18,20 +18,11 @@ from tests.app.contrast import contrast
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 
 
-def test_contrast_is_that_of_the_standard() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
 @BOTH
 def test_text_and_meaning_have_contrast(colours: Colours) -> None:
     meanings = product(("accent", "good", "warning", "danger", "baseline", "accelerated"), ("window", "base"))
     for ink, ground in (*product(("text", "muted"), ("window", "base", "raised")), *meanings):
         assert contrast(getattr(colours, ink), getattr(colours, ground)) >= 4.5, (ink, ground)
-
-
-@BOTH
-def test_accent_and_disabled_text_have_contrast(colours: Colours) -> None:
     assert contrast(colours.on_accent, colours.accent) >= 4.5
     assert contrast(colours.disabled, colours.window) >= 3
     disabled = palette(colours).color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.Text)
@@ -90,13 +81,6 @@ def test_buttons_of_dialogs_have_no_drawings_of_the_desktop(theme: Theme, qtbot:
     theme.apply(Scheme.LIGHT)
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_a_chip_is_not_as_loud_as_a_button(colours: Colours) -> None:
-    """It says where the model runs, and nothing happens when it is pressed."""
-    chip = style_sheet(colours).partition('QLabel[look="chip"]')[2].partition("}")[0]
-    assert chip and colours.accent not in chip and "border" not in chip
-
-
 def covered(image: QImage) -> set[tuple[int, int, int]]:
     """The colours of the fully opaque pixels."""
     pixels = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
@@ -125,8 +109,3 @@ def test_icons_take_the_colours_of_the_palette(qapp, colours) -> None:
     ):
         image = icon("stop", made).pixmap(32, mode, state).toImage()
         assert covered(image) == {(expected.red(), expected.green(), expected.blue())}
-
-
-def test_an_unknown_icon_is_an_error(qapp) -> None:
-    with pytest.raises(FileNotFoundError):
-        icon("no such icon")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QSettings, QSize, Qt
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QSettings, QSize, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -18,6 +18,7 @@ from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WO
 from paretone_app.shell.regions import Regions
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces
+from tests.workload import workload
 
 FAMILIES = sorted({one.family for one in catalogue.MODELS})
 PLACES = (
@@ -207,8 +208,13 @@ def test_every_panel_lives_where_its_activity_is() -> None:
     assert homes[INSPECT.name] == inside
 
 
-@pytest.mark.parametrize("turns", [0, 20])
-@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FAMILIES, 2)))
+PERMUTATIONS = list(itertools.permutations(FAMILIES, 2))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "turns"),
+    workload([(*both, turns) for both in PERMUTATIONS for turns in (0, 20)], [(*PERMUTATIONS[0], 0)]),
+)
 def test_whatever_is_gone_to_is_shown_after_models_of_another_family(
     qtbot: QtBot, settings: QSettings, before: str, after: str, turns: int
 ) -> None:
@@ -272,20 +278,6 @@ def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWind
         assert button.accessibleName().startswith("Workspace ") and "Ctrl+" in button.toolTip()
 
 
-def test_entering_panels_leaves_nothing_behind(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    """PySide keeps shells of widgets that Qt made by itself as long as their neighbours in the order of Tab live."""
-    workspaces, found = borrowed_window.workspaces, []
-    for _ in range(4):
-        message = QLabel(borrowed_window)
-        workspaces.go_to("setup")
-        message.deleteLater()
-        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-        del message
-        gc.collect()
-        found.append(sum(issubclass(type(one), QWidget) and not isValid(one) for one in gc.get_objects()))
-    assert found[-1] - found[0] < 20, "walking all of the order of Tab kept 120 each time"
-
-
 def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, before = borrowed_window, borrowed_window.size()
     plot, host = window.workspaces["tradeoff"], window.workspaces.of(EXPLORE).host
@@ -296,6 +288,56 @@ def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: 
         qtbot.waitUntil(lambda: plot.width() * plot.height() >= 0.7 * host.width() * host.height(), timeout=3000)
         window.workspaces.switch(LISTEN)
     window.resize(before)
+
+
+def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
+    """Drag what lies at ``start`` by so many pixels to the right."""
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mousePress(window, left, none, start)
+    for step in (along // 2, along):
+        QTest.mouseMove(window, start + QPoint(step, 0))
+        QApplication.processEvents()
+    QTest.mouseRelease(window, left, none, start + QPoint(along, 0))
+
+
+def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    window, docks = borrowed_window, borrowed_window.workspaces
+
+    def widths() -> tuple[int, int]:
+        return docks["setup"].width(), docks["meters"].width()
+
+    def resize(width: int, height: int) -> None:
+        window.resize(width, height)
+        qtbot.waitUntil(lambda: window.width() == width)
+        # Laid out in turns of their own.
+        for _ in range(20):
+            QApplication.processEvents()
+
+    before = window.size()
+    window.workspaces.switch(LISTEN)
+    resize(1440, 900)
+    docks.shown.keep_sides()
+    at_first = widths()
+    assert at_first[0] <= 360
+    for size in ((1920, 1050), (1024, 700), (960, 520), (1920, 1050)):
+        resize(*size)
+        assert (window.width(), window.height()) == size, "the window fits a small screen"
+        if size[0] > 1024:
+            assert widths() == at_first
+            assert docks["meters"].geometry().right() < window.width(), "nothing is off the screen"
+        else:
+            assert docks["meters"] in docks.shown.host.tabifiedDockWidgets(docks["takes"])
+            assert docks["setup"].width() <= at_first[0]
+    host = docks.shown.host
+    _drag(host, QPoint(docks["setup"].geometry().right() + 2, host.height() // 2), 100)
+    qtbot.waitUntil(lambda: docks.shown._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
+    resize(1440, 900)
+    assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"
+    docks.default_layout()
+    window.resize(before)
+    docks.default_layout()
 
 
 def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -325,10 +367,3 @@ def test_the_header_says_what_speaks(borrowed_window: MainWindow, qtbot: QtBot) 
     assert header.model.text().endswith("(not loaded)"), "what is shown is not what would run"
     chosen.consider_model(chosen.model_id)
     assert header.model.text() == "F5 mini"
-
-
-def test_a_window_of_few_features_has_few_workspaces(qtbot: QtBot, settings: QSettings) -> None:
-    shell = Shell(qtbot, (Place("only", "Only", Region.CENTRE),))
-    shell.show(qtbot, settings)
-    assert shell.workspaces.there == (INSPECT,)
-    assert shell.window.findChildren(QToolButton, "workspace") == []

@@ -9,7 +9,6 @@ import pytest
 from paretone.session.events import ModelLoaded, TakeReady
 from paretone.setting.take import Measurements
 from paretone_app.numbers import rough_duration
-from paretone_app.state import cost
 from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
@@ -48,20 +47,6 @@ def test_other_weights_and_devices_take_another_time(presenter: Presenter, other
     assert state.cost.expected_seconds(setting) is None
 
 
-def test_only_the_newest_settings_are_kept(presenter: Presenter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "MOST_SETTINGS", 2)
-    state = presenter.state
-    state.selection.set_text("y" * 50)
-    settings = []
-    for steps, seconds in ((4, 1.0), (5, 9.0), (4, 2.0), (6, 3.0)):
-        state.selection.set_option("steps", steps)
-        settings.append(state.selection.baseline_setting)
-        measured(presenter, "y" * 50, seconds)
-    of_four, of_five, _, of_six = map(state.cost.expected_seconds, settings)
-    assert (of_four, of_six) == (2.0, 3.0)
-    assert of_five == 3.0, "the longest of the others is assumed"
-
-
 def test_what_techniques_save_comes_off_the_backbones_share_until_they_were_measured(presenter: Presenter) -> None:
     state = calibrated(presenter)
     measured(presenter, "y" * 50, 2.0)
@@ -91,8 +76,4 @@ def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
 def test_durations_are_rough(seconds: float, text: str) -> None:
     assert rough_duration(seconds) == text
-
-
-def test_time_that_runs_has_no_tenths() -> None:
     assert rough_duration(2.12, tenths=False) == "2 s"
-    assert rough_duration(9000.0, tenths=False) == "2.5 h"

@@ -12,7 +12,6 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.models.base import Voice
-from paretone.models.f5.config import OPTIONS
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, MakeTake, Release, Synthesise
 from paretone.session.events import (
     AudioReady,
@@ -24,13 +23,9 @@ from paretone.session.events import (
     TakeMade,
     TakeReady,
 )
-from paretone.setting.compatibility import Compatibility
-from paretone.setting.knobs import Values, checked
-from paretone.setting.plan import FlowPlan, MaskedPlan
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Take, Trace
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
-from paretone_app.state.selection import option_times, plan_times
 from paretone_app.state.synthesis import Coming, Wanted, wanted_take
 from tests.app.presenters import Presenter
 
@@ -142,21 +137,6 @@ def test_ahead_of_time_only_while_nothing_else_is_done(
     assert not making.problems
 
 
-def test_what_fails_ahead_of_time_is_not_tried_again_and_again(presenter: Presenter, qtbot: QtBot) -> None:
-    presenter.state.making._idle._idle.setInterval(10)
-    making, sent, asked = presenter.state.making, presenter.sent, wanted(presenter, 1)
-    making.ahead(asked)
-    begun = len(sent)
-    qtbot.waitUntil(lambda: len(sent) == begun + 1)
-    presenter.state.follow(JobFailed(sent[-1].job, "It is too long."))
-    assert making.problems == {asked[0]: "It is too long."}
-    making.ahead(asked)
-    qtbot.wait(40)
-    assert len(sent) == begun + 1
-    presenter.state.selection.model_changed.emit()
-    assert not making.problems, "with another model it may be otherwise"
-
-
 def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
     chosen = presenter.state.selection
     with pytest.raises(SettingError, match=r"It is of LM mini\. Load that model first"):
@@ -213,12 +193,6 @@ def test_passages_grow_and_follow_one_another() -> None:
     assert (decoding.tokens, decoding.starts, decoding.seconds_of) == ((1, 2, 3), (0.0, 0.5), (0.0, 0.04, 0.5))
 
 
-def test_a_take_without_tokens_has_a_side_alone() -> None:
-    coming, _, job = started(Kind.BASELINE)
-    coming.follow(piece(job, 0, None))
-    assert (coming.side, coming.trace.decoding, coming.trace.demasking) == ("A", None, None)
-
-
 def test_the_finished_take_and_a_cancelled_one_end_it() -> None:
     coming, jobs, job = started(Kind.BASELINE)
     coming.follow(piece(job, 0, trace(0.0, 1)))
@@ -228,24 +202,9 @@ def test_the_finished_take_and_a_cancelled_one_end_it() -> None:
     coming.follow(piece(job, 0, trace(0.0, 1)))
     jobs.handle(JobCancelled(job))
     assert coming.side == ""
-
-
-def test_sound_of_another_job_is_no_take() -> None:
     coming, _, job = started(Kind.PARTIAL)
     coming.follow(piece(job, 0, trace(0.0, 1)))
-    assert coming.side == ""
-
-
-def test_times() -> None:
-    options = checked(OPTIONS, {"steps": 4, "spacing": "uniform", "sway": 0.0}, "it")
-    compatibility = Compatibility("f5-mini", "0" * 64, "", options)
-    plan = FlowPlan(options, options, "0" * 64, compatibility)
-    assert plan_times(plan) == option_times(options) == (0.0, 0.25, 0.5, 0.75, 1.0)
-    placed = replace(plan, times=(0.0, 0.5, 1.0))
-    assert plan_times(placed) == (0.0, 0.5, 1.0)
-    assert plan_times(replace(placed, halves_first=True)) == pytest.approx((0.0, 0.25, 0.5, 1.0))
-    assert plan_times(MaskedPlan(options, options, "0" * 64, compatibility)) == ()
-    assert option_times(Values(temperature=1.0)) == option_times(options.replace(sway=9.0)) == ()
+    assert coming.side == "", "sound of another job is no take"
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
@@ -256,6 +215,8 @@ def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
     first, second, third = (jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini")) for _ in range(3))
     assert [one.job for one in sent] == [first.number, second.number, third.number] == [1, 2, 3]
     assert jobs.busy
+    jobs.cancel_all()
+    assert sent[3:] == [Cancel(0, 3), Cancel(0, 2), Cancel(0, 1)], "the newest first"
     jobs.handle(JobFailed(2, "It is broken; mend it."))
     jobs.handle(JobFinished(1))
     jobs.handle(JobFinished(1))
@@ -277,16 +238,6 @@ def test_a_study_that_was_paused_has_not_finished(qtbot: QtBot) -> None:
         jobs.handle(StudyEnded(job.number, "folder", paused, 3))
         jobs.handle(JobFinished(job.number))
     assert ended == [Outcome.PAUSED, Outcome.FINISHED]
-
-
-def test_cancelling_asks_for_the_newest_first(qtbot: QtBot) -> None:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
-    for _ in range(2):
-        jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
-    jobs.cancel_all()
-    assert sent[2:] == [Cancel(0, 2), Cancel(0, 1)]
-    assert jobs.busy, "a job has ended only when the engine says so"
 
 
 def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:

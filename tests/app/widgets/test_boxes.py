@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QLocale, QPoint, QPointF, QStringListModel, Qt
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import style_sheet
-from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox, entry
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
 
@@ -126,8 +126,8 @@ def test_the_wheel_with_control_changes_the_box_under_it_by_one_notch(boxes: dic
     assert area.verticalScrollBar().value() == 0, "nor at its last value"
 
 
-@pytest.mark.parametrize("typed", ["0,15", "0.15", ",15", ".15"])
-@pytest.mark.parametrize("language", ["de_DE", "en_US", "C"])
+@pytest.mark.parametrize("typed", ["0,15", ".15"])
+@pytest.mark.parametrize("language", ["de_DE", "en_US"])
 def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> None:
     there = QLocale()
     QLocale.setDefault(QLocale(language))
@@ -162,18 +162,14 @@ def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) 
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert box.value() == 0.1
     assert said[1:] == ["“-” is no number; the value stays 0.100."]
-
-
-def test_whole_numbers_outside_the_range_are_refused_too(qtbot: QtBot) -> None:
-    box = SpinBox(minimum=4, maximum=64, value=32, suffix=" steps")
-    qtbot.addWidget(box)
-    said: list[str] = []
-    box.refused.connect(said.append)
-    box.selectAll()
-    qtbot.keyClicks(box, "2")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
-    assert box.value() == 32
-    assert said == ["2 is not between 4 and 64; the value stays 32 steps."]
+    whole = SpinBox(minimum=4, maximum=64, value=32, suffix=" steps")
+    qtbot.addWidget(whole)
+    whole.refused.connect(said.append)
+    whole.selectAll()
+    qtbot.keyClicks(whole, "2")
+    qtbot.keyClick(whole, Qt.Key.Key_Return)
+    assert whole.value() == 32
+    assert said[2:] == ["2 is not between 4 and 64; the value stays 32 steps."]
 
 
 def test_the_window_has_no_other_boxes() -> None:
@@ -188,21 +184,3 @@ def test_the_window_has_no_other_boxes() -> None:
     ]
     # It shows a waveform, and the wheel never moves it.
     assert found == ["features/player/panel.py: class WaveStrip(QSlider):"]
-
-
-def test_an_entry_can_be_disabled(qtbot: QtBot) -> None:
-    combo = QComboBox()
-    qtbot.addWidget(combo)
-    combo.addItems(["one", "two"])
-    entry(combo, 1).setEnabled(False)
-    flags = combo.model().index(1, 0).flags()
-    assert not flags & Qt.ItemFlag.ItemIsEnabled
-    assert combo.model().index(0, 0).flags() & Qt.ItemFlag.ItemIsEnabled
-
-
-def test_another_model_has_no_such_entries(qtbot: QtBot) -> None:
-    combo = QComboBox()
-    qtbot.addWidget(combo)
-    combo.setModel(QStringListModel(["one"], combo))
-    with pytest.raises(TypeError, match="QStringListModel"):
-        entry(combo, 0)

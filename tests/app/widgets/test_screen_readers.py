@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import build
-from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.screen_readers import CHART, tell_roles
 
 
@@ -45,10 +42,3 @@ def test_a_painted_widget_has_its_role(qtbot: QtBot) -> None:
     bars = Bars()
     qtbot.addWidget(bars)
     assert QAccessible.queryAccessibleInterface(bars).role() == CHART
-
-
-@pytest.mark.usefixtures("qapp")
-def test_every_choice_of_the_window_is_one_of_ours(shared_window: MainWindow) -> None:
-    """Which the wheel does not change, and which is labelled."""
-    foreign = [one.accessibleName() for one in shared_window.findChildren(QComboBox) if not isinstance(one, ComboBox)]
-    assert not foreign

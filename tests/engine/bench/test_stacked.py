@@ -31,19 +31,8 @@ from tests.workload import only_in_full
 def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
-    given = [
-        "--steps",
-        "8",
-        "--rounds",
-        "2",
-        "--sentences",
-        "2",
-        "--precision",
-        "float32",
-        "--evaluations",
-        "2",
-    ]
-    assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given, "--json"]) == 0
+    given = "--steps 8 --rounds 2 --sentences 2 --precision float32 --evaluations 2 --json"
+    assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given.split()]) == 0
     report = json.loads(capsys.readouterr().out)
     foot, few, top, again = report["rows"]
     assert {row["ladder"] for row in report["rows"]} == {"average-velocity"}, "there are no other weights"
@@ -134,17 +123,6 @@ def test_nothing_skips_a_single_evaluation(model: F5Speech, tmp_path: Path, caps
     assert "DiTReducio, δ = 0.1 is left out: With one evaluation there is no earlier one" in capsys.readouterr().err
 
 
-def test_weights_without_guidance_are_judged_against_steps_without_it(model: F5Speech, tmp_path: Path) -> None:
-    found = climbed(with_intervals(model, tmp_path / "own", guidance=0.0), FEW, "--cache", "none")
-    usual = found.ways[0].setting.options["guidance"]
-    assert [one.title for one in found.ways][:3] == [
-        f"32 steps, guidance {usual:.2g}",
-        "32 steps, guidance 0",
-        "+ average velocity, N = 1",
-    ]
-    assert usual > 0 and found.baseline is found.ways[1]
-
-
 @pytest.mark.parametrize(("given", "threshold"), [((), "0.2"), (("--threshold", "0.3"), "0.3")])
 def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tuple[str, ...], threshold: str) -> None:
     *_, below, top = climbed(model, PRUNED, "--cache", "error_curve", *given).ways
@@ -159,11 +137,6 @@ def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
     assert table.compatibility == compatibility_of(model.info, below.setting)
     assert table.steps == 5
     assert model.sampling(scripted(model, "One.", VOICE, top.setting, top.artefacts))().shape[0] == 1
-
-
-def test_without_a_cache_or_fewer_bits_the_ladder_is_shorter(model: F5Speech) -> None:
-    found = climbed(model, PRUNED, "--cache", "none", "--precision", "float32")
-    assert [one.title for one in found.ways][2:] == ["+ CFG-free, w = 0.50"]
 
 
 def test_ladders_are_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
@@ -183,11 +156,3 @@ def test_without_weights_it_says_what_to_do() -> None:
         climbed(bare, PRUNED)
     with pytest.raises(PlainError, match=r"no Average velocity weights; .* no CFG-free weights; train some"):
         stacked._chosen(bare, stacked.EVERY)
-
-
-@pytest.mark.parametrize("cache", ["ditreducio", "error_curve", "none"])
-def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
-    for rung in climbed(model, PRUNED, "--steps", "4", "--pruned", "3", "--cache", cache).ways:
-        make_ready(model, rung.setting, VOICE)
-        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
-        assert sample().equal(sample()), "as often as wished"

@@ -91,19 +91,6 @@ def test_word_errors_are_of_all_words() -> None:
     assert voices._words(takes, 2).value == pytest.approx(4 / 20)
 
 
-def test_the_sentences_alternate_and_none_is_missing() -> None:
-    assert voices.sentences()[:2] == (catalogue.harvard_sentences()[0], catalogue.unseen_sentences()[0])
-    assert sorted(voices.sentences()) == sorted(catalogue.judged_sentences())
-
-
-def test_one_sentence_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "one.txt").write_text("One.", encoding="utf-8")
-    assert cli.main(["bench", "voices", "--text-file", str(tmp_path / "one.txt")]) != 0
-    assert "two sentences or more" in capsys.readouterr().err
-    assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
-    assert "--sentences: must be a whole number from 2" in capsys.readouterr().err
-
-
 def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.txt").write_text("One sentence.\n\nAnother one.\n")
     assert voices._texts(str(tmp_path / "own.txt")) == ("One sentence.", "Another one.")
@@ -111,6 +98,8 @@ def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, capsys: pytest.Cap
     assert "could not be read" in capsys.readouterr().err
     assert cli.main(["bench", "voices", "--voice", "nobody"]) != 0
     assert "nobody" in capsys.readouterr().err
+    assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
+    assert "--sentences: must be a whole number from 2" in capsys.readouterr().err
     found = voices._speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))
     assert [one.id for one in found] == ["bella", "anna"]
 

@@ -55,14 +55,10 @@ def official_run() -> dict:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_official_package_gives_the_engines_mel(official_run: dict) -> None:
-    assert len(official_run["differences"]) == workload(18, 11)
+def test_official_package_gives_the_engines_mel_and_evaluations(official_run: dict) -> None:
+    assert len(official_run["differences"]) == workload(18, 10)
     assert {name: value for name, value in official_run["differences"].items() if not value < TOLERANCE} == {}
 
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations(official_run: dict) -> None:
     assert len(official_run["intervals"]) == 3 and max(official_run["intervals"]) < 1e-4
 
 
@@ -155,15 +151,6 @@ def test_weights_that_the_package_cannot_run_are_refused_before_anything_is_read
     with pytest.raises(ProfileError, match="needs an embedding of the interval's length"):
         export(given, "f5-tts", tmp_path / "out", Observer(), str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_probes_tell_checkpoints_apart() -> None:
-    weights = dict(read_f5_checkpoint(MODEL.folder).weights)
-    before = f5_tts.probes(weights)
-    assert before.keys() == weights.keys()
-    name = "transformer_blocks.7.attn.to_v.weight"
-    weights[name] = weights[name] * 1.01
-    assert [one for one, values in f5_tts.probes(weights).items() if values != before[one]] == [name]
 
 
 def test_profile_for_another_or_no_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -11,11 +10,10 @@ import torch
 from safetensors.torch import load_file
 
 from paretone import cli
-from paretone.errors import Cancelled, SettingError
+from paretone.errors import SettingError
 from paretone.export.language import (
     PROVENANCE,
     RETAINED,
-    CosySource,
     HuggingFaceSource,
     LanguageExport,
     draft_contents,
@@ -25,22 +23,15 @@ from paretone.export.language import (
 )
 from paretone.models import catalogue
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
-from paretone.models.cosyvoice2.language_model import LanguageModel, official_shapes
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.layer_importance import pruned
 from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder
-from paretone.models.networks.causal import CausalConfig
-from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import SETTINGS_FILE as SETTINGS
 from tests.engine.export.small_exports import Follower, with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import load, setting, spoken
-from tests.parity.fixtures import SHIPPED, Fixture
-
-COSYVOICE = Fixture(SHIPPED / "ar", "cosyvoice2_lm")
 
 
 @pytest.fixture
@@ -97,43 +88,6 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
     assert (settings["tolerance"], settings["draft_length"], settings["target"]) == (0.3, 3, base)
 
 
-def official(tmp_path: Path) -> tuple[CosySource, dict, dict]:
-    """The fixture's small CosyVoice 2 as a release, with its weights and configuration."""
-    weights, config = dict(COSYVOICE.weights), COSYVOICE.description["qwen2_config"]
-    weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
-    (tmp_path / "CosyVoice-BlankEN").mkdir()
-    (tmp_path / "CosyVoice-BlankEN" / "config.json").write_text(json.dumps(config))
-    torch.save(weights, tmp_path / "llm.pt")
-    return CosySource(tmp_path), weights, config
-
-
-def test_cosyvoice_2_loads_with_fewer_layers_strictly(tmp_path: Path) -> None:
-    release, weights, config = official(tmp_path)
-    contents = release.files(pruned(weights, (0, 2, 3)), (0, 2, 3))
-    loaded = torch.load(io.BytesIO(contents["llm.pt"]), weights_only=True)
-    smaller = json.loads(contents["CosyVoice-BlankEN/config.json"])
-    assert smaller["num_hidden_layers"] == 3 and smaller[RETAINED] == [0, 2, 3]
-    model = LanguageModel.from_official(loaded, CausalConfig.read(smaller), "pruned")
-    whole = LanguageModel.from_official(weights, CausalConfig.read(config), "whole")
-    embedded = whole.embed_speech(range(20))[None]
-    expected = whole.tokens.transformer(embedded, skip=frozenset({1}))
-    assert torch.allclose(model.tokens.transformer(embedded), expected, atol=1e-5)
-
-
-def test_the_pruned_weights_are_those_of_an_official_qwen2(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    release, weights, _ = official(tmp_path)
-    contents = release.files(pruned(weights, (1, 3)), (1, 3))
-    config = transformers.Qwen2Config(**json.loads(contents["CosyVoice-BlankEN/config.json"]))
-    loaded = torch.load(io.BytesIO(contents["llm.pt"]), weights_only=True)
-    assert set(loaded) == set(
-        official_shapes(CausalConfig.read(json.loads(contents["CosyVoice-BlankEN/config.json"])), 9, 9)
-    )
-    prefix = "llm.model.model."
-    inner = {name.removeprefix(prefix): value for name, value in loaded.items() if name.startswith(prefix)}
-    transformers.Qwen2Model(config).load_state_dict(inner, strict=True)
-
-
 @pytest.mark.parametrize("kind", ["student", "draft"])
 def test_llasa_loads_in_transformers_with_a_head_of_its_own(tmp_path: Path, kind: str) -> None:
     transformers = pytest.importorskip("transformers")
@@ -175,17 +129,6 @@ def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFol
     assert len(spoken(model, setting()).samples)
 
 
-def test_nothing_is_left_where_writing_fails(folder: LmMiniFolder, tmp_path: Path) -> None:
-    class Stopped(Observer):
-        def progress(self, done: int, total: int) -> None:
-            raise Cancelled
-
-    job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
-    with pytest.raises(Cancelled):
-        export_language(job, Stopped())
-    assert not (tmp_path / "deep").exists()
-
-
 def test_flow_models_have_nothing_to_write() -> None:
     with pytest.raises(SettingError, match="F5 mini decodes no tokens"):
         source_of(catalogue.entry("f5-mini"))
@@ -194,16 +137,8 @@ def test_flow_models_have_nothing_to_write() -> None:
 def test_the_command_writes_all_files_and_replaces_none(
     folder: LmMiniFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [
-        "export-model",
-        "draft",
-        "--folder",
-        str(folder.root),
-        "--out",
-        str(tmp_path / "out"),
-        "--tolerance",
-        "0.2",
-    ]
+    place = ["--folder", str(folder.root), "--out", str(tmp_path / "out")]
+    command = ["export-model", "draft", *place, "--tolerance", "0.2"]
     assert cli.main([*command, "--json"]) == 0
     written = {
         path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()

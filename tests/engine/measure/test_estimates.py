@@ -15,14 +15,10 @@ from paretone.measure.estimates import (
     UNKNOWN,
     Judgement,
     Margin,
-    advice,
     bootstrap,
-    ends,
     estimates,
     margin,
-    mean_ratio,
     picks,
-    rate,
     tail_interval,
     wilson_interval,
 )
@@ -51,28 +47,6 @@ def test_no_errors_have_no_interval_but_are_over_so_many_words() -> None:
     assert some.spreads and some.over == "", "its interval says it"
     assert estimates(np.array([[1j]]), "rate", [1])[0].over == "1 word"
     assert estimates(np.zeros((2, 1)), "mean", [2])[0].over == ""
-
-
-def test_the_interval_of_a_mean_is_as_wide_as_theory_says() -> None:
-    sample = np.random.default_rng(1).standard_normal((400, 1))
-    (found,) = estimates(sample, "mean", [400])
-    width = 2 * 1.96 * sample.std() / np.sqrt(400)
-    assert found.high - found.low == pytest.approx(width, rel=0.1)
-
-
-def test_a_single_cluster_and_equal_values_spread_over_nothing() -> None:
-    (one,) = estimates(np.array([[3.0]]), "mean", [4])
-    assert (one.low, one.high, one.spreads) == (3.0, 3.0, False)
-    equal, unequal = estimates(np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), "mean", [3, 3])
-    assert not equal.spreads and unequal.spreads
-
-
-def test_columns_do_not_depend_on_their_company() -> None:
-    columns = np.random.default_rng(0).random((7, 300))
-    for statistic in ("mean", "median"):
-        together = estimates(columns, statistic, [7] * 300)
-        (alone,) = estimates(columns[:, 299:], statistic, [7])
-        assert (alone.low, alone.high) == pytest.approx((together[299].low, together[299].high))
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
@@ -134,35 +108,6 @@ def test_a_mean_has_the_interval_of_the_normal_distribution() -> None:
     assert (low, high) == pytest.approx((mean - half, mean + half), abs=half / 10)
 
 
-def test_equal_findings_have_equal_intervals_and_another_seed_draws_others() -> None:
-    values = np.random.default_rng(0).normal(size=30)
-
-    assert bootstrap(_mean, values, draws=200) == bootstrap(_mean, values.copy(), draws=200)
-    assert bootstrap(_mean, values, draws=200) != bootstrap(_mean, values, draws=200, seed=1)
-
-
-def test_findings_are_drawn_in_pairs() -> None:
-    below = np.random.default_rng(1).uniform(1, 9, 20)
-
-    assert bootstrap(mean_ratio, 2 * below, below, draws=300) == pytest.approx((2, 2, 2))
-
-
-def test_a_rate_is_all_counts_over_all_sizes() -> None:
-    value, low, high = bootstrap(rate, np.array([1, 0, 4]), np.array([10, 10, 20]), draws=500)
-
-    assert value == pytest.approx(5 / 40)
-    assert low == pytest.approx(0.0) and high == pytest.approx(0.2)
-
-
-def test_draws_repeat_what_there_is_and_ends_are_taken_of_each_column() -> None:
-    chosen = picks(4, draws=1000)
-    low, high = ends(np.stack([chosen.mean(1), chosen.mean(1) + 10], axis=1))
-
-    assert chosen.shape == (1000, 4) and set(chosen.ravel().tolist()) == {0, 1, 2, 3}
-    assert high - low == pytest.approx((high - low)[0])
-    assert low[1] == pytest.approx(low[0] + 10)
-
-
 def test_wilson() -> None:
     # Newcombe (1998), table I, method 3.
     assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
@@ -218,11 +163,6 @@ def test_one_sentence_and_none_decide_nothing() -> None:
     assert UNKNOWN.verdict == UNDECIDED and UNKNOWN.more is None
 
 
-def test_sentences_with_half_a_figure_are_left_out() -> None:
-    one, baseline = np.array([1.0, np.nan, 3.0, 4.0]), np.array([1.0, 2.0, np.nan, 4.0])
-    assert margin(one, baseline, -0.5).sentences == 2
-
-
 def test_as_many_more_sentences_as_advised_decide() -> None:
     """Sentences that scatter as those so far, and as many as the advice asks for."""
     baseline = np.zeros(20)
@@ -242,15 +182,3 @@ def test_one_failure_decides_and_one_doubt_leaves_open() -> None:
     undecided = Judgement({"words": passing, "range": open_, "spread": Margin(1, -2, 4, 9)})
     assert undecided.words == "undecided by the range and spread: 72 more sentences would decide"
     assert (undecided.verdict, undecided.more) == (UNDECIDED, 72)
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (1, "1 more sentence would decide"),
-        (None, "more sentences would decide"),
-        (5000, "it lies so near the limit that more than 1,000 more sentences would have to decide"),
-    ],
-)
-def test_the_advice_is_a_sentence(more: int | None, said: str) -> None:
-    assert advice(more) == said

@@ -15,7 +15,7 @@ from paretone.training.natural_teacher import original_speech
 from tests.packages import needs
 from tests.workload import workload
 
-SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[: workload(6, 4)]
+SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[: workload(6, 2)]
 
 
 def original(sentence: str) -> tuple[np.ndarray, int]:
@@ -52,7 +52,7 @@ def test_words_that_the_judge_has_never_heard_of_are_taught() -> None:
 
 
 def test_what_was_heard_before_does_not_matter() -> None:
-    speakers = voices("f5-mini")
+    speakers = voices("f5-mini")[:2]
     texts = [one.transcript for one in speakers]
     noise = np.random.default_rng(0)
     heard = []
@@ -61,11 +61,6 @@ def test_what_was_heard_before_does_not_matter() -> None:
         heard.append((samples + 0.05 * noise.standard_normal(len(samples)).astype(np.float32), rate))
     judge = Judge(texts)
     assert [judge.hear(*one) for one in heard] == [Judge(texts).hear(*one) for one in heard]
-
-
-def test_judging_twice_gives_the_same(judge: Judge) -> None:
-    noise = np.random.default_rng(1).standard_normal(16000)
-    assert judge.hear(noise, 16000) == judge.hear(noise, 16000)
 
 
 @pytest.mark.parametrize("samples", [np.zeros(0), np.full(1000, np.nan)])

@@ -107,11 +107,6 @@ def test_noise_silence_and_single_periods_have_no_range() -> None:
         assert pitch_range(log_pitch(samples, RATE)) is None
 
 
-def test_takes_that_are_alike_have_no_diversity() -> None:
-    curve = log_pitch(glide(140, 200), RATE)
-    assert diversity([curve, curve, curve]) == pytest.approx(0.0, abs=1e-12)
-
-
 def test_diversity_is_the_deviation_over_the_takes() -> None:
     curve = log_pitch(glide(140, 200), RATE)
     assert diversity([curve, curve + 0.1]) == pytest.approx(0.1 / np.sqrt(2), abs=1e-9)

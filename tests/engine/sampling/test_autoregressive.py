@@ -77,14 +77,6 @@ def test_speech_of_a_known_length_stops_after_it() -> None:
     assert tokens_of(free)[:5] == tokens_of(cycles) and len(tokens_of(free)) == 9
 
 
-def test_a_prompt_of_one_element_is_read_and_inference_mode_does_not_leak() -> None:
-    model = small_model(stop_score=NEVER)
-    request = Request(model.embed([[2]]), torch.tensor([0]), 1, 0, 3)
-    assert len(tokens_of(list(decode(model, request, Greedy(), Uniforms(0))))) == 3
-    for _ in decode(model, request_of(model, maximum=2), Greedy(), Uniforms(0)):
-        assert not torch.is_inference_mode_enabled()
-
-
 def test_it_can_be_stopped_between_tokens() -> None:
     calls = itertools.count()
 
@@ -137,14 +129,6 @@ def test_all_of_the_prompt_may_be_shared(model: TokenModel, shared: int) -> None
     request = request_in(model, VOICE, [5, 2, 6], shared)
     expected = said(model, replace(request, shared=0))
     assert said(model, request) == said(model, request) == expected
-
-
-def test_the_same_ids_elsewhere_are_another_beginning(model: TokenModel) -> None:
-    request = request_in(model, VOICE, [5, 2, 6])
-    filled(model, request)
-    moved = replace(request, positions=request.positions + 3, first_position=9)
-    torch.testing.assert_close(filled(model, moved), filled(model, replace(moved, shared=0)))
-    assert len(model.prefixes) == 2
 
 
 def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:

@@ -85,24 +85,6 @@ def test_a_schedule_decides_how_many_codes_a_step_commits() -> None:
         assert seen[0].planned == commit_counts(36, 5, 0.1)[0]
 
 
-def test_a_schedule_sees_the_cells_in_their_order() -> None:
-    """What it lets through is what comes first, with the scores of these cells."""
-    seen: list[Tensor] = []
-
-    def schedule(there: Open) -> int:
-        seen.append(there.log_probabilities)
-        return 4
-
-    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
-    steps = demask(scorer, canvas, Block(0, 12, 3), Rules(), SeededCanvasNoise(0, CPU), schedule=schedule)
-    next(steps)
-    (found,) = seen
-    assert found.shape == (36, MASK) and torch.allclose(found.exp().sum(-1), torch.ones(36))
-    row, column = (canvas.order == 0).nonzero(as_tuple=True)
-    first = scorer._scores[row, column][:, :-1].log_softmax(-1)
-    assert {tuple(one.tolist()) for one in first} == {tuple(one.tolist()) for one in found[:4]}
-
-
 def test_a_schedule_that_follows_the_plan_changes_nothing() -> None:
     for steps in (1, 30):
         plain, _ = filled(Block(0, 12, steps))

@@ -105,14 +105,6 @@ def test_what_does_not_change_is_computed_twice_and_then_reused() -> None:
     assert all(torch.allclose(one, other) for one, other in zip(found, expected, strict=True))
 
 
-def test_what_keeps_changing_is_always_computed() -> None:
-    needed, _ = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.49, reuse=True)), field(1.5))
-    assert needed == [(0, 2)] * 6
-    needed, _ = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.51, reuse=True)), field(1.5))
-    # It changes by half from one to the next: once it may be reused, not twice, when it is found to have changed more.
-    assert needed == [(0, 2), (0, 2), (0,), (0, 2), (0, 2), (0,)]
-
-
 def test_change_is_foreseen_over_time_and_not_over_evaluations() -> None:
     """A dense beginning, where neighbours hardly differ, says nothing of the step after it."""
     times = [0.0, 0.001, 0.101, 0.102, 0.202, 0.203]

@@ -22,14 +22,11 @@ from paretone.sampling.multistep import (
     METHODS,
     MIDPOINT,
     PREDICTOR_CORRECTOR,
-    STAGES,
     STARTS,
     STORK,
-    adams_bashforth,
     adams_moulton,
     gegenbauer_weights,
     multistep_steps,
-    stork,
 )
 from paretone.sampling.schedules import EPSS, first_halved, uniform_times
 from paretone.sampling.skipping import LayerMemory, apply_module
@@ -139,18 +136,6 @@ def test_storks_recurrence_on_states_is_its_weights() -> None:
     assert now == pytest.approx(start + step * (first + 2 * second * step + 6 * third * step**2))
 
 
-def test_stork_with_one_or_two_derivatives() -> None:
-    velocities = [torch.tensor([2.0]), torch.tensor([5.0])]
-    pair = [one([0.0, 0.4], velocities, 0.6) for one in (stork, adams_bashforth)]
-    assert torch.allclose(*pair)
-    # v = 1 + 2t + 3t² at uneven times: at 0.5 its derivatives are 5 and 6.
-    times = [0.1, 0.2, 0.5]
-    velocities = [torch.tensor([1 + 2 * time + 3 * time**2], dtype=torch.float64) for time in times]
-    _, first, second = gegenbauer_weights(STAGES)
-    wanted = velocities[-1].item() + first * 0.3 * 5 + second * 0.3**2 * 6
-    assert stork(times, velocities, 0.8).item() == pytest.approx(wanted)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_constant_velocity_makes_every_method_the_models_own_step(method: str) -> None:
     """With MegaTTS 3's stochastic step as well: corrected steps meet the same noise again."""
@@ -203,14 +188,6 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
             )
             if not (early and step == 1):
                 assert torch.allclose(hidden, full), f"step {step}"
-
-
-def test_what_a_change_is_counted_from_is_kept() -> None:
-    for plan in (layers[0] for layers in map(skip_plan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
-        assert not plan.attention.keep_change and plan.attention.extrapolation_factor == 0
-    plan = skip_plan(table(N, N, N, T, N))
-    assert [plan.at(step)[0].attention.keep_output for step in range(5)] == [False, True, True, False, False]
-    assert [plan.at(step)[0].attention.keep_change for step in range(5)] == [False, False, True, False, False]
 
 
 # --- The search for a grid --------------------------------------------------------------------------------------------

@@ -217,15 +217,6 @@ def test_after_whatever_came_the_next_group_is_the_targets(length: int, seed: in
             assert sum(prefixes[*before, token] for token in group) == pytest.approx(expected, abs=1e-6)
 
 
-@WITHIN
-def test_groups_of_one_are_the_rule_by_token(within: bool) -> None:
-    rules = by_group(TokenGroups([], 6), within=within), by_token(0.0, 6)
-    for seed in range(6):
-        p, q = shares(seed, 6), shares(50 + seed, 6)
-        one, two = (outcome(rule, p, q) for rule in rules)
-        assert one == pytest.approx(two, abs=1e-6) and one == pytest.approx(q.tolist(), abs=1e-6)
-
-
 def test_groups_hold_different_ids_and_nothing_drafted_is_nothing_accepted() -> None:
     for wrong in ([], [0, 0], [1, 5], [-1, 0]):
         with pytest.raises(ValueError, match="different ids below 5"):

@@ -205,14 +205,8 @@ def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: di
 def test_parts_that_do_not_belong_together() -> None:
     with pytest.raises(ProfileError, match="table is missing"):
         Profile.of(setting(), info())
-    with pytest.raises(ProfileError, match="table is there"):
-        Profile.of(setting().baseline, info(), (table(),))
-    with pytest.raises(ProfileError, match="table is another one"):
-        Profile.of(setting(), info(), (table().changed(0, 1, SkipAction.TS),))
     with pytest.raises(ProfileError, match=r"table\.belonging\.fingerprint"):
         Profile.of(setting(), info(fingerprint="f" * 64), (table(),))
-    with pytest.raises(ProfileError, match="but 'other' is loaded"):
-        Profile.of(setting(), info(id="other"), (table(),))
     with pytest.raises(SettingError, match="Steps must lie between"):
         Profile.of(replace(setting(), options=Values(steps=1000)), info(), (table(),))
 
@@ -241,29 +235,12 @@ def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) ->
     assert path.read_bytes() != before
 
 
-def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
-    attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
-    used = UsedTechnique("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
-    whole = Profile.of(setting().with_technique(used), info(), (attention,))
+def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
-    whole.save(path)
-    assert Profile.load(path) == whole
-    assert Profile.load(path).artefact("table").branch_skip == "attention"
-    assert Profile.load(path).setting.techniques[0].knobs["branch_skip"] == "attention"
-    # The knob stands for the next calibration; what a profile says is what its table does.
-    moved = UsedTechnique("ditreducio", Values(branch_skip="both"), attention.fingerprint)
-    assert Profile.of(setting().with_technique(moved), info(), (attention,)) == whole
-
-
-@pytest.mark.parametrize("name", ["own:/gone/me.wav", "me"])
-def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "p.json"
-    Profile.of(setting(), info(), (table(),), replace(evidence(), voice=name)).save(path)
+    Profile.of(setting(), info(), (table(),), replace(evidence(), voice="own:/gone/me.wav")).save(path)
     loaded = Profile.load(path)
     with pytest.raises(AudioError, match=rf"me.*, which is not part of it; give a voice: .* \({FIRST}, {SECOND}"):
         loaded.voice()
-    with pytest.raises(AudioError, match="measured with"):
-        loaded.synthesise("Rice.")
 
 
 # --- Other techniques ------------------------------------------------------------------------------------------------

@@ -14,13 +14,10 @@ from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import Estimate
 from paretone.models import catalogue
-from paretone.paths import resource
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.curves import MOST, curves, curves_page, curves_sheet
-from paretone.studies.definition import read
+from paretone.studies.curves import curves, curves_page, curves_sheet
 from paretone.studies.results import Results, SettingResult
-from paretone.studies.space import axes_of
 from paretone.techniques import technique
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -118,13 +115,6 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     assert curves_page(results(PLAIN)) == []
 
 
-def test_a_plot_has_only_so_many_curves() -> None:
-    others = [used(PLAIN, "guidance_interval", steps=steps) for steps in range(1, MOST + 2)]
-    grid = [used(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
-    page = "\n".join(curves_page(results(*grid)))
-    assert f"The longest {MOST} of {MOST + 1} curves." in page
-
-
 def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:
     steps = [used(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
     guided = [used(one, "guidance_interval", steps=2) for one in steps]
@@ -150,24 +140,3 @@ def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
     bottom = max(float(one.get("y", 0)) for one in root.iter(f"{SVG}text") if one.text == "16")
     ticks = [float(one.get("x", 0)) for one in root.iter(f"{SVG}text") if float(one.get("y", 0)) == bottom]
     assert ticks[1] - ticks[0] == pytest.approx(ticks[2] - ticks[1], abs=0.2)
-
-
-@pytest.mark.parametrize("path", sorted(resource("studies").glob("*-curves.toml")), ids=lambda path: path.stem)
-def test_the_studies_that_ship_have_a_curve_over_every_knob_that_they_vary(path: Path) -> None:
-    study = read(path)
-    found = tuple(
-        SettingResult(str(number), "", one.origin, one.setting, "", {"naturalness": figure(number)}, finished=1)
-        for number, one in enumerate(study.candidates)
-    )
-    of = Results(Path("nowhere"), "Curves", study.model, "0" * 12, "2001-01-01", "", {}, found)
-    drawn = {f"{one.technique}.{one.knob.name}" if one.technique else one.knob.name for one in curves(of)}
-    varied = {
-        axis.name
-        for grid in study.definition["grid"]
-        for axis in axes_of(grid, catalogue.entry(study.model))
-        if len(axis.values) > 2
-    }
-    assert varied and varied <= drawn and len(study.seeds) > 2
-    assert {"words", "naturalness", "voice", "melody"} == set(study.judges)
-    takes = f"{len(study.candidates)} settings × {len(study.utterances) // 2} sentences × 2 voices × 3 seeds"
-    assert f"{takes} = {study.takes:,} takes" in path.read_text(encoding="utf-8"), "as its comment says"

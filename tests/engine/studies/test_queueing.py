@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import Counter
 from types import SimpleNamespace
 
 from paretone.studies.running import ATTEMPTS, Queue
-from paretone.studies.study import Cell, MeasureReference, Prepare, Speak, Study, Task
+from paretone.studies.study import MeasureReference, Prepare, Speak, Study, Task
 from tests.engine.studies.small import study
 
 
@@ -100,38 +99,6 @@ def test_a_setting_that_cannot_be_run_is_taken_out() -> None:
     assert not one.left
 
 
-def test_what_is_finished_is_not_handed_out() -> None:
-    chosen = study()
-    finished = set(chosen.cells(chosen.candidates[1]))
-    one = queue(chosen, finished=finished)
-    assert one.progress == (3, 9)
-    assert not finished & {task.cell for task in all_tasks(one)}
-    assert one.complete(chosen.candidates[1])
-
-
-def test_a_cell_that_waits_is_not_looked_for_again_until_something_changes() -> None:
-    chosen = study(grid={"steps.steps": ["off", 2, 3]}, sentences=["One sentence."])
-    one = queue(chosen)
-    baseline = one.next("a")
-    assert baseline.cell.setting == chosen.candidates[0].key
-    looked = Watched(one._blocks[0].cells)
-    one._blocks[0].cells = looked
-    assert [one.next(worker) for worker in "bcdef"] == [None] * 5
-    assert looked.times == 1
-    one.done("a", 1.0)
-    assert {one.next("b").cell.setting, one.next("c").cell.setting} == {one.key for one in chosen.candidates[1:]}
-
-
-class Watched(deque):
-    """Cells of a block, and how often they were looked through."""
-
-    times = 0
-
-    def __iter__(self) -> Iterator[Cell]:
-        self.times += 1
-        return super().__iter__()
-
-
 def test_the_estimate_counts_what_is_left_however_it_came_and_went() -> None:
     chosen = study()
     one = queue(chosen)
@@ -143,10 +110,5 @@ def test_the_estimate_counts_what_is_left_however_it_came_and_went() -> None:
     assert one.seconds_left() == 2.0 * 8, "what is under way is left"
     one.lost("a")
     assert one.seconds_left() == 2.0 * 8
-    dropped = next(key for key in (each.key for each in chosen.candidates) if key != first.cell.setting)
-    one.drop(dropped)
+    one.drop(next(each.key for each in chosen.candidates if each.key != first.cell.setting))
     assert one.seconds_left() == 2.0 * 5
-    again = queue(chosen, finished={first.cell})
-    again.next("a")
-    again.done("a", 2.0)
-    assert again.seconds_left() == 2.0 * 7

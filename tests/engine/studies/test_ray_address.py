@@ -46,7 +46,7 @@ def listening(request: pytest.FixtureRequest) -> Iterator[int]:
     server.close()
 
 
-@pytest.mark.parametrize("address", ["", "here", ":6379", "here:", "here:ray", "here:0", "here:70000", "ray://here"])
+@pytest.mark.parametrize("address", ["", ":6379", "here:ray", "here:70000", "ray://here"])
 def test_what_is_no_address_is_said(address: str) -> None:
     with pytest.raises(StudyError, match=r"is no address of a Ray cluster; give HOST:PORT, 'auto' or 'local'\."):
         require_cluster(address)

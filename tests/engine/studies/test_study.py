@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ from paretone.errors import PlainError, StudyError
 from paretone.models.catalogue import harvard_sentences, sentences
 from paretone.paths import resource
 from paretone.studies.definition import PAPER_SEEDS, parse, read, to_toml, with_folder
-from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, duration
-from paretone.techniques import foreseen
-from paretone.techniques.spade import parsed_layers
+from paretone.studies.study import BASELINE, GRID
 from tests.engine.studies.small import study
 from tests.voices import FIRST, SECOND
 
@@ -35,24 +32,6 @@ def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
     assert all(one.baseline in {other.key for other in found.candidates[:2]} for one in found.candidates)
     knobs = found.candidates[2].setting.technique("steps").knobs
     assert (knobs["steps"], knobs["sway"], knobs["spacing"]) == (4, -1.0, "epss")
-
-
-def test_several_grids_and_a_list_are_joined() -> None:
-    found = parse(
-        {
-            "sentences": ["One."],
-            "grid": [{"steps": {"steps": [4, 7]}}, {"steps.steps": [7, 8]}, {"guidance_interval.used": ["on"]}],
-            "setting": [
-                {"name": "fewest", "options": {"steps": 2}},
-                {"techniques": {"first_block": {"threshold": 0.2}}},
-            ],
-        }
-    )
-    origins = [one.origin for one in found.candidates]
-    # The setting of two steps is its own baseline.
-    assert origins.count(BASELINE) == 2
-    assert origins.count(LISTED) == 1
-    assert origins.count(GRID) == 4
 
 
 def test_combinations_that_techniques_rule_out_are_left_out_with_the_reason() -> None:
@@ -142,55 +121,26 @@ def test_a_search_is_read() -> None:
     ("changes", "sentence"),
     [
         ({"vocoder": "vocos"}, "F5 mini comes with its vocoder; leave out 'vocos'"),
-        ({"grid": {"stepz.steps": [4]}}, "There is no technique named 'stepz'; did you mean 'steps'"),
-        (
-            {"grid": {"steps.stepz": [4]}},
-            "grid.steps.stepz: Step pruning has no knob named 'stepz'; did you mean 'steps'",
-        ),
-        ({"grid": {"stepz": [4]}}, "grid.stepz: F5 mini has no option named 'stepz'; did you mean 'steps'"),
+        ({"grid": {"steps.stepz": [4]}}, "grid.steps.stepz: .* no knob named 'stepz'; did you mean 'steps'"),
         ({"grid": {"steps.steps": [4, 4]}}, "grid.steps.steps names a value twice"),
-        ({"grid": {"steps.steps": []}}, "grid.steps.steps must be a list of values"),
         ({"grid": {"steps.steps": [0]}}, "must lie between 1 and 128"),
         ({"grid": {}}, "grid is empty"),
         ({"grid": {"spade.depth": [4]}}, "SPADE.* is not for models like F5 mini"),
-        ({"grid": {"steps.used": ["maybe"]}}, "must be a list of 'on' and 'off'"),
         ({"grid": None}, "nothing to compare"),
-        ({"setting": [{"techniques": {"nothing": {}}}]}, "There is no technique named 'nothing'"),
         ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; did you mean 'techniques'"),
-        ({"setting": [3]}, r"setting\[0\] must be a table of fields, not 3"),
         ({"voices": ["nobody"]}, f"There is no voice named 'nobody'; known voices: {FIRST}, {SECOND}"),
-        ({"voices": 99}, "voices must be a list, or a number from 1 to"),
         ({"voices": [{"audio": "nowhere.wav"}]}, "there is no recording nowhere.wav"),
-        ({"model": "F6"}, "There is no model named 'F6'"),
-        ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, naturalness"),
         ({"seeds": []}, "seeds must be whole numbers from 0"),
-        ({"seeds": [1, 1]}, "seeds has one twice"),
         ({"seeds": [1, 10**30]}, r"seeds\[1\] is too large a number"),
-        ({"seeds": [-1]}, "seeds must be whole numbers from 0"),
-        ({"options": {"cross_fade": 10**400}}, "options.cross_fade is too large a number"),
         (
             {"grid": {"first_block.threshold": [float("inf")]}},
             r"grid\.first_block\.threshold\[0\] must be a number, not inf",
         ),
         ({"search": {"space": {"steps.steps": [4]}, "seed": 2**32}}, "search.seed must be at most 4294967295"),
-        ({"seeds": [True]}, "True is not"),
-        ({"rounds": 0}, "rounds must be at least 1, not 0"),
         ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
-        ({"sentences": [" "]}, "sentences is empty or has an empty one"),
         ({"sentences": "nowhere.txt"}, "nowhere.txt is not a text file: No such file or directory"),
-        ({"grid": {"steps.steps": ["many"]}}, "grid.steps.steps: Steps must be a number, not 'many'"),
         ({"colour": "red"}, "colour is an unknown field"),
-        ({"options": {"stepz": 3}}, "F5 mini has no knob named 'stepz'"),
-        ({"title": 5}, "title must be a text, not 5"),
-        ({"search": {"space": {}}}, "search.space is empty"),
-        ({"search": {"space": {"steps.steps": {"low": 8, "high": 2}}}}, "with low below high"),
-        (
-            {"search": {"space": {"steps.steps": {"low": 0, "high": 2}}}},
-            "search.space.steps.steps: .* must lie between 1 and 128",
-        ),
-        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["beauty"]}}, "There is no metric named 'beauty'"),
         ({"search": {"space": {"steps.steps": [4]}, "objectives": ["loudness"]}}, "neither end of"),
-        ({"search": {"space": {"steps.steps": [4]}, "sampler": "luck"}}, "search.sampler must be one of auto"),
         (
             {"search": {"space": {"steps.steps": [4]}, "constraint": [{"metric": "clipping"}]}},
             "needs exactly one of at_most",
@@ -214,13 +164,10 @@ def test_ten_million_combinations_are_counted_and_not_made() -> None:
         "steps": {"steps": [*range(1, 101)], "sway": [-one / 10 for one in range(10)]},
         "first_block": {"threshold": [one / 100 for one in range(100)]},
     }
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(
+        StudyError, match=r"10,000,000 takes \(10,000,000 settings × 1 utterance\); .* 116 days, .* 'limit'"
+    ):
         study(grid=axes, sentences=["One."])
-    assert str(caught.value) == (
-        "study: this would be 10,000,000 takes (10,000,000 settings × 1 utterance); at a second each they take 116 "
-        "days, and more than 20,000 are refused. Omit values, use a search, or set 'limit' to "
-        "allow it."
-    )
     with pytest.raises(StudyError, match=r"7,500 takes \(50 settings × 30 utterances × 5 seeds\); .* 2\.1 hours"):
         study(sentences="harvard", seeds="paper", limit=5000, grid={"steps.steps": [*range(1, 51)]})
 
@@ -243,8 +190,6 @@ def test_files_that_are_no_studies(tmp_path: Path) -> None:
     ("name", "text"),
     [
         ("a.toml", "[grid]\nsteps = [8, 16]\nsteps.steps = [4]\n"),
-        ("b.toml", "[grid]\nsteps.steps = [4]\nsteps = [8, 16]\n"),
-        ("c.toml", "[grid]\nsteps = [8, 16]\n[grid.steps]\nsteps = [4]\n"),
         ("d.json", '{"grid": {"steps": [8, 16], "steps": {"steps": [4]}}}'),
     ],
 )
@@ -305,57 +250,6 @@ def test_the_studies_that_ship_can_be_run_and_say_how_long_they_are(path: Path) 
         assert len({one.technique for each in found.candidates for one in each.setting.techniques}) >= 3
 
 
-def test_the_study_of_layers_leaves_out_each_layer_of_the_bundled_model_once() -> None:
-    whole, *others = read(resource("studies", "lm-mini-layers.toml")).candidates
-    layers = json.loads(resource("models", "lm-mini", "config.json").read_text(encoding="utf-8"))["num_hidden_layers"]
-    assert whole.setting.techniques == ()
-    kept = [parsed_layers(str(one.setting.technique("spade").knobs["layers"])) for one in others]
-    assert [set(range(layers)) - set(one) for one in kept] == [{layer} for layer in range(layers)]
-    assert {one.setting.technique("spade").knobs["recovery"] for one in others} == {"none"}
-
-
-def test_the_study_of_the_product_adds_one_saving_after_another() -> None:
-    candidates = read(resource("studies", "f5-mini-product.toml")).candidates
-    *ladder, other = [[one.technique for one in each.setting.techniques] for each in candidates]
-    full = {"steps", "guidance_free", "precision", "ditreducio"}
-    assert [len(one) for one in ladder] == [0, 1, 2, 3, 4] and set(ladder[-1]) == full, "from the baseline up"
-    assert all(set(below) < set(above) for below, above in pairwise(ladder))
-    assert set(other) == full - {"ditreducio"} | {"error_curve"}, "a rival in DiTReducio's place"
-    assert {each.setting.options["steps"] for each in candidates} == {32}
-
-
-def test_the_study_of_few_evaluations_starts_from_the_guidance_in_the_weights() -> None:
-    found = read(resource("studies", "f5-mini-few-evaluations.toml")).candidates
-    (weights,) = resource("models", "f5-mini", "intervals").glob("*.safetensors")
-    assert {f"guidance-{one.setting.options['guidance']:g}" for one in found} == {weights.stem}
-    used = [{one.technique: one.knobs for one in each.setting.techniques} for each in found]
-    assert {one["average_velocity"]["evaluations"] for one in used if "average_velocity" in one} == {1, 2, 3, 4}
-    assert {"precision", "ditreducio", "error_curve", "steps"} < {name for one in used for name in one}
-
-
-def test_durations() -> None:
-    assert [duration(one) for one in (5, 150, 8000, 300_000, 1e9)] == [
-        "5 seconds",
-        "2.5 minutes",
-        "2.2 hours",
-        "3.5 days",
-        "32 years",
-    ]
-
-
-def test_the_study_of_guidance_has_plain_guidance_at_equal_work() -> None:
-    def work(candidate: Candidate) -> tuple[str, int]:
-        plan = foreseen(candidate.setting)
-        others = {one.technique for one in candidate.setting.techniques} - {"steps"}
-        return " ".join(sorted(others)), plan.evaluations * plan.branches
-
-    found = [work(one) for one in read(resource("studies", "f5-mini-guidance.toml")).candidates]
-    plain = {evaluations for name, evaluations in found if not name}
-    assert {10, 16, 20, 24, 32} <= plain
-    assert {name for name, _ in found} == {"", "separate_guidance", "saturating_guidance"}
-    assert {evaluations for name, evaluations in found if name} <= plain, "or as many as it takes if nothing is skipped"
-
-
 WHOLE = {
     "title": 'Steps "and" thresholds \\ δ\n\x7f\x01',
     "model": "f5-mini",
@@ -383,39 +277,6 @@ def test_everything_a_study_may_hold_reads_back_equal() -> None:
     assert tomllib.loads(to_toml(WHOLE)) == WHOLE
     several = {"grid": [{"steps": {"steps": [4, 5]}}, {"first_block.threshold": [0.1]}], "voices": [{"audio": "a"}]}
     assert tomllib.loads(to_toml(several)) == several
-
-
-@pytest.mark.parametrize("name", ["f5-mini-search", "f5-mini-trade-off"])
-def test_a_shipped_study_reads_back_equal(name: str) -> None:
-    definition = tomllib.loads(resource("studies", f"{name}.toml").read_text(encoding="utf-8"))
-    assert tomllib.loads(to_toml(definition)) == definition
-
-
-def test_it_reads_as_a_person_would_write_it() -> None:
-    written = to_toml({"title": "T", "grid": {"steps": {"steps": ["off", 5]}}, "search": WHOLE["search"]})
-    assert written == (
-        'title = "T"\n'
-        "\n"
-        "[grid]\n"
-        'steps.steps = ["off", 5]\n'
-        "\n"
-        "[search]\n"
-        "trials = 4\n"
-        'objectives = ["speed_up"]\n'
-        "\n"
-        "[search.space]\n"
-        "steps.steps = { low = 4, high = 16 }\n"
-        "guidance = { low = 0.5, high = 2.0, log = true }\n"
-        "\n"
-        "[[search.constraint]]\n"
-        'metric = "word_error_rate"\n'
-        "above_baseline = 0.01\n"
-    )
-
-
-def test_what_toml_has_no_form_of_is_not_written_as_something_else() -> None:
-    with pytest.raises(TypeError, match="no form of None"):
-        to_toml({"title": None})
 
 
 def test_another_folder_is_written_and_the_rest_stays() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -32,13 +33,24 @@ steps.steps = [2, 3]
 TITLES = ["Records", "Audio", "Definition", "Texts", "Code", "Weights", "Takes made again", "Judges"]
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("paretone.models.load_model", small.load)
-    path = tmp_path / "small.toml"
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("verifying") / "small.toml"
     path.write_text(STUDY, encoding="utf-8")
-    assert cli.main(["study", "run", str(path), "--quiet"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paretone.models.load_model", small.load)
+        assert cli.main(["study", "run", str(path), "--quiet"]) == 0
     return path
+
+
+@pytest.fixture
+def file(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study's file beside its results, to change at will."""
+    monkeypatch.setattr("paretone.models.load_model", small.load)
+    shutil.copytree(ran.with_suffix(".study"), tmp_path / "small.study")
+    copy = Path(shutil.copy(ran, tmp_path))
+    in_the_file(copy, "UPDATE study SET file = ?", str(copy))
+    return copy
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from paretone.errors import SettingError
-from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.models.base import Synthesis
 from paretone.models.f5.adapter import F5Speech
 from paretone.sampling.flow import euler_steps, sampling_grid
@@ -124,12 +123,3 @@ def test_what_cannot_be_guided_so_is_said(model: F5Speech) -> None:
     without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique("saturating_guidance", Values()),))
     with pytest.raises(SettingError, match="With a similarity of 0"):
         foreseen(without_voice)
-
-
-@torch.inference_mode()
-def test_the_roofline_times_all_evaluations_where_branches_come_and_go(model: F5Speech) -> None:
-    for of, forwards in ((setting(STEPS), 1), (using("saturating_guidance", threshold=2.0, again=0), STEPS)):
-        _, evaluations, _ = flow_stages(model.internals(scripted(model, TEXT, VOICE, of)), "the small one")
-        assert evaluations.whole_forwards == forwards
-    projections = next(one for one in evaluations.parts if one.share < 1)
-    assert projections.note.endswith("of the layers' operations are computed")

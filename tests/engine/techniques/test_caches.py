@@ -36,26 +36,6 @@ def test_a_threshold_of_nothing_skips_nothing_and_operations_are_those_that_torc
         assert cache.operations(step, counts) == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
-def test_what_hardly_changes_is_replaced_by_the_last_residual(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, cache, counts = begun(), FirstBlockCache(DIT, 1e9), DIT.operations(FRAMES, True)
-    computed: list[int] = []
-    layer = type(DIT).layer
-
-    def counting(self, index: int, *others, **more):
-        computed.append(index)
-        return layer(self, index, *others, **more)
-
-    monkeypatch.setattr(type(DIT), "layer", counting)
-    found = []
-    for step, state in enumerate(states()[:2]):
-        cache.velocities(state, step, run)
-        found.append(list(computed))
-        computed.clear()
-    assert found == [list(range(LAYERS)), [0]]
-    skipped = counts.branches * (counts.fixed + counts.attention + counts.feed_forward)
-    assert [cache.operations(step, counts) for step in range(2)] == [counts.evaluation, skipped]
-
-
 def test_the_skipped_velocity_is_by_definition() -> None:
     run, cache = begun(), FirstBlockCache(DIT, 1e9)
     first, second = states()[:2]

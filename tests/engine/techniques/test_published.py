@@ -115,7 +115,6 @@ def test_a_side_of_a_comparison_is_set_as_published() -> None:
     assert (both.setting.options["steps"], both.setting.options["guidance"]) == (32, 1)
     filed = typed_side("table=here.json,as=T3", "f5-mini")
     assert filed.setting.options["steps"] == 32 and filed.knobs["ditreducio"]["threshold"] == 0.15
-    assert typed_side("steps=4", "f5-mini", as_published="published").setting.options["steps"] == 4
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ from paretone.figures.glyphs import (
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
 from paretone.paths import resource
-from paretone.setting.knobs import Values, defaults
+from paretone.setting.knobs import defaults
 from paretone.setting.plan import Part, imported
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import Technique, applying_to, conflict, find, technique, techniques, wording
+from paretone.techniques import Technique, applying_to, find, technique, techniques
 from paretone.techniques.base import Conflict, Context, fault_of_slot
 from paretone.techniques.registry import GROUP, OURS, problems, technique_mark
 from paretone.techniques.resolving import known
@@ -93,20 +93,6 @@ def test_a_part_is_imported_when_it_is_made() -> None:
     for target in ("nowhere.at_all:thing", "builtins:thing"):
         with pytest.raises(SettingError, match="could not be imported"):
             Part.of(target).make()
-
-
-def test_differences_and_conflicts_are_those_of_the_used_techniques() -> None:
-    left = Setting("f5-mini", Values(steps=16))
-    right = Setting("f5-mini", Values(steps=32), (UsedTechnique("ditreducio", Values(threshold=0.1), "t"),))
-    assert [wording(one) for one in left.differences(right)] == ["steps", "DiTReducio"]
-    other = right.with_technique(UsedTechnique("ditreducio", Values(threshold=0.2), "u"))
-    assert [wording(one) for one in right.differences(other)] == [
-        "DiTReducio, Threshold δ",
-        "DiTReducio, strategy table",
-    ]
-    midpoint = Setting("f5-mini", Values(solver="midpoint"))
-    assert conflict(midpoint) is None
-    assert "Euler" in str(conflict(midpoint.with_technique(UsedTechnique("ditreducio"))))
 
 
 @pytest.mark.parametrize(("every", "said"), [(2, "second"), (12, "12th"), (22, "22nd")])
@@ -215,23 +201,6 @@ def test_only_features_of_a_technique_import_each_other() -> None:
                 if theirs not in ("", mine):
                     found.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: imports {node.module}")
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize(
-    ("source", "how"),
-    [
-        ("from paretone.techniques import spade", "imports it"),
-        ("import paretone.techniques.spade.training", "imports it"),
-        ("one = find('spade')", "says 'spade'"),
-        ("text = f'Use SPADE, then {x}.'", "says its title"),
-        ("def train(spade_depth): pass", "is called spade_depth"),
-        ("train(with_spade=True)", "is called with_spade"),
-        ("from paretone.techniques import find as find_spade", "is called find_spade"),
-    ],
-)
-def test_the_test_would_see_it(source: str, how: str) -> None:
-    (spade,) = (one for one in techniques() if one.name == "spade")
-    assert any(how in said for _, said in named(ast.parse(source), spade))
 
 
 def test_every_technique_of_ours_declares_a_mark_unlike_all_others() -> None:

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-import torch
-from torch import Tensor
 
 from paretone.export.language import LanguageExport, export_language
 from paretone.front_end.phones import PHONES
-from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
-from paretone.models.base import Utterance, Voice
+from paretone.models.base import Voice
 from paretone.models.catalogue import entry
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE
 from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import spade, speculative
-from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
-from paretone.training import teachers
 from paretone.training.companions import train_companion
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
@@ -38,7 +30,7 @@ from paretone.training.sentences import corpus_sentences
 from paretone.training.session import LOG, Intervals, Milestone
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
-from tests.engine.small_natural import CODES, CPU, LAYERS, write_lm, write_named, write_vocoder
+from tests.engine.small_natural import CODES, CPU, write_lm, write_named, write_vocoder
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_natural import Hummer
 
@@ -75,41 +67,12 @@ class Follower(Observer):
         pass
 
 
-@dataclass(frozen=True)
-class EndingSoon:
-    """Ends as soon as speech may end."""
-
-    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
-        likely = logits.softmax(-1)
-        may_end = torch.isfinite(logits[:, -1])
-        likely[may_end] = torch.nn.functional.one_hot(torch.tensor(logits.shape[1] - 1), logits.shape[1]).float()
-        return likely
-
-
 def test_it_speaks_what_people_write_and_phones_are_found_at_latent_frames(teacher: LmMiniTeacher) -> None:
     assert teacher.sentences(30) == corpus_sentences(30, excluded=teacher.unseen)
     ids = np.arange(94)
     found = at_frames(ids, 81)
     assert found[0] == 0 and found[40] == 47 and found[-1] == 93
     assert len(found) == 81 and np.all(np.diff(found[:-1]) >= 1)
-
-
-def test_its_own_tokens_have_the_phones_of_natural_speech_at_a_pace_of_their_own(
-    teacher: LmMiniTeacher, anna: Voice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(teachers, "SHORTEST", 1.0)
-    network, front_end = teacher.network, teacher.parts.front_end
-    spoken = teachers.speak_tokens(
-        network, teacher.layout, front_end, [anna], (TEXT, TEXT, "No."), EndingSoon(), seed=4
-    )
-    assert len(spoken) == 3
-    for number, (one, text) in enumerate(zip(spoken, (TEXT, TEXT, "No."), strict=True)):
-        (piece,), _ = NaturalReader().pieces(text, seed=4 + number)
-        assert len(one.phones) == len(one.codes) == piece.latent_frames // 2
-        assert one.codes.max() < CODES
-        said = {PHONES[phone] for phone in one.phones}
-        assert said <= {name for name, _, _ in piece.phones}
-    assert spoken[0].phones.tolist() != spoken[1].phones.tolist()
 
 
 def manifest_of(folder: Path, rows: int = 10) -> Path:
@@ -204,10 +167,3 @@ def test_a_companion_learns_from_the_corpus_that_the_model_learnt_from(
     clips, held_out = said_tokens(open_corpus(corpus), tokenizer, root / TOKENIZER, tmp_path / "again")
     assert (len(clips), len(held_out)) == (10, 2)
     assert log["tokens"] == sum(one.frames for one in clips)
-
-
-def test_its_layers_are_measured(root: Path, anna: Voice) -> None:
-    model = load_model("lm-mini", folder=str(root), device="cpu")
-    setting = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0))
-    record = measure_layers(model, [Utterance(TEXT, anna)], setting, (DIVERGENCE, COSINE), Observer())
-    assert [len(one.values) for one in record.measures] == [LAYERS, LAYERS]

@@ -14,22 +14,16 @@ from torch.nn import functional
 from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
-from paretone.models.families.training_layout import IGNORED
-from paretone.models.loading import LoadRequest
+from paretone.models.families.language_network import IGNORED
 from paretone.models.minis import lm_mini as adapter
-from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
-from paretone.models.minis.speaking import NaturalVoice
-from paretone.models.networks.quantised_mel import token_phones
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training import teachers
-from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, record_tokens, write_tokens
+from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
 from paretone.training.teachers import read_teacher, speak_tokens
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
-from tests.engine.training.toy_corpus import toy_corpus
-from tests.engine.training.toy_model import toy_manifest
 
 SENTENCES = ("Rice is good.", "The box was thrown.")
 
@@ -65,42 +59,26 @@ def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert alone[: together[number].frames] == together[number].codes.tolist()
 
 
-def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
-    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), Observer())
-    told: list[tuple[int, int]] = []
-    spoken = speak_tokens(
-        teacher.network,
-        teacher.folder.layout(),
-        teacher.parts.front_end,
-        [*voices("lm-mini")[:2]],
-        SENTENCES,
-        teacher.sampler,
-        progress=lambda done, total: told.append((done, total)),
-    )
-    assert spoken == ()
-    assert told == sorted(told) and told[-1] == (2, 2)
-
-
-def test_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
+def test_what_does_not_end_is_left_out_and_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
     """Many sentences are spoken at a time, which takes long on a busy machine."""
     teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), Observer())
     told: list[tuple[int, int]] = []
 
-    def progress(done: int, total: int) -> None:
-        told.append((done, total))
-        if done == 3:
-            raise Cancelled
+    def speak(sentences: Sequence[str], last: int) -> tuple[SpokenTokens, ...]:
+        def progress(done: int, total: int) -> None:
+            told.append((done, total))
+            if done == last:
+                raise Cancelled
 
+        speakers, front_end = [*voices("lm-mini")[:2]], teacher.parts.front_end
+        layout, sampler = teacher.folder.layout(), teacher.sampler
+        return speak_tokens(teacher.network, layout, front_end, speakers, sentences, sampler, progress=progress)
+
+    assert speak(SENTENCES, last=99) == ()
+    assert told == sorted(told) and told[-1] == (2, 2)
+    told.clear()
     with pytest.raises(Cancelled):
-        speak_tokens(
-            teacher.network,
-            teacher.folder.layout(),
-            teacher.parts.front_end,
-            [voice("", "lm-mini")],
-            SENTENCES * 4,
-            teacher.sampler,
-            progress=progress,
-        )
+        speak(SENTENCES * 4, last=3)
     # In the middle of the eight that are spoken together.
     assert {done for done, _ in told} == {0, 1, 2, 3} and len(told) > 8
 
@@ -134,32 +112,3 @@ def test_sequences_are_laid_out_as_the_model_reads_them(tmp_path: Path) -> None:
     assert batch.labels[0].tolist() == [IGNORED] * 6 + [*codes[0], CODES]
     assert batch.labels[1].tolist() == [IGNORED] * 6 + [*codes[1], CODES, IGNORED]
     assert batch.heard.tolist() == [[True] * 12, [True] * 11 + [False]]
-
-
-def parts_of(folder: LmMiniFolder) -> LmMiniParts:
-    nothing = Observer()
-    request = LoadRequest(entry("lm-mini"), folder.root, "", torch.device("cpu"), nothing.status, nothing.check)
-    return read_parts(request, folder)
-
-
-def test_phones_and_tokens_are_those_of_the_models_own_tokenizer(tmp_path: Path) -> None:
-    folder = LmMiniFolder(write_model(tmp_path / "model"))
-    parts, clips = parts_of(folder), toy_corpus(4)
-    training, held_out = record_tokens(toy_manifest(tmp_path, clips=4), parts, tmp_path / "speech-of-it")
-    assert (len(training), len(held_out)) == (4, 4)
-    for one in (*training, *held_out):
-        assert len(one.phones) == len(one.codes) > 25
-        assert one.codes.min() >= 0 and one.codes.max() < CODES
-    first = clips.training[0]
-    assert training[0].voice == first.voice
-    names = [folder.layout().vocabulary.phones[one] for one in training[0].phones]
-    assert set(names) == {phone for phone, _, _ in first.phones}
-    frames = {
-        id(clip): parts.coding.frames(torch.from_numpy(clip.mel.astype(np.float32))[None])
-        for clip in (*clips.training, *clips.held_out)
-    }
-    own = [frames[id(clip)] for clip in (*clips.training, *clips.held_out) if clip.voice == first.voice]
-    expected = parts.coding.codes(frames[id(first)], NaturalVoice.of(torch.cat(own))).numpy()
-    # Written as FLAC and read again, a frame may just fall on the other side of a level.
-    assert np.mean(training[0].codes == expected) > 0.8
-    assert len(token_phones(np.zeros(61, np.int64), 2)) == 30

@@ -253,7 +253,7 @@ class DecodingPanel(TakePanel):
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
-        self.strip.set_position(seconds if side == self._side else None)
+        self.strip.set_position(seconds if side == self.side else None)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -276,7 +276,7 @@ class DecodingPanel(TakePanel):
 
     def _show(self) -> None:
         super()._show()
-        trace = self._trace(self._side)
+        trace = self._trace(self.side)
         self.pages.show_content(trace is not None)
         if trace is None:
             self.strip.show_tokens(())
@@ -290,10 +290,10 @@ class DecodingPanel(TakePanel):
         self._read(self.strip.cursor_token)
 
     def _show_figures(self, trace: DecodingTrace) -> None:
-        take, found = self._take(self._side), drafting(trace)
-        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
+        take, found = self._take(self.side), drafting(trace)
+        coming = f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take"
         label = "" if take is None else label_of(take)
-        if self._side == CHOSEN:
+        if self.side == CHOSEN:
             label = f"Chosen point, {label}" if label else "Chosen point"
         run_away = sum(trace.run_away)
         tokens, passes = counted(found.tokens, "token", "tokens"), counted(found.passes, "pass", "passes")
@@ -320,8 +320,8 @@ class DecodingPanel(TakePanel):
 
     def _plain(self) -> Drafting | None:
         """The other take's decoding, if it differs only in having no draft."""
-        take = self._take(self._side)
-        for other in (self._take(side) for side in SIDES if side != self._side):
+        take = self._take(self.side)
+        for other in (self._take(side) for side in SIDES if side != self.side):
             if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
                 continue
             theirs = drafting(other.trace.decoding)
@@ -330,7 +330,7 @@ class DecodingPanel(TakePanel):
         return None
 
     def _show_legend(self) -> None:
-        trace, fills = self._trace(self._side), outcome_colours(self._colours)
+        trace, fills = self._trace(self.side), outcome_colours(self._colours)
         if trace is None:
             return
         counts: Counter[str] = Counter(trace.outcomes)
@@ -354,9 +354,9 @@ class DecodingPanel(TakePanel):
         self.reading.setToolTip(self.strip.describe(index))
 
     def _hear(self, index: int) -> None:
-        trace = self._trace(self._side)
+        trace = self._trace(self.side)
         if trace is not None:
-            self.hear_wanted.emit(self._side, trace.seconds_of[index])
+            self.hear_wanted.emit(self.side, trace.seconds_of[index])
 
     def _limit_height(self, height: int) -> None:
         """Limit the strip's height, so that a short take leaves room to the plots."""

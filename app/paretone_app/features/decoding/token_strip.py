@@ -74,7 +74,7 @@ class TokenStrip(LineCanvas):
         super().__init__(colours, parent)
         self._tokens: tuple[SpokenToken, ...] = ()
         self._rate = 25.0
-        self._cursor = 0
+        self.cursor_token = 0
         self._lines: list[tuple[int, int]] = []
         self._depth = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
@@ -87,14 +87,10 @@ class TokenStrip(LineCanvas):
         before, self._tokens, self._rate = self._tokens, tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
         if not before or self._tokens[: len(before)] != before:
-            self._cursor = 0
+            self.cursor_token = 0
             self.set_position(None)
         self.break_lines()
         self.refresh()
-
-    @property
-    def cursor_token(self) -> int:
-        return self._cursor
 
     @property
     def lines(self) -> int:
@@ -104,7 +100,7 @@ class TokenStrip(LineCanvas):
         if not self._tokens:
             return
         index = max(0, min(index, len(self._tokens) - 1))
-        moved, self._cursor = index != self._cursor, index
+        moved, self.cursor_token = index != self.cursor_token, index
         self.refresh()
         self.line_shown.emit(self.line_rectangle(self._line_of(index)))
         if moved:
@@ -123,7 +119,7 @@ class TokenStrip(LineCanvas):
         return f"{text}."
 
     def cursor_text(self) -> str:
-        return self.describe(self._cursor) if self._tokens else ""
+        return self.describe(self.cursor_token) if self._tokens else ""
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         index = self.token_at(place)
@@ -206,7 +202,7 @@ class TokenStrip(LineCanvas):
                     self._paint_token(painter, index)
             self.paint_position(painter)
             if self._tokens:
-                self.paint_cursor(painter, self.token_rectangle(self._cursor))
+                self.paint_cursor(painter, self.token_rectangle(self.cursor_token))
 
     def _paint_token(self, painter: QPainter, index: int) -> None:
         one, cell, fills = self._tokens[index], self.token_rectangle(index), outcome_colours(self.colours)
@@ -243,25 +239,25 @@ class TokenStrip(LineCanvas):
         elif key in _MOVES:
             self.move_cursor(self._moved(key))
         elif key in ACTIVATING:
-            self.activated.emit(self._cursor)
+            self.activated.emit(self.cursor_token)
         else:
             super().keyPressEvent(event)
 
     def _moved(self, key: Qt.Key) -> int:
         match key:
             case Qt.Key.Key_Left:
-                return self._cursor - 1
+                return self.cursor_token - 1
             case Qt.Key.Key_Right:
-                return self._cursor + 1
+                return self.cursor_token + 1
             case Qt.Key.Key_Home:
                 return 0
             case Qt.Key.Key_End:
                 return len(self._tokens) - 1
             case Qt.Key.Key_Up | Qt.Key.Key_Down:
                 seconds = self.per_line if key == Qt.Key.Key_Down else -self.per_line
-                wanted = self._tokens[self._cursor].seconds + seconds
+                wanted = self._tokens[self.cursor_token].seconds + seconds
                 return min(range(len(self._tokens)), key=lambda index: abs(self._tokens[index].seconds - wanted))
             case _:
-                cycle = self._tokens[self._cursor].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
+                cycle = self._tokens[self.cursor_token].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
                 found = (index for index, one in enumerate(self._tokens) if one.cycle == cycle)
-                return next(found, self._cursor)
+                return next(found, self.cursor_token)

@@ -52,7 +52,7 @@ class DemaskingGrid(LineCanvas):
         self._passage: DemaskedPassage | None = None
         self._frame_seconds = 0.04
         self._step = 0
-        self._cursor = (0, 0)
+        self.cursor_cell = (0, 0)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
         self.setAccessibleName("Codes by codebook and time")
 
@@ -61,7 +61,7 @@ class DemaskingGrid(LineCanvas):
         """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
         self._passage = passage if passage is not None and passage.codes.size else None
         self._frame_seconds, self._fill = frame_seconds, fill
-        self._cursor = (0, 0)
+        self.cursor_cell = (0, 0)
         self.set_position(None)
         self.break_lines()
         self.refresh()
@@ -81,10 +81,6 @@ class DemaskingGrid(LineCanvas):
         self.update()
 
     @property
-    def cursor_cell(self) -> tuple[int, int]:
-        return self._cursor
-
-    @property
     def lines(self) -> int:
         return -(-self._frames // self.per_line) if self._passage is not None else 0
 
@@ -93,7 +89,7 @@ class DemaskingGrid(LineCanvas):
             return
         codebook = max(0, min(codebook, self._codebooks - 1))
         frame = max(0, min(frame, self._frames - 1))
-        moved, self._cursor = (codebook, frame) != self._cursor, (codebook, frame)
+        moved, self.cursor_cell = (codebook, frame) != self.cursor_cell, (codebook, frame)
         self.refresh()
         if moved:
             self.cursor_moved.emit(codebook, frame)
@@ -115,7 +111,7 @@ class DemaskingGrid(LineCanvas):
         return f"{head}: code {code}, committed {when}{now}."
 
     def cursor_text(self) -> str:
-        return self.describe(*self._cursor)
+        return self.describe(*self.cursor_cell)
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         cell = self.cell_at(place)
@@ -208,7 +204,7 @@ class DemaskingGrid(LineCanvas):
             for line in self.lines_in(event):
                 self._paint_line(painter, line, self._cells_of(line), picture)
             self.paint_position(painter)
-            self.paint_cursor(painter, self.cell(*self._cursor))
+            self.paint_cursor(painter, self.cell(*self.cursor_cell))
 
     def _picture(self) -> np.ndarray:
         """Colours of the cells (codebooks, frames, 3), the first codebook last."""
@@ -286,7 +282,7 @@ class DemaskingGrid(LineCanvas):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
-        codebook, frame = self._cursor
+        codebook, frame = self.cursor_cell
         if self._passage is None:
             event.ignore()
         elif key in _MOVES:

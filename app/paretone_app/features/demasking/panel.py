@@ -102,10 +102,11 @@ class DemaskingPanel(TakePanel):
     def __init__(self, colours: Colours, partial: Action, parent: QWidget | None = None) -> None:
         """``partial`` plays the shown passage as it was after :attr:`step`."""
         super().__init__("the canvas of take", colours, parent)
-        self._step = 0
+        self.step = 0
+        """The step that is shown, from 0; −1: before the first."""
         self._partial = partial
-        partial.explain(lambda: "Wait for the take." if self.is_coming(self._side) else "")
-        partial.explain(lambda: "" if self._step >= 0 else "The canvas is empty before the first step.")
+        partial.explain(lambda: "Wait for the take." if self.is_coming(self.side) else "")
+        partial.explain(lambda: "" if self.step >= 0 else "The canvas is empty before the first step.")
         self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
         self._timer.timeout.connect(self._play_on)
         self._build(colours)
@@ -142,7 +143,7 @@ class DemaskingPanel(TakePanel):
         self.grid = DemaskingGrid(colours)
         self.grid.cursor_moved.connect(lambda codebook, frame: self._read())
         self.grid.activated.connect(self._hear)
-        self.grid.step_wanted.connect(lambda by: self.go_to(self._step + by))
+        self.grid.step_wanted.connect(lambda by: self.go_to(self.step + by))
         self._area = QScrollArea(widgetResizable=True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -161,23 +162,23 @@ class DemaskingPanel(TakePanel):
         passage = self.passage
         if passage is None:
             return
-        self._step = max(-1, min(step, passage.steps - 1))
-        self.slider.setValue(self._step + 1)
-        self.grid.show_step(self._step)
-        self.bars.show_step(self._step)
+        self.step = max(-1, min(step, passage.steps - 1))
+        self.slider.setValue(self.step + 1)
+        self.grid.show_step(self.step)
+        self.bars.show_step(self.step)
         counts = committed(passage)
-        there, total = sum(counts[: self._step + 1]), passage.order.size
-        now = counts[self._step] if self._step >= 0 else 0
+        there, total = sum(counts[: self.step + 1]), passage.order.size
+        now = counts[self.step] if self.step >= 0 else 0
         self.count.setText(
-            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
+            f"Step {self.step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
         )
         self._read()
         self._partial.refresh()
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
-        trace = self._trace(self._side)
-        if trace is None or side != self._side or seconds is None:
+        trace = self._trace(self.side)
+        if trace is None or side != self.side or seconds is None:
             self.grid.set_position(None)
             return
         ends = [one.start + one.codes.shape[1] * trace.frame_seconds for one in trace.passages]
@@ -195,13 +196,8 @@ class DemaskingPanel(TakePanel):
         self._show_legend()
 
     @property
-    def step(self) -> int:
-        """The step that is shown, from 0; −1: before the first."""
-        return self._step
-
-    @property
     def passage(self) -> DemaskedPassage | None:
-        trace, number = self._trace(self._side), self.passages.currentIndex()
+        trace, number = self._trace(self.side), self.passages.currentIndex()
         return trace.passages[number] if trace is not None and 0 <= number < len(trace.passages) else None
 
     @property
@@ -211,7 +207,7 @@ class DemaskingPanel(TakePanel):
     # --- Showing -----------------------------------------------------------------------------------------------------
     @property
     def _fill(self) -> str:
-        return self._colours.baseline if self._side == "A" else self._colours.accelerated
+        return self._colours.baseline if self.side == "A" else self._colours.accelerated
 
     def in_trace(self, trace: Trace) -> DemaskingTrace | None:
         return trace.demasking if trace.demasking is not None and trace.demasking.passages else None
@@ -222,7 +218,7 @@ class DemaskingPanel(TakePanel):
 
     def _show(self) -> None:
         super()._show()
-        trace = self._trace(self._side)
+        trace = self._trace(self.side)
         self.pages.show_content(trace is not None)
         self._timer.stop()
         kept = self.passages.currentIndex()
@@ -237,8 +233,8 @@ class DemaskingPanel(TakePanel):
         self._show_passage()
 
     def _show_passage(self) -> None:
-        passage, trace, take = self.passage, self._trace(self._side), self._take(self._side)
-        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
+        passage, trace, take = self.passage, self._trace(self.side), self._take(self.side)
+        coming = f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take"
         if passage is None or trace is None:
             self.grid.show_passage(None, 0.04, self._fill)
             return
@@ -286,22 +282,22 @@ class DemaskingPanel(TakePanel):
         if self.playing:
             self._timer.stop()
         elif self.passage is not None:
-            if self._step >= self.passage.steps - 1:
+            if self.step >= self.passage.steps - 1:
                 self.go_to(-1)
             self._timer.start()
         self._show_play()
 
     def _play_on(self) -> None:
-        if self.passage is None or self._step >= self.passage.steps - 1:
+        if self.passage is None or self.step >= self.passage.steps - 1:
             self._timer.stop()
             self._show_play()
         else:
-            self.go_to(self._step + 1)
+            self.go_to(self.step + 1)
 
     def _hear(self, frame: int) -> None:
-        passage, trace = self.passage, self._trace(self._side)
+        passage, trace = self.passage, self._trace(self.side)
         if passage is not None and trace is not None:
-            self.hear_wanted.emit(self._side, max(0.0, passage.start + frame * trace.frame_seconds))
+            self.hear_wanted.emit(self.side, max(0.0, passage.start + frame * trace.frame_seconds))
 
 
 def committed(passage: DemaskedPassage) -> tuple[int, ...]:

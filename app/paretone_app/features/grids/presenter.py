@@ -53,7 +53,7 @@ class GridState(ArtefactStore):
         self.searched: Searched | None = None
 
     def read(self, path: Path) -> PlacedGrid:
-        return read(str(path))
+        return read(path)
 
     def file_name(self, artefact: PlacedGrid) -> str:
         return f"{artefact.steps}-{artefact.fingerprint}.json"
@@ -114,7 +114,7 @@ class GridState(ArtefactStore):
 
     def open(self, path: Path) -> None:
         """Use the grid in a file. Raises :class:`ProfileError` if it holds none, or one for another selection."""
-        grid = read(str(path))
+        grid = read(path)
         wanted = self.compatibility()
         mismatch = None if wanted is None else grid.compatibility.mismatch(placed_for(wanted, grid.steps))
         if mismatch:

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResi
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.errors import PlainError
-from paretone.measure.roofline import cards
+from paretone.measure.roofline import ceilings
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, on_paper, shares
 from paretone.models.voices import shown_name
@@ -311,7 +311,7 @@ class RooflinePanel(SidePanel):
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)
-        self.table.row_chosen.connect(lambda row: self._choose(self._side, row))
+        self.table.row_chosen.connect(lambda row: self._choose(self.side, row))
         self._plots = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 0), (self.bars, 0)], [34 * em, 30 * em])
         line = HBoxLayout()
         line.addWidget(self.side_buttons)
@@ -356,7 +356,7 @@ class RooflinePanel(SidePanel):
 
     def show_report(self, side: str, report: RooflineReport) -> None:
         self._reports[side] = report
-        self._side = side
+        self.side = side
         self._show()
 
     def end(self, said: str = "", failed: bool = False) -> None:
@@ -387,7 +387,7 @@ class RooflinePanel(SidePanel):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
-            return tuple(cards.cards().values())
+            return tuple(ceilings.cards().values())
         except PlainError as error:
             self._said, self._look = str(error), "warning"
             return ()
@@ -411,7 +411,7 @@ class RooflinePanel(SidePanel):
         for action in (self.can.again, self.can.trace):
             action.refresh()
         reports = self.reports
-        report = reports[self._side]
+        report = reports[self.side]
         self.pages.show_content(report is not None)
         self.plot.show_reports(reports)
         self.bars.show_reports(reports)
@@ -437,7 +437,7 @@ class RooflinePanel(SidePanel):
         self.pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:
-        if side != self._side:
+        if side != self.side:
             self.show_side(side)
         self.plot.choose(side, row)
         self.table.choose(row)

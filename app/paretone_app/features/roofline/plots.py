@@ -274,7 +274,7 @@ class RooflinePlot(Chart):
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Roofline plot", colours, parent, on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
-        self._points: tuple[RooflinePoint, ...] = ()
+        self.points: tuple[RooflinePoint, ...] = ()
         self._at = -1
         frame = self.frame
         frame.margins = QMarginsF(4.6, 1.9, 1.5, 2.9)
@@ -296,27 +296,23 @@ class RooflinePlot(Chart):
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
         self._reports = dict(reports)
-        self._points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
+        self.points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
         self._at = -1
         self.show_again()
 
     def choose(self, side: str, row: int) -> None:
         """Choose a component by its row; none if it is not plotted."""
-        found = (index for index, one in enumerate(self._points) if (one.side, one.row) == (side, row))
+        found = (index for index, one in enumerate(self.points) if (one.side, one.row) == (side, row))
         self._at = next(found, -1)
         self.refresh()
 
     @property
-    def points(self) -> tuple[RooflinePoint, ...]:
-        return self._points
-
-    @property
     def at(self) -> RooflinePoint | None:
-        return self._points[self._at] if 0 <= self._at < len(self._points) else None
+        return self.points[self._at] if 0 <= self._at < len(self.points) else None
 
     def as_text(self) -> str:
         lines = ["side\tcomponent\tFLOP/B\tFLOP/s\tseconds"]
-        for one in self._points:
+        for one in self.points:
             name = label(one.report, one.phase, one.component)
             seconds = one.component.calls * one.seconds
             lines.append(f"{one.side}\t{name}\t{one.intensity:.6g}\t{one.reached:.6g}\t{seconds:.6g}")
@@ -324,10 +320,10 @@ class RooflinePlot(Chart):
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
-        self._drawn.across = np.array([one.intensity for one in self._points])
-        self._drawn.up = np.array([one.reached for one in self._points])
-        self._drawn.glyphs = [Glyph((self._colour(one.side),), _SHAPES[one.side]) for one in self._points]
-        self._drawn.order = np.arange(len(self._points))
+        self._drawn.across = np.array([one.intensity for one in self.points])
+        self._drawn.up = np.array([one.reached for one in self.points])
+        self._drawn.glyphs = [Glyph((self._colour(one.side),), _SHAPES[one.side]) for one in self.points]
+        self._drawn.order = np.arange(len(self.points))
         self.frame.set_scales(*self._scales())
         self._roofs.shapes = [
             Shape.through(corners, pen(self.colours.text, 1.6, _dash(number)))
@@ -349,14 +345,14 @@ class RooflinePlot(Chart):
         self._place_points()
 
     def _place_points(self) -> None:
-        self._drawn.radius = np.array([self._radius(one) for one in self._points])
+        self._drawn.radius = np.array([self._radius(one) for one in self.points])
         ring = pen(self.colours.text, 2.2 if self.hasFocus() else 1.4)
         rings = [] if self.at is None else [(self._place(self.at), self._radius(self.at) + 3)]
         self._ring.show_rings(rings, ring)
 
     def _scales(self) -> tuple[Scale, Scale]:
-        across = [math.log10(point.intensity) for point in self._points]
-        up = [math.log10(point.reached) for point in self._points]
+        across = [math.log10(point.intensity) for point in self.points]
+        up = [math.log10(point.reached) for point in self.points]
         for report in self._measured():
             for precision in _precisions(report):
                 across.append(math.log10(report.ceilings.ridge(precision)))
@@ -396,7 +392,7 @@ class RooflinePlot(Chart):
     def point_at(self, place: QPointF) -> int | None:
         """Index of the nearest point at a place in widget coordinates; ``None`` if none is near."""
         distances = [
-            (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self._points)
+            (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self.points)
         ]
         nearest = min(distances, default=(math.inf, 0))
         return nearest[1] if nearest[0] <= 0.4 * self.em else None
@@ -430,7 +426,7 @@ class RooflinePlot(Chart):
                 yield Label(words, muted, along, always=True, angle=angle)
 
     def _labels(self) -> Iterator[Label]:
-        named = [one for one in self._points if one is self.at or self._share(one) >= _NAMED]
+        named = [one for one in self.points if one is self.at or self._share(one) >= _NAMED]
         for point in sorted(named, key=self._share, reverse=True):
             place, away = self._place(point), self._radius(point) + 0.3 * self.em
             yield Label(
@@ -443,15 +439,15 @@ class RooflinePlot(Chart):
 
     def _touches(self, spot: QRectF) -> bool:
         """Whether ``spot`` overlaps any part of a point."""
-        rooms = ((self._place(one), self._radius(one)) for one in self._points)
+        rooms = ((self._place(one), self._radius(one)) for one in self.points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
 
     def _covers(self, spot: QRectF) -> bool:
-        return any(spot.contains(self._place(one)) for one in self._points)
+        return any(spot.contains(self._place(one)) for one in self.points)
 
     # --- Choosing ----------------------------------------------------------------------------------------------------
     def describe(self, index: int) -> str:
-        point = self._points[index]
+        point = self.points[index]
         report, one = point.report, point.component
         known = report.ceilings
         below = one.why_below_floor(known)
@@ -464,19 +460,19 @@ class RooflinePlot(Chart):
         )
 
     def cursor_text(self) -> str:
-        return self.describe(self._at) if self.at is not None else f"{len(self._points)} components"
+        return self.describe(self._at) if self.at is not None else f"{len(self.points)} components"
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         index = self.point_at(place)
         if index is None:
             return None
-        middle, radius = self._place(self._points[index]), self._radius(self._points[index])
+        middle, radius = self._place(self.points[index]), self._radius(self.points[index])
         return self.describe(index), QRectF(middle.x() - radius, middle.y() - radius, 2 * radius, 2 * radius)
 
     def _go_to(self, index: int) -> None:
-        self._at = max(0, min(index, len(self._points) - 1))
+        self._at = max(0, min(index, len(self.points) - 1))
         self.refresh()
-        self.chosen.emit(self._points[self._at].side, self._points[self._at].row)
+        self.chosen.emit(self.points[self._at].side, self.points[self._at].row)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.point_at(event.position())
@@ -487,10 +483,10 @@ class RooflinePlot(Chart):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
-        if key not in _MOVES or event.modifiers() & ~self.own_modifiers or not self._points:
+        if key not in _MOVES or event.modifiers() & ~self.own_modifiers or not self.points:
             super().keyPressEvent(event)
             return
-        last = len(self._points) - 1
+        last = len(self.points) - 1
         moved = {Qt.Key.Key_Left: self._at - 1, Qt.Key.Key_Right: self._at + 1, Qt.Key.Key_Home: 0}
         self._go_to(moved.get(key, last))
 

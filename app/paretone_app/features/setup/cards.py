@@ -43,23 +43,15 @@ class StepGrid(QWidget):
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
-        self._times: tuple[float, ...] = ()
-        self._others: tuple[float, ...] = ()
+        self.times: tuple[float, ...] = ()
+        self.others: tuple[float, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
         line = self.fontMetrics().height()
-        return QSize(line * 8, int(line * (1.7 if self._others else 1.2)))
+        return QSize(line * 8, int(line * (1.7 if self.others else 1.2)))
 
     minimumSizeHint = sizeHint
-
-    @property
-    def times(self) -> tuple[float, ...]:
-        return self._times
-
-    @property
-    def others(self) -> tuple[float, ...]:
-        return self._others
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -68,14 +60,14 @@ class StepGrid(QWidget):
     def show_options(self, options: Mapping[str, Any], other: Mapping[str, Any] | None = None) -> None:
         """Show the grid of sampler ``options``, and that of ``other`` options below it; nothing if they make none."""
         try:
-            self._times, words = _times(options), _words(options)
-            self._others = () if other is None else _times(other)
+            self.times, words = _times(options), _words(options)
+            self.others = () if other is None else _times(other)
         except KeyError:
-            self._times, self._others, words = (), (), ""
+            self.times, self.others, words = (), (), ""
         except SettingError as error:
-            self._times, self._others, words = (), (), str(error)
+            self.times, self.others, words = (), (), str(error)
         self.setVisible("steps" in options)
-        compared = f" Below it the baseline's: {_words(other)}." if self._others and other is not None else ""
+        compared = f" Below it the baseline's: {_words(other)}." if self.others and other is not None else ""
         ends = "Left: canvas empty; right: canvas full" if "shift" in options else "Left: noise; right: speech"
         description = f"Effective step grid: {words}. {ends}.{compared}"
         self.setToolTip(description)
@@ -86,11 +78,11 @@ class StepGrid(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             height, width = self.height(), self.width() - _MARK_WIDTH
-            axis = height * (0.52 if self._others else 0.75)
+            axis = height * (0.52 if self.others else 0.75)
             painter.fillRect(QRectF(0, axis, self.width(), 1), QColor(self._colours.border))
-            for time in self._others:
+            for time in self.others:
                 painter.fillRect(QRectF(time * width, axis + 2, 1, height * 0.3), QColor(self._colours.disabled))
-            for time in self._times:
+            for time in self.times:
                 top = height * 0.1
                 painter.fillRect(QRectF(time * width, top, _MARK_WIDTH, axis - top), QColor(self._colours.accent))
 
@@ -178,7 +170,7 @@ class TechniqueCard(QGroupBox):
         super().__init__(title, checkable=True)
         self.technique = technique
         self.setProperty("look", "card")
-        self._fit = Applicability(Fit.APPLIES)
+        self.fit = Applicability(Fit.APPLIES)
         self._pressed = False
         self._offer: TrainingOffer | None = None
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
@@ -274,10 +266,6 @@ class TechniqueCard(QGroupBox):
     def _choose_published(self) -> None:
         self.published_chosen.emit(self.published.currentData())
 
-    @property
-    def fit(self) -> Applicability:
-        return self._fit
-
     def show_reason(self, state: AppState) -> None:
         """Show whether the technique applies, its gain, and what prevents a run."""
         name = self.technique.name
@@ -294,19 +282,19 @@ class TechniqueCard(QGroupBox):
     def _show_state(self, state: AppState) -> None:
         """Show whether the technique applies, and its gain; a problem of one in use has its own line."""
         name, info = self.technique.name, state.selection.info
-        self._fit = state.availability.applicability(name)
+        self.fit = state.availability.applicability(name)
         little = self.technique.little(info) if info is not None and state.selection.ready else ""
-        fits = fit_words(self.technique, self._fit, little)
+        fits = fit_words(self.technique, self.fit, little)
         gain = state.gains.of(name)
         used = state.selection.is_used(name)
         parts = (
             "Experiment" if self.technique.experimental else "",
-            "" if used and self._fit.why else fits,
-            "" if self._fit.fit is Fit.IMPOSSIBLE and gain is None else gain_words(gain),
+            "" if used and self.fit.why else fits,
+            "" if self.fit.fit is Fit.IMPOSSIBLE and gain is None else gain_words(gain),
         )
         said = " · ".join(filter(None, parts))
         _say(self.state, said[:1].upper() + said[1:])
-        self.state.setToolTip(localised(" ".join(filter(None, (self._fit.why, gain_details(gain))))))
+        self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
         self.setAccessibleDescription(
             localised(f"{self.benefit.text()}. {said[:1].upper()}{said[1:]}. {self.technique.summary}")
         )

@@ -11,9 +11,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, OptionLedger
-from paretone.export.contents import block, readme
 from paretone.export.f5_models import own_grid
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, readme
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 from paretone.wording import listed
@@ -40,7 +39,6 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Accept only models in its registry."""
     model = profile.setting.model
     if model not in BACKENDS:
         known = listed(entry(one).title for one in BACKENDS)
@@ -51,7 +49,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """Flags, and variables for OmniVoice."""
     values = ledger.options
     if values["steps"] <= MOST_STEPS:
         ledger.honour("--tts-steps", "steps")

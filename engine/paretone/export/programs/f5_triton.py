@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import F5_WEIGHTS, GUIDED_STEPS, OPTIONS, SEED, TIMES, OptionLedger
-from paretone.export.contents import block, copied, json_file, readme
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_f5
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 
@@ -30,7 +29,6 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Accept only architectures that the recipe converts."""
     if reason := why_not_f5(profile, "the recipe"):
         return reason
     if profile.variant not in VARIANTS:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import F5_WEIGHTS, OPTIONS, SEED, TABLE, Account, OptionLedger
-from paretone.export.contents import copied, lists
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_weights
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, copied, lists
 from paretone.setting.profile import Profile
 
 if TYPE_CHECKING:

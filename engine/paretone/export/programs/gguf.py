@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.contents import PROMPTS, copied
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -16,7 +15,7 @@ from paretone.export.language_targets import (
     readme,
     why_not_counted,
 )
-from paretone.export.targets import Order, Target
+from paretone.export.targets import PROMPTS, Order, Target, copied
 from paretone.extras import why_no_gguf
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile

@@ -10,8 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import OPTIONS, PRECISION, SEED, OptionLedger
-from paretone.export.contents import block, copied, json_file, readme
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
-from paretone.export.contents import block, json_file, readme
 from paretone.export.f5_models import why_not_f5
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, json_file, readme
 from paretone.setting.profile import Profile
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.contents import PROMPTS, SAMPLING, copied, sampling_of
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -17,7 +16,7 @@ from paretone.export.language_targets import (
     readme,
     why_not_language,
 )
-from paretone.export.targets import Order, Target
+from paretone.export.targets import PROMPTS, SAMPLING, Order, Target, copied, sampling_of
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.contents import PROMPTS, SAMPLING, sampling_of
 from paretone.export.language_targets import (
     BIASED,
     drafts,
@@ -27,7 +26,7 @@ from paretone.export.language_targets import (
     readme,
     why_not_counted,
 )
-from paretone.export.targets import Order, Target
+from paretone.export.targets import PROMPTS, SAMPLING, Order, Target, sampling_of
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 

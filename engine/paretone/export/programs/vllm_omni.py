@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
-from paretone.export.contents import block, copied, json_file, readme
 from paretone.export.f5_models import own_grid
 from paretone.export.programs.omnivoice import ARGUMENTS
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.sampling.guidance import SMALLEST_GUIDANCE
 from paretone.setting.profile import Profile

@@ -235,7 +235,6 @@ def speech_in(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def load_melody(texts: Sequence[str], folder: Path, device: str) -> MelodyJudge:
-    """Load the judge: no files, CPU only."""
     return MelodyJudge()
 
 

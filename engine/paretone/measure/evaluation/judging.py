@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -32,26 +32,17 @@ if TYPE_CHECKING:
 
 def naturalness_judge() -> NaturalnessJudge | None:
     """Judge of naturalness; ``None`` if its weights are not installed."""
-    return None if judge_named("naturalness").problem() else _naturalness_judge()
+    return None if judge_named("naturalness").problem() else cast("NaturalnessJudge", _loaded("naturalness"))
 
 
 def voice_judge() -> VoiceJudge | None:
     """Judge of voices; ``None`` if its weights are not installed."""
-    return None if judge_named("voice").problem() else _voice_judge()
+    return None if judge_named("voice").problem() else cast("VoiceJudge", _loaded("voice"))
 
 
-@lru_cache(maxsize=1)
-def _naturalness_judge() -> NaturalnessJudge:
-    from paretone.measure.evaluation.naturalness import load
-
-    return load((), Path(), "cpu")
-
-
-@lru_cache(maxsize=1)
-def _voice_judge() -> VoiceJudge:
-    from paretone.measure.evaluation.speakers import load
-
-    return load((), Path(), "cpu")
+@lru_cache(maxsize=2)
+def _loaded(name: str) -> object:
+    return judge_named(name).ready(())
 
 
 def heard_figures(

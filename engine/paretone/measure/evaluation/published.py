@@ -136,8 +136,6 @@ class _Statistics(nn.Module):
 
 
 class SpeakerNetwork(nn.Module):
-    """Recording to speaker embedding."""
-
     def __init__(self, config: Mapping[str, Any], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
         super().__init__()
         from transformers import WavLMConfig, WavLMModel
@@ -220,8 +218,6 @@ def load_utmos(texts: Sequence[str], folder: Path, device: str) -> UtmosJudge:
 
 
 class UtmosNetwork(nn.Module):
-    """Recording to naturalness."""
-
     def __init__(
         self, config: Mapping[str, Any], listener: int = 128, hidden: int = 512, projected: int = 2048
     ) -> None:

@@ -1,8 +1,8 @@
 """Roofline: the cost of each part of a model, its lower time bound on this machine, and its measured time.
 
 * :mod:`~paretone.measure.roofline.counts`: operations and bytes by formula; torch-free;
-* :mod:`~paretone.measure.roofline.ceilings`: this machine's peak rates, stored per device; torch-free;
-* :mod:`~paretone.measure.roofline.cards`: peak rates of graphics cards as stated, for a roofline on paper; torch-free;
+* :mod:`~paretone.measure.roofline.ceilings`: peak rates: this machine's, stored per device, and those of graphics cards
+  as stated, for a roofline on paper; torch-free;
 * :mod:`~paretone.measure.roofline.report`: results and conclusions; torch-free;
 * :mod:`~paretone.measure.roofline.published`: the roofline post's table for OmniVoice; torch-free;
 * :mod:`~paretone.measure.roofline.benchmarks`: measures the ceilings;

@@ -49,8 +49,6 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True)
 class TimedComponent:
-    """One component of one forward pass."""
-
     name: str
     """One of :data:`paretone.measure.roofline.report.TITLES`."""
     work: Work | None = None
@@ -94,7 +92,8 @@ class Clock:
     def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
         """Without ``rounds`` phases are counted, and not measured."""
         self._device, self._tick, self._rounds = device, tick, rounds
-        self.overhead = self._overhead()
+        readings = [] if device.type == "cuda" else [self._now() for _ in range(201)]
+        self.overhead = median([after - before for before, after in itertools.pairwise(readings)] or [0.0])
         """Seconds of a clock reading between two pieces, subtracted; 0 with device events."""
 
     def blocks(self, stages: Sequence[TimedPhase]) -> int:
@@ -213,12 +212,6 @@ class Clock:
             return time.perf_counter()
         return time.process_time()
 
-    def _overhead(self) -> float:
-        if self._device.type == "cuda":
-            return 0.0
-        readings = [self._now() for _ in range(201)]
-        return median(after - before for before, after in itertools.pairwise(readings))
-
 
 def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
     """Typical seconds of a part, from its seconds by round and those of the wholes of the same rounds, if any."""
@@ -298,7 +291,9 @@ class OperatorCounter(TorchDispatchMode):
             if whole is not NotImplemented:
                 return whole
         result = func(*args, **kwargs)
-        if not _is_view(func) and name not in _NO_WORK:
+        returned = [one.alias_info for one in func._schema.returns]
+        is_view = bool(returned) and all(one is not None and not one.is_write for one in returned)
+        if not is_view and name not in _NO_WORK:
             self.launches += 1
             operations = _operations(func, name, args, kwargs, result)
             tensors = [one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor)]
@@ -352,9 +347,3 @@ def _operations(func: torch._ops.OpOverload, name: str, args: tuple, kwargs: dic
         query, key = args[:2]
         return 4.0 * query.numel() * key.shape[-2]
     return 0.0
-
-
-def _is_view(func: torch._ops.OpOverload) -> bool:
-    """Whether an operator's results are views of its arguments."""
-    returned = [one.alias_info for one in func._schema.returns]
-    return bool(returned) and all(one is not None and not one.is_write for one in returned)

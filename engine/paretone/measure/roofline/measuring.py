@@ -13,7 +13,7 @@ import torch
 
 from paretone.errors import SettingError
 from paretone.measure.machine import describe
-from paretone.measure.roofline import cards
+from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, write_chrome_trace
 from paretone.measure.roofline.flow_stages import flow_stages
@@ -69,7 +69,7 @@ def measure_roofline(
     Raises :class:`paretone.errors.PlainError`, and what the observer raises to cancel.
     """
     began = time.perf_counter()
-    stated = cards.card(card) if card else None
+    stated = store.card(card) if card else None
     model, setting = target.model, target.setting
     observer.status("Preparing …")
     plan = resolve(model.info, setting, target.artefacts)

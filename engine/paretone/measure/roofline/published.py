@@ -45,7 +45,6 @@ SCORINGS = 3
 
 
 def works() -> dict[str, Work]:
-    """Work of one call of each component."""
     rows = BRANCHES * TOKENS
     return {
         EMBEDDING: counts.looked_up(rows, HIDDEN, CODEBOOKS),

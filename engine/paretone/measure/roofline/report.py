@@ -176,7 +176,6 @@ class Phase:
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether the rest is indistinguishable from zero."""
         return self._verdict == WITHIN_NOISE
 
     @property
@@ -193,7 +192,6 @@ class Phase:
         return self._verdict
 
     def rows(self) -> tuple[Component, ...]:
-        """The components, and the rest."""
         rest = self.rest
         return self.components if rest is None else (*self.components, rest)
 
@@ -240,7 +238,6 @@ class RooflineReport:
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether every phase's rest is indistinguishable from zero."""
         rests = [phase for phase in self.phases if phase.rest is not None]
         return bool(rests) and all(phase.rest_is_noise for phase in rests)
 

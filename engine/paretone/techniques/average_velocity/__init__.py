@@ -25,13 +25,13 @@ from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
     Context,
-    Job,
     Paper,
     Technique,
     Weights,
     named_weights,
     other_checkpoint,
     to_type,
+    training_job,
 )
 from paretone.training.forms import (
     OWN_SENTENCES,
@@ -235,17 +235,7 @@ TECHNIQUE = Technique(
     exports="paretone.techniques.average_velocity",
     benches=(("few-evaluations", "paretone.techniques.average_velocity.bench"),),
     commands=("paretone.techniques.average_velocity.command",),
-    jobs=(
-        Job(
-            "train",
-            "Preparing speech",
-            "paretone.techniques.average_velocity:AverageVelocityRequest",
-            "paretone.techniques.average_velocity.recipe:train",
-            on_loaded_model=False,
-            finds_weights=True,
-            form="paretone.techniques.average_velocity:FORM",
-        ),
-    ),
+    jobs=(training_job("paretone.techniques.average_velocity", "AverageVelocityRequest", "recipe"),),
     knobs=(
         Number(
             "evaluations",

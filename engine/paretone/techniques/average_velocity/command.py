@@ -10,23 +10,18 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
-from paretone.techniques.average_velocity import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest
+from paretone.techniques.average_velocity import FORM, SINGLE_SHARE, AverageVelocityRequest
 
 NAME = "train average-velocity"
 SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
 GUIDANCE = ("guidance", "intelligibility", "similarity")
+OPTIONS = train.form_knobs(FORM, "method", "teacher_steps")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     train.add_speech(parser)
     group = parser.add_argument_group("average velocity")
-    group.add_argument(
-        "--method",
-        choices=METHODS,
-        default=METHODS[0],
-        help="displacement copies how far the guided model goes, mean-flow learns from speech alone (default: "
-        "%(default)s)",
-    )
+    arguments.add_knobs(group, OPTIONS)
     for name in GUIDANCE:
         group.add_argument(
             f"--{name}",
@@ -34,12 +29,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
             metavar="STRENGTH",
             help="guidance to include (default: the model's usual one)",
         )
-    group.add_argument(
-        "--teacher-steps",
-        type=arguments.positive,
-        default=TEACHER_STEPS,
-        help="steps of the model itself that one evaluation replaces in training (default: %(default)s)",
-    )
     group.add_argument(
         "--uses",
         type=arguments.positive,
@@ -80,14 +69,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     given = {name: getattr(options, name) for name in GUIDANCE if getattr(options, name) is not None}
     request = AverageVelocityRequest(
         guidance=Values(given),
-        method=options.method,
-        teacher_steps=options.teacher_steps,
         uses=options.uses,
         single_share=options.single_share,
         temperature=options.temperature,
         initial=train.path_text(options.initial),
+        **arguments.given(options, OPTIONS),
         **train.fine_tuning_request(options),
     )
     trained = train.trained(average_velocity.NAME, request, session)
-    text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {options.method}.\n{trained.summary}"
+    text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {request.method}.\n{trained.summary}"
     return train.result(options, trained, text)

@@ -29,11 +29,20 @@ from paretone.speaking import scripted
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import Field, Subject
 from paretone.training.batches import BatchQueue, held_out_pairs, moved
-from paretone.training.f5_checkpoints import SPEECH, place_of
+from paretone.training.f5_checkpoints import (
+    SPEECH,
+    Arrays,
+    Reading,
+    Say,
+    Speaker,
+    folder_of,
+    kept_readings,
+    own_readings,
+    place_of,
+)
 from paretone.training.flow_matching import drawn_times
+from paretone.training.learner import LayerMatrices
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
-from paretone.training.optimisers import LayerMatrices
-from paretone.training.own_speech import Arrays, Reading, Say, Speaker, folder_of, kept_readings, own_readings
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower
 

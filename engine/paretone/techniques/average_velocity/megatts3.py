@@ -28,7 +28,17 @@ from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import Field, Subject
 from paretone.training.batches import BatchQueue, held_out_pairs
-from paretone.training.f5_checkpoints import SPEECH, place_of
+from paretone.training.f5_checkpoints import (
+    SPEECH,
+    Arrays,
+    Reading,
+    after_prompt,
+    flow_speaker,
+    folder_of,
+    kept_readings,
+    own_readings,
+    place_of,
+)
 from paretone.training.flow_matching import (
     LatentFlowOptions,
     LatentProblem,
@@ -38,15 +48,6 @@ from paretone.training.flow_matching import (
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.own_speech import (
-    Arrays,
-    Reading,
-    after_prompt,
-    flow_speaker,
-    folder_of,
-    kept_readings,
-    own_readings,
-)
 from paretone.training.processes import Processes
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.requests import Follower

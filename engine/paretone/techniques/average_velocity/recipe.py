@@ -64,9 +64,8 @@ from paretone.techniques.average_velocity.subjects import (
 from paretone.techniques.base import JobTask
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.flow_matching import span_error
-from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated
+from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
 from paretone.training.runs import Reporting, begin, complete, use_threads

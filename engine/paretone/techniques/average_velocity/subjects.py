@@ -34,7 +34,7 @@ from paretone.training.flow_matching import (
     velocity_fields,
     without_conditions,
 )
-from paretone.training.optimisers import LayerMatrices
+from paretone.training.learner import LayerMatrices
 
 
 class Problem(Protocol):
@@ -242,7 +242,6 @@ class F5Subject(Subject[DiT, F5Problem]):
         return [_on(device, batch, synthesis_problem(batch, 0.0, generator)) for batch in batches]
 
     def _excerpt(self, clip: Example, count: int) -> Example:
-        """Excerpt of ``clip`` with ``count`` frames, or all of it."""
         first = int(float(torch.rand((), generator=self.generator)) * max(clip.frames - count + 1, 1))
         part = slice(first, first + count)
         return replace(clip, ids=clip.ids[part], mel=clip.mel[part])

@@ -18,7 +18,6 @@ from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
 from paretone.bench.masked import JudgedSpeech, judged
 from paretone.bench.report import Report
-from paretone.measure.machine import describe
 from paretone.measure.timing import interval, running_order
 from paretone.measure.verdicts import ORIGINAL
 from paretone.models.base import Synthesis, Voice
@@ -84,7 +83,7 @@ def run(arguments: argparse.Namespace) -> Report:
         said[SENTENCES] = said[WHOLE]
         rows = [_judged_row(row, said[str(row["way"])], said[WHOLE]) for row in rows]
         rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, DEFINITION, rows)
 
 
 def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:

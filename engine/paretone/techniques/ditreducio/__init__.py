@@ -233,7 +233,7 @@ TECHNIQUE = Technique(
         "paretone.techniques.ditreducio.redundancy_views:TEMPORAL_REDUNDANCY",
         "paretone.techniques.ditreducio.redundancy_views:BRANCH_REDUNDANCY",
         "paretone.techniques.ditreducio.redundancy_views:ATTENTION_SIMILARITY",
-        "paretone.techniques.ditreducio.attention_view",
+        "paretone.techniques.ditreducio.redundancy_views:ATTENTION_MAPS",
         "paretone.techniques.ditreducio.threshold_views:MODULE_LATENCIES",
         "paretone.techniques.ditreducio.threshold_views:ABLATION",
         "paretone.techniques.ditreducio.threshold_views:TABLES",

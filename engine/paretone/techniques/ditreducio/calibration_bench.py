@@ -13,7 +13,6 @@ from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.timing import interval
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
@@ -33,18 +32,9 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=8, rounds=5)
-    parser.add_argument(
-        "--threshold",
-        type=finite,
-        default=0.1,
-        help="threshold of the calibration (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--metric",
-        choices=tuple(ERRORS),
-        default="mae",
-        help="error metric (default: %(default)s)",
-    )
+    shown = "(default: %(default)s)"
+    parser.add_argument("--threshold", type=finite, default=0.1, help=f"threshold of the calibration {shown}")
+    parser.add_argument("--metric", choices=tuple(ERRORS), default="mae", help=f"error metric {shown}")
 
 
 @torch.inference_mode()
@@ -81,11 +71,4 @@ def run(arguments: argparse.Namespace) -> Report:
         for name in ("published", "ours")
     ]
     rows.append({"calibration": "published, again (A/A)", "speed-up": comparison.same.median})
-    return Report(
-        NAME,
-        ratio.median,
-        (ratio.low, ratio.high),
-        DEFINITION,
-        tuple(rows),
-        describe().to_json(),
-    )
+    return Report.of(NAME, ratio, DEFINITION, rows)

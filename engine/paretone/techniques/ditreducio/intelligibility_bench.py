@@ -85,7 +85,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:
-    """Setting with a table calibrated on ``text``."""
     bundled.say(f"calibrating at threshold {threshold:g} …")
     used = UsedTechnique(TECHNIQUE.name, Values(threshold=threshold))
     utterance = Utterance(text, voice("", model.info.id))

@@ -1,23 +1,28 @@
-"""Views of redundancy: outputs from step to step and from branch to branch, and diagonal attention (figures 7, 8 and 4
-of the DiTReducio paper). Torch-free at import."""
+"""Views of redundancy: outputs from step to step and from branch to branch, diagonal attention, and attention maps
+(figures 7, 8, 4 and 3 of the DiTReducio paper). Torch-free at import."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
-from paretone.setting.knobs import Effect, Knob, Number, defaults
+from paretone.models.base import AttentionCapture
+from paretone.observer import Work
+from paretone.setting.knobs import Choice, Effect, Knob, Number, defaults
+from paretone.speaking import scripted
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 from paretone.wording import percent
 
-BRANCHES = {
-    2: ("conditional", "unconditional"),
-    3: ("speaker and text", "text only", "unconditional"),
-}
-"""Inputs of the branches, by their number."""
+
+def branch_names(count: int) -> tuple[str, ...]:
+    """Inputs of each of ``count`` branches."""
+    known = {2: ("conditional", "unconditional"), 3: ("speaker and text", "text only", "unconditional")}
+    return known.get(count, tuple(f"branch {one + 1}" for one in range(count)))
 
 
 def compute_branches(task: Task) -> Findings:
@@ -47,17 +52,9 @@ def compute_branches(task: Task) -> Findings:
     task.observer.status("Comparing the branches")
     with torch.inference_mode():
         run_through(target, Stages(task.observer, steps * layers), see)
-    names = BRANCHES.get(target.branches, tuple(f"branch {one + 1}" for one in range(target.branches)))
+    names = branch_names(target.branches)
     panels = tuple(
-        HeatMap(
-            f"{MODULES[name]}: {names[0]} and {names[other]}",
-            Axis("Step"),
-            Axis("Layer"),
-            Axis("Cosine similarity"),
-            tuple(float(step + 1) for step in range(steps)),
-            tuple(float(layer + 1) for layer in range(layers)),
-            tuple(map(tuple, values)),
-        )
+        HeatMap.by_layer(f"{MODULES[name]}: {names[0]} and {names[other]}", "Cosine similarity", values)
         for (other, name), values in found.items()
     )
     return Findings(panels, f"Outputs before the gate. {' '.join(map(_words, panels))}")
@@ -118,7 +115,7 @@ def compute_similarity(task: Task) -> Findings:
     from paretone.sampling.actions import SkipAction
     from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.probing import target_of
-    from paretone.techniques.ditreducio.trajectory import Trajectory, Work
+    from paretone.techniques.ditreducio.trajectory import Trajectory
 
     target = target_of(task)
     layers, steps = target.backbone.layers, target.steps
@@ -155,16 +152,8 @@ def _found(
         for step in range(1, len(similarities[layer]))
     ]
     bars, caption = shares(pairs, redundant_from, width)
-    steps = tuple(float(step + 1) for step in range(len(similarities[0])))
-    rows = tuple(float(layer + 1) for layer in range(len(similarities)))
-    maps = tuple(
-        HeatMap(title, Axis("Step"), Axis("Layer"), Axis(colour), steps, rows, tuple(map(tuple, values)))
-        for title, colour, values in (
-            ("Diagonal similarity", "Cosine similarity", similarities),
-            ("Temporal redundancy R", "R", redundancies),
-        )
-    )
-    return Findings((bars, *maps), caption)
+    similarity = HeatMap.by_layer("Diagonal similarity", "Cosine similarity", similarities)
+    return Findings((bars, similarity, HeatMap.by_layer("Temporal redundancy R", "R", redundancies)), caption)
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
@@ -239,16 +228,7 @@ DEPTHS = (0.45, 0.90)
 def temporal_knobs(layers: int) -> tuple[Knob, ...]:
     titles = {"first_layer": "First layer", "second_layer": "Second layer"}
     return tuple(
-        Number(
-            name,
-            title,
-            "Number of the layer, from 1 at the input.",
-            default=max(1, round(depth * layers)),
-            minimum=1,
-            maximum=layers,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        )
+        count_knob(name, title, "Number of the layer, from 1 at the input.", max(1, round(depth * layers)), layers)
         for (name, title), depth in zip(titles.items(), DEPTHS, strict=True)
     )
 
@@ -272,22 +252,12 @@ def compute_temporal(task: Task) -> Findings:
 
     task.observer.status("Comparing module outputs")
     with torch.inference_mode():
-        run_through(
-            target,
-            Stages(task.observer, target.steps * target.backbone.layers),
-            see,
-        )
+        run_through(target, Stages(task.observer, target.steps * target.backbone.layers), see)
         grams = {key: _cosines(rows) for key, rows in kept.items()}
     steps = tuple(float(step + 1) for step in range(target.steps))
     panels = tuple(
         HeatMap(
-            f"{MODULES[name]}, layer {layer}",
-            Axis("Step"),
-            Axis("Step"),
-            Axis("Cosine similarity"),
-            steps,
-            steps,
-            gram,
+            f"{MODULES[name]}, layer {layer}", Axis("Step"), Axis("Step"), Axis("Cosine similarity"), steps, steps, gram
         )
         for (layer, name), gram in grams.items()
     )
@@ -332,4 +302,83 @@ TEMPORAL_REDUNDANCY = View(
     families=("flow",),
     knobs=temporal_knobs,
     compute=compute_temporal,
+)
+
+
+LINEAR, LOGARITHMIC = "linear", "logarithmic"
+_DECADES = 6
+"""Smallest attention of the logarithmic scale, in decades below 1."""
+
+
+def map_knobs(layers: int) -> tuple[Knob, ...]:
+    """Layer and step, by default those of the paper's diagonal pattern, and the drawing."""
+    pooled = "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum."
+    return (
+        count_knob("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), layers),
+        count_knob("step", "Step", "Number of the sampling step, from 1.", 1, 1000),
+        count_knob("cells", "Cells", pooled, 64, 256),
+        Choice(
+            "scale",
+            "Scale",
+            "Attention, or its decimal logarithm, which shows weak stripes beside a strong diagonal.",
+            default=LINEAR,
+            effect=Effect.NEXT_VIEW,
+            values=(LINEAR, LOGARITHMIC),
+            titles=("Linear", "Logarithmic"),
+        ),
+    )
+
+
+def compute_maps(task: Task) -> Findings:
+    """Run up to the step without techniques, and show the layer's attention there."""
+    layer, step = int(task.knobs["layer"]), int(task.knobs["step"])
+    setting = task.setting.baseline
+    script = scripted(task.flow, task.utterance.text, task.utterance.voice, setting)
+    work = Stages(task.observer, step)
+    observer = work.part(step - 1, f"Capturing the attention of layer {layer} at step {step}")
+    captured = task.flow.capture_attention(script, layer - 1, step - 1, observer)
+    work.done(1)
+    logarithmic = task.knobs["scale"] == LOGARITHMIC
+    maps = pooled(captured.maps, int(task.knobs["cells"]))
+    names = branch_names(len(maps))
+    width = -(-captured.frames // maps.shape[-1])
+    places = tuple(1.0 + width * cell for cell in range(maps.shape[-1]))
+    colour = Axis("log10 of the attention" if logarithmic else "Attention")
+    panels = []
+    for name, one in zip(names if len(maps) > 1 else ("attention",), maps, strict=True):
+        shown = np.log10(np.maximum(one, 10.0**-_DECADES)) if logarithmic else one
+        values = tuple(map(tuple, shown.astype(float).tolist()))
+        title = f"{name.capitalize()}: layer {layer}, step {step}"
+        panels.append(HeatMap(title, Axis("Key", "frame"), Axis("Query", "frame"), colour, places, places, values))
+    return Findings(tuple(panels), _map_caption(captured, names, maps.shape[-1]))
+
+
+def pooled(maps: np.ndarray, most: int) -> np.ndarray:
+    """Maps (branches, queries, keys) of at most ``most`` cells a side: queries by the mean, keys by the sum, so that
+    rows still sum to one."""
+    frames = maps.shape[-1]
+    width = -(-frames // most)
+    starts = np.arange(0, frames, width)
+    counts = np.diff(np.append(starts, frames))
+    summed = np.add.reduceat(np.add.reduceat(maps.astype(np.float64), starts, axis=2), starts, axis=1)
+    return summed / counts[None, :, None]
+
+
+def _map_caption(captured: AttentionCapture, names: tuple[str, ...], cells: int) -> str:
+    alike = ", ".join(f"{name} {one:.3f}" for name, one in zip(names, captured.similarities, strict=False))
+    drawn = "" if cells == captured.frames else f", drawn as {cells} × {cells} cells"
+    return (
+        f"Mean over the heads; {captured.frames} frames{drawn}. The voice's are the first {captured.prompt_frames}. "
+        f"Cosine similarity with the diagonal, as in the check phase: {alike}."
+    )
+
+
+ATTENTION_MAPS = View(
+    name="attention-maps",
+    title="Attention maps",
+    question="What does a layer attend to at a step: its neighbours, or stripes?",
+    source="DiTReducio (arXiv 2509.09748), figure 3",
+    families=("flow",),
+    knobs=map_knobs,
+    compute=compute_maps,
 )

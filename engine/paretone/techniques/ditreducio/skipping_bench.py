@@ -16,7 +16,6 @@ from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.timing import interval
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
@@ -101,14 +100,7 @@ def run(arguments: argparse.Namespace) -> Report:
         )
     rows.append({"threshold": "A/A", "measured speed-up": comparison.same.median})
     headline = interval(np.median([shares[threshold] for threshold in counted], axis=0).tolist())
-    return Report(
-        NAME,
-        headline.median,
-        (headline.low, headline.high),
-        DEFINITION,
-        tuple(rows),
-        describe().to_json(),
-    )
+    return Report.of(NAME, headline, DEFINITION, rows)
 
 
 def sample(target: CalibrationTarget, table: StrategyTable | None) -> Tensor:

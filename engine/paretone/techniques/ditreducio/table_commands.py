@@ -17,16 +17,17 @@ from paretone.errors import ProfileError
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
 from paretone.models.voices import shown_name
-from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import checked
-from paretone.setting.profile import Profile, decoded
+from paretone.setting.profile import Profile, read_artefact
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport, TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
+
+TITLE = "strategy table"
 
 
 def _declare_export(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +78,7 @@ def with_table(
     ``knobs`` are those given by the user. Raises :class:`ProfileError` if the table cannot be used here.
     """
     compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting)
-    data = read(path)
+    data = read_artefact(path, TITLE)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
         table = StrategyTable.from_json(data, path)
@@ -97,17 +98,6 @@ def with_table(
             f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
         )
     return setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
-
-
-def read(path: str) -> object:
-    try:
-        return decoded(read_bytes(path))
-    except OSError as error:
-        raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
-    except ProfileError as error:
-        raise ProfileError(f"{path}: {error}") from None
-    except ValueError as error:
-        raise ProfileError(f"{path} is not a strategy table: it is not JSON ({first_line(error)}).") from error
 
 
 EPILOGUE = (
@@ -179,7 +169,7 @@ def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> li
 
 def _plain(options: argparse.Namespace) -> Setting:
     """The setting of the arguments, with the options of the table's file if it has any."""
-    data = read(options.table)
+    data = read_artefact(options.table, TITLE)
     if not isinstance(data, dict) or "actions" not in data:
         return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
     compatibility = StrategyTable.from_json(data, options.table).compatibility

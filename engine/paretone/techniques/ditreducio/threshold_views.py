@@ -22,7 +22,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.published import rule_of
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
 from paretone.views.view import PUBLISHED as BY_PAPER
-from paretone.views.view import RULE, Findings, ProgressStage, Stages, Task, View, sentences_knob
+from paretone.views.view import RULE, Findings, ProgressStage, Stages, Task, View, count_knob, sentences_knob
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
@@ -46,16 +46,7 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
             step=0.05,
             lowest="as published",
         ),
-        Number(
-            "count",
-            "Thresholds",
-            "Number of thresholds.",
-            default=count,
-            effect=Effect.NEXT_VIEW,
-            minimum=1,
-            maximum=12,
-            whole=True,
-        ),
+        count_knob("count", "Thresholds", "Number of thresholds.", count, 12),
         Choice(
             "tables",
             "Tables",
@@ -123,7 +114,6 @@ def calibrations_needed(task: Task) -> int:
 
 def record_at_hand(task: Task) -> CalibrationRecord | None:
     """The task's calibration, if it was made for this model, sampling and knobs, at any threshold."""
-    from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
@@ -157,25 +147,23 @@ def calibrate_all(
     )
 
 
-def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
-    """Calibration as published on the task's sentence under DiTReducio's knobs in its setting, except the threshold."""
-    from paretone.setting.setting import UsedTechnique
-    from paretone.techniques import ditreducio
+def calibrate_on_task(
+    task: Task, objective: str = ditreducio.PUBLISHED, varied: str = "threshold"
+) -> Callable[[float, ProgressStage], CalibrationRecord]:
+    """Calibration on the task's sentence under DiTReducio's knobs in its setting, except the ``objective`` and the knob
+    ``varied``, whose value is given."""
     from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
 
-    knobs = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
+    knobs = knobs_of(task.setting).replace(objective=objective)
 
-    def calibrate(threshold: float, observer: ProgressStage) -> CalibrationRecord:
-        used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
+    def calibrate(value: float, observer: ProgressStage) -> CalibrationRecord:
+        used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs.replace(**{varied: value}))
         return calibrate_model(task.model, [task.utterance], task.setting.with_technique(used), observer)
 
     return calibrate
 
 
 def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
-    """The task with DiTReducio under ``table``."""
-    from paretone.setting.setting import UsedTechnique
-    from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     knobs = knobs_of(task.setting).replace(threshold=threshold)
@@ -187,7 +175,6 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 
 def compute_tables(task: Task) -> Findings:
-    """Calibrate, and show the tables."""
     steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
@@ -197,23 +184,12 @@ def compute_tables(task: Task) -> Findings:
     )
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
-        _table_panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
+        HeatMap.by_layer(
+            f"δ = {threshold:g}, ops {percent(ratios[threshold])}", "Action", table.actions, tuple(NAMES.values())
+        )
         for threshold, table in found.tables.items()
     )
     return Findings(panels, _tables_caption(found, ratios), across=3)
-
-
-def _table_panel(title: str, table: StrategyTable) -> HeatMap:
-    return HeatMap(
-        title,
-        Axis("Step"),
-        Axis("Layer"),
-        Axis("Action"),
-        tuple(float(step + 1) for step in range(table.steps)),
-        tuple(float(layer + 1) for layer in range(table.layers)),
-        tuple(tuple(float(action) for action in row) for row in table.actions),
-        tuple(NAMES.values()),
-    )
 
 
 def _tables_caption(found: Calibrations, ratios: dict[float, float]) -> str:
@@ -260,19 +236,8 @@ Latencies = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def latency_knobs(layers: int) -> tuple[Knob, ...]:
-    return (
-        *threshold_knobs(),
-        Number(
-            "rounds",
-            "Rounds",
-            "Number of rounds; each times all tables and the baseline.",
-            default=7,
-            minimum=3,
-            maximum=51,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
-    )
+    meaning = "Number of rounds; each times all tables and the baseline."
+    return *threshold_knobs(), count_knob("rounds", "Rounds", meaning, 7, 51, least=3)
 
 
 def compute_latencies(task: Task) -> Findings:
@@ -385,11 +350,12 @@ def ablation_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 @dataclass(frozen=True)
-class AblationPoint:
-    threshold: float
+class Point:
+    label: str
     ops_ratio: float
     distance: float
-    word_error_rate: float | None
+    threshold: float = 0.0
+    word_error_rate: float | None = None
     interval: tuple[float, float] = (0.0, 0.0)
 
 
@@ -413,7 +379,7 @@ def compute_ablation(task: Task) -> Findings:
     judge = judge_of(sentences)
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
     floor = None if judge is None else word_errors(judge, sentences, baseline)
-    points: dict[str, list[AblationPoint]] = {}
+    points: dict[str, list[Point]] = {}
     calibrations = []
     for variant in variants:
         record = record_at_hand(task) if variant is FULL else None
@@ -425,10 +391,11 @@ def compute_ablation(task: Task) -> Findings:
             spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
             heard = None if judge is None else word_errors(judge, sentences, spoken)
             points.setdefault(variant.title, []).append(
-                AblationPoint(
-                    threshold,
+                Point(
+                    f"δ = {threshold:g}",
                     fmean(one.measurements.ops_ratio for one in spoken),
                     distance(baseline, spoken),
+                    threshold,
                     None if heard is None else heard.rate,
                     (0.0, 0.0) if heard is None else heard.interval(),
                 )
@@ -460,13 +427,11 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
     return calibrated
 
 
-def _ablation_panels(
-    points: Mapping[str, Sequence[AblationPoint]], floor: float | None, unit: str
-) -> tuple[Lines, ...]:
+def _ablation_panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
     saved = Axis("Operations of the baseline", "%")
 
     def curves(
-        along: Callable[[AblationPoint], float], up: Callable[[AblationPoint], float], judged: bool = False
+        along: Callable[[Point], float], up: Callable[[Point], float], judged: bool = False
     ) -> tuple[Curve, ...]:
         return tuple(
             Curve(
@@ -475,21 +440,16 @@ def _ablation_panels(
                 tuple(map(up, row)),
                 tuple(100 * one.interval[0] for one in row) if judged else (),
                 tuple(100 * one.interval[1] for one in row) if judged else (),
-                tuple(f"δ = {one.threshold:g}" for one in row),
+                tuple(one.label for one in row),
             )
             for name, row in points.items()
         )
 
-    def ratio(point: AblationPoint) -> float:
+    def ratio(point: Point) -> float:
         return 100 * point.ops_ratio
 
     panels = [
-        Lines(
-            "Saving and cost",
-            saved,
-            Axis("Log-mel distance to the baseline", "natural-log units"),
-            curves(ratio, lambda point: point.distance),
-        ),
+        _saving_and_cost(points),
         Lines(
             "Saving by threshold",
             Axis("Threshold δ", unit),
@@ -507,7 +467,7 @@ def _ablation_panels(
 
 
 def _ablation_caption(
-    points: Mapping[str, Sequence[AblationPoint]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
+    points: Mapping[str, Sequence[Point]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
 ) -> str:
     largest = max(one.threshold for one in points[FULL.title])
     parts = [
@@ -522,7 +482,7 @@ def _ablation_caption(
     return f"{words} Means over {sentences} sentences that were not calibrated on, {tables}{heard}"
 
 
-def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[AblationPoint]) -> str:
+def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str:
     """Compare the cost of a variant with the full method's at equal savings, where these overlap."""
     if name == FULL.title:
         return ""
@@ -540,7 +500,7 @@ def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[Ablati
     return f"At equal operations {name} is {percent(abs(ratio - 1))} {more} the baseline than the full method."
 
 
-def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:
+def _interpolated(ops_ratio: float, points: Sequence[Point]) -> float | None:
     """Distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
     ordered = sorted(points, key=lambda point: point.ops_ratio)
     for left, right in pairwise(ordered):
@@ -579,25 +539,9 @@ def objective_knobs(layers: int) -> tuple[Knob, ...]:
             step=5.0,
             effect=Effect.NEXT_VIEW,
         ),
-        Number(
-            "budgets",
-            "Budgets",
-            "Number of budgets, each a separate calibration.",
-            default=3,
-            minimum=1,
-            maximum=8,
-            whole=True,
-            effect=Effect.NEXT_VIEW,
-        ),
+        count_knob("budgets", "Budgets", "Number of budgets, each a separate calibration.", 3, 8),
         sentences_knob(3, "that every table speaks, to compare with the baseline"),
     )
-
-
-@dataclass(frozen=True)
-class Point:
-    label: str
-    ops_ratio: float
-    distance: float
 
 
 def compute_objectives(task: Task) -> Findings:
@@ -617,7 +561,7 @@ def compute_objectives(task: Task) -> Findings:
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
     found = calibrate_all(task, work, units, calibrate_on_task(task), "Published: ", record)
     tables = {PUBLISHED: {f"δ = {one:g}": table for one, table in found.tables.items()}, OURS: {}}
-    ours = _calibrating_for_end(task)
+    ours = calibrate_on_task(task, ditreducio.END, "operations")
     for budget in budgets:
         title = f"{budget:.0f} %"
         tables[OURS][title] = ours(budget, work.part(end, f"Ours: calibrating for {title} of the operations")).table
@@ -628,9 +572,7 @@ def compute_objectives(task: Task) -> Findings:
             spoken = speak_all(model, sentences, used, work, spoken_units, f"{name}, {label}", (table,))
             ratio = fmean(one.measurements.ops_ratio for one in spoken)
             points.setdefault(name, []).append(Point(label, ratio, distance(baseline, spoken)))
-    return Findings(
-        (_objectives_panel(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences
-    )
+    return Findings((_saving_and_cost(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences)
 
 
 def _budgets(smallest: float, count: int) -> tuple[float, ...]:
@@ -638,20 +580,7 @@ def _budgets(smallest: float, count: int) -> tuple[float, ...]:
     return tuple(100 - (100 - smallest) * (at + 1) / count for at in range(count))
 
 
-def _calibrating_for_end(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
-    from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
-
-    given = knobs_of(task.setting)
-
-    def calibrate(budget: float, observer: ProgressStage) -> CalibrationRecord:
-        values = given.replace(objective=ditreducio.END, operations=budget)
-        setting = task.setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values))
-        return calibrate_model(task.model, [task.utterance], setting, observer)
-
-    return calibrate
-
-
-def _objectives_panel(points: dict[str, list[Point]]) -> Lines:
+def _saving_and_cost(points: Mapping[str, Sequence[Point]]) -> Lines:
     return Lines(
         "Saving and cost",
         Axis("Operations of the baseline", "%"),

@@ -113,6 +113,5 @@ class _Branch:
 
 
 def _part(run: Conditioning, branches: Sequence[int]) -> Conditioning:
-    """``run`` restricted to some branches."""
     mask = None if run.mask is None else run.mask.unflatten(0, (run.branches, -1))[list(branches)].flatten(0, 1)
     return replace(run, branches=len(branches), mask=mask)

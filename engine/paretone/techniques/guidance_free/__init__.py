@@ -21,7 +21,7 @@ from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import technique
-from paretone.techniques.base import Context, Job, Paper, Technique, Weights, to_type
+from paretone.techniques.base import Context, Paper, Technique, Weights, to_type, training_job
 from paretone.training.forms import (
     OWN_SENTENCES,
     TEACHER,
@@ -218,17 +218,7 @@ TECHNIQUE = Technique(
     benches=(("guidance-free", "paretone.techniques.guidance_free.bench"),),
     views=("paretone.techniques.guidance_free.view", "paretone.techniques.guidance_free.view:STAGES"),
     commands=("paretone.techniques.guidance_free.command",),
-    jobs=(
-        Job(
-            "train",
-            "Preparing speech",
-            "paretone.techniques.guidance_free:GuidanceFreeRequest",
-            "paretone.techniques.guidance_free.recipe:train",
-            on_loaded_model=False,
-            finds_weights=True,
-            form="paretone.techniques.guidance_free:FORM",
-        ),
-    ),
+    jobs=(training_job("paretone.techniques.guidance_free", "GuidanceFreeRequest", "recipe"),),
     options=("guidance",),
     knobs=(
         Number(

@@ -13,11 +13,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
@@ -26,30 +24,18 @@ from paretone.errors import PlainError
 from paretone.measure.estimates import bootstrap, rate
 from paretone.measure.fidelity import log_mel_distance, warped_log_mel_distance
 from paretone.measure.intelligibility import WordErrors
-from paretone.measure.machine import describe
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.loading import load_vocoder
-from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
+from paretone.techniques.ditreducio.skipping_bench import sample
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
-
-
-def sample(target: CalibrationTarget) -> Tensor:
-    backbone: Any = target.backbone  # Every backbone here also evaluates all layers at once.
-
-    def velocity(state: Tensor, step: int) -> Tensor:
-        return target.guide(backbone.evaluate(state, step, target.run, None, None))
-
-    return integrate(velocity, target.noise, target.times, follow=target.follow)
-
 
 NAME = "guidance-free"
 DEFINITION = (
@@ -76,7 +62,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows = list(_heard(model, chosen, baseline, speed_up, arguments))
     rows.append({"speech": "guided, again (A/A)", "backbone speed-up": speed_up[None].median})
     headline = speed_up[chosen[-1].weight]
-    return Report(NAME, headline.median, (headline.low, headline.high), DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, headline, DEFINITION, rows)
 
 
 def guided(setting: Setting, strength: float) -> Setting:
@@ -124,7 +110,7 @@ def _timed(
         name: model.calibration_target(scripted(model, arguments.text, voice, setting))
         for name, setting in settings.items()
     }
-    ways = {name: partial(sample, target) for name, target in targets.items()}
+    ways = {name: partial(sample, target, None) for name, target in targets.items()}
     comparison = bundled.timed(ways, targets["guided"].noise.device.type, arguments)
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
 

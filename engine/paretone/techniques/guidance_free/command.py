@@ -9,11 +9,13 @@ from paretone.commands import arguments, train
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
-from paretone.techniques.guidance_free import METHODS, SWAYED, TIMES, WARM_UP, GuidanceFreeRequest
+from paretone.techniques.guidance_free import FORM, GuidanceFreeRequest
 from paretone.wording import percent
 
 NAME = "train cfg-free"
 SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
+
+OPTIONS = train.form_knobs(FORM, "method", "times", "stop_gradient", "weight_warm_up", "warm_up")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -27,12 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="w",
         help="above 0, below 1; replaces guidance of strength w/(1-w): 0.5 is 1, 2/3 is 2",
     )
-    group.add_argument(
-        "--method",
-        choices=METHODS,
-        default=METHODS[0],
-        help="model-guidance is the papers' method, distillation copies the guided model (default: %(default)s)",
-    )
+    arguments.add_knobs(group, OPTIONS)
     group.add_argument(
         "--latest",
         type=arguments.finite,
@@ -41,35 +38,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="no guidance in targets after this flow time (default: 1)",
     )
     group.add_argument(
-        "--weight-warm-up",
-        type=arguments.finite,
-        default=0.1,
-        metavar="SHARE",
-        help="share of the budget during which w rises (default: 0.1)",
-    )
-    group.add_argument(
         "--average-difference",
         action="store_true",
         help="take v_c - v_u from the averaged weights; a third pass per step",
-    )
-    group.add_argument(
-        "--times",
-        choices=TIMES,
-        default=SWAYED,
-        help="flow times in training: half of them warped towards the noise (ours), or uniform, t ~ U(0, 1), as "
-        "published (default: %(default)s)",
-    )
-    group.add_argument(
-        "--no-stop-gradient",
-        action="store_true",
-        help="the paper's ablation: differentiate the target, too; the weights then speak noise",
-    )
-    group.add_argument(
-        "--warm-up",
-        type=arguments.count,
-        default=WARM_UP,
-        metavar="STEPS",
-        help="steps during which the learning rate rises (default: %(default)s)",
     )
     group.add_argument(
         "--stages",
@@ -89,30 +60,25 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     request = GuidanceFreeRequest(
         weight=options.weight,
-        method=options.method,
-        weight_warm_up=options.weight_warm_up,
         latest=options.latest,
         average_difference=options.average_difference,
-        times=options.times,
-        stop_gradient=not options.no_stop_gradient,
-        warm_up=options.warm_up,
         stages=tuple(options.stages),
+        **arguments.given(options, OPTIONS),
         **train.fine_tuning_request(options),
     )
     tuned = train.trained(guidance_free.NAME, request, session)
     strength = tuned.figures["equivalent_guidance"]
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
-        f"{tuned.steps} steps by {options.method}."
+        f"{tuned.steps} steps by {request.method}."
     )
     if tuned.is_first:  # The others do not validate.
         text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
-    figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
+    figures = {"weight": options.weight, "equivalent_guidance": strength, "method": request.method}
     return train.result(options, tuned, text, figures)
 
 
 def _number(text: str) -> float:
-    """A number, or a fraction such as ``2/3``."""
     try:
         return float(Fraction(text)) if "/" in text else float(text)
     except (ValueError, ZeroDivisionError, OverflowError):

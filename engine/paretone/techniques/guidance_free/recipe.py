@@ -56,9 +56,8 @@ from paretone.training.flow_matching import (
     synthesis_problem,
     without_conditions,
 )
-from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated
+from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads

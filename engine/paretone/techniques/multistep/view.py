@@ -10,13 +10,13 @@ import numpy as np
 
 from paretone.sampling.multistep import METHODS
 from paretone.sampling.options import STEPS
-from paretone.setting.knobs import Effect, Knob, Number, Switch, Values, checked
+from paretone.setting.knobs import Effect, Knob, Switch, Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import technique
 from paretone.techniques.multistep import NAME, TITLES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 
 FEWEST = 4
 """Steps of the coarsest grid; each further grid doubles them."""
@@ -29,16 +29,7 @@ CHANGING = ("grid", "solver", "skipping")
 
 def knobs(layers: int) -> tuple[Knob, ...]:
     return (
-        Number(
-            "doublings",
-            "Doublings",
-            f"Number of times that the steps double, from {FEWEST} on.",
-            default=3,
-            minimum=1,
-            maximum=4,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        count_knob("doublings", "Doublings", f"Number of times that the steps double, from {FEWEST} on.", 3, 4),
         Switch(
             "even",
             "Even grid",

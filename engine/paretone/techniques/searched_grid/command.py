@@ -16,14 +16,12 @@ from paretone.commands.output import apart, writable, write_json
 from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import ProfileError, SettingError
-from paretone.files import reason
 from paretone.models.base import SpeechModel, Utterance, flow_model
-from paretone.reading import first_line, read_bytes
 from paretone.sampling.grid_search import Trial
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import Profile, decoded
+from paretone.setting.profile import Profile, read_artefact
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, Searched, SearchRequest, figure_of
 
@@ -44,16 +42,8 @@ def with_grid(
     return setting.with_technique(UsedTechnique(TECHNIQUE.name, values, grid.fingerprint)), (grid,)
 
 
-def read(path: str) -> PlacedGrid:
-    try:
-        data = decoded(read_bytes(path))
-    except OSError as error:
-        raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
-    except ProfileError as error:
-        raise ProfileError(f"{path}: {error}") from None
-    except ValueError as error:
-        raise ProfileError(f"{path} is not a placed grid: it is not JSON ({first_line(error)}).") from error
-    return PlacedGrid.from_json(data, path)
+def read(path: str | Path) -> PlacedGrid:
+    return PlacedGrid.from_json(read_artefact(path, "placed grid"), str(path))
 
 
 NAME = "search-grid"

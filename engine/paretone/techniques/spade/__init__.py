@@ -20,7 +20,17 @@ from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import LanguagePlan, NotPrepared
 from paretone.setting.setting import Published, Setting, UsedTechnique
-from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
+from paretone.techniques.base import (
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+    training_job,
+)
 from paretone.training.forms import (
     SENTENCES,
     TOKEN_FIGURES,
@@ -306,15 +316,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.spade.training:importance",
             finds_weights=True,
         ),
-        Job(
-            "train",
-            "Preparing speech",
-            "paretone.techniques.spade:StudentRequest",
-            "paretone.techniques.spade.training:train",
-            on_loaded_model=False,
-            finds_weights=True,
-            form="paretone.techniques.spade:FORM",
-        ),
+        training_job("paretone.techniques.spade", "StudentRequest", "training"),
     ),
     knobs=(
         Number(

@@ -17,7 +17,6 @@ from paretone.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged,
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from paretone.models.base import StudentWeights
 from paretone.models.catalogue import harvard_sentences
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     top = times.speed_up[retrained]
     definition = DEFINITION + listened(said, arguments)
-    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, definition, rows)
 
 
 def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:

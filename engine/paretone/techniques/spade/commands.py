@@ -4,7 +4,6 @@ student with fewer layers."""
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 
 from paretone.bench.report import table
 from paretone.commands import arguments, train
@@ -18,16 +17,18 @@ from paretone.session.commands import Prepare
 from paretone.setting.setting import Setting
 from paretone.techniques import spade
 from paretone.techniques.spade import (
+    FORM,
     IMPORTANCE,
     JUDGES,
     MEASURED_SENTENCES,
     WORDS,
-    Distillation,
     ImportanceRequest,
     StudentRequest,
     fitting_depth,
     parsed_layers,
 )
+
+OPTIONS = train.form_knobs(FORM, "alpha", "skew", "attention_scale", "attention_interval", "original_layers")
 
 
 def _declare_measuring(parser: argparse.ArgumentParser) -> None:
@@ -116,28 +117,7 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="sentences of that measurement, in every voice (default: %(default)s)",
     )
-    usual = Distillation()
-    for name, meaning in (
-        ("alpha", "weight of the cross-entropy"),
-        ("skew", "skew of the divergence"),
-        ("attention-scale", "factor on the attention term"),
-    ):
-        default = getattr(usual, name.replace("-", "_"))
-        group.add_argument(
-            f"--{name}", type=arguments.finite, default=default, help=f"{meaning} (default: %(default)s)"
-        )
-    group.add_argument(
-        "--attention-interval",
-        type=arguments.positive,
-        default=usual.attention_interval,
-        metavar="STEPS",
-        help="steps between comparisons of attention; 1 as published (default: %(default)s)",
-    )
-    group.add_argument(
-        "--original-layers",
-        action="store_true",
-        help="learn from the original layers alone, the paper's ablation, not also from the removed ones after them",
-    )
+    arguments.add_knobs(group, OPTIONS)
     group.add_argument(
         "--published-latents",
         action="store_false",
@@ -154,7 +134,9 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
         retained=options.layers,
         stages=tuple(options.stages),
         measured_sentences=options.measured_sentences,
-        **{one.name: getattr(options, one.name) for one in fields(Distillation)},
+        importance=options.importance,
+        relative_latents=options.relative_latents,
+        **arguments.given(options, OPTIONS),
     )
     trained = train.trained(spade.NAME, request, session)
     text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"

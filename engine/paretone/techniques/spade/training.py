@@ -59,12 +59,12 @@ from paretone.techniques.spade import (
 )
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, MakeRecipe, train_companion
-from paretone.training.optimisers import Rates
+from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, use_threads
 from paretone.training.session import require_same_choices
 from paretone.training.spoken_tokens import Collate, TokenBatch
-from paretone.training.teacher import Teacher
+from paretone.training.teachers import Teacher
 from paretone.training.token_recipe import (
     Seen,
     TokenData,
@@ -126,8 +126,6 @@ def _squared_error(found: Tensor, wanted: Tensor, heard: Tensor | None) -> Tenso
 
 @dataclass(frozen=True)
 class Terms:
-    """The five terms of one batch."""
-
     cross_entropy: Tensor
     logits: Tensor
     latent: Tensor

@@ -22,12 +22,12 @@ from paretone.models.files.layer_importance import (
     LayerImportance,
     read_record,
 )
-from paretone.setting.knobs import Effect, Knob, Number, defaults
+from paretone.setting.knobs import Knob, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import spade
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Lines
-from paretone.views.view import Findings, Stages, Task, View
+from paretone.views.view import Findings, Stages, Task, View, count_knob
 from paretone.wording import percent
 
 if TYPE_CHECKING:
@@ -112,27 +112,10 @@ PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
 
 
 def depth_knobs(layers: int) -> tuple[Knob, ...]:
+    depths = "Number of depths, from one layer to all; half of the layers is always included, as in the paper."
     return (
-        Number(
-            "depths",
-            "Depths",
-            "Number of depths, from one layer to all; half of the layers is always included, as in the paper.",
-            default=max(2, min(6, layers)),
-            minimum=2,
-            maximum=max(2, layers),
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
-        Number(
-            "rounds",
-            "Rounds",
-            "Number of runs per depth; the best time counts.",
-            default=2,
-            minimum=1,
-            maximum=20,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        count_knob("depths", "Depths", depths, max(2, min(6, layers)), max(2, layers), least=2),
+        count_knob("rounds", "Rounds", "Number of runs per depth; the best time counts.", 2, 20),
     )
 
 

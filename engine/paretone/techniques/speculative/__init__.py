@@ -17,13 +17,13 @@ from paretone.techniques import knobs_of
 from paretone.techniques.base import (
     Conflict,
     Context,
-    Job,
     Paper,
     Technique,
     Weights,
     named_weights,
     other_checkpoint,
     to_type,
+    training_job,
 )
 from paretone.training.forms import (
     SENTENCES,
@@ -103,7 +103,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | FeatureDraftWeights | StudentWeights:
     info, there = context.info, fitting_drafts(context.info, knobs)
-    kind = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
+    kind = kind_of(knobs)
     if context.entry.artefact:
         draft = named_weights(there, context.entry.artefact, kind, info)
     elif there:
@@ -127,6 +127,11 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
             "weights:language",
         )
     return draft
+
+
+def kind_of(knobs: Values) -> str:
+    """Word for the drafting weights."""
+    return {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
@@ -200,17 +205,7 @@ TECHNIQUE = Technique(
         "paretone.techniques.speculative.commands:TRAIN",
         "paretone.techniques.speculative.commands:EXPORT",
     ),
-    jobs=(
-        Job(
-            "train",
-            "Preparing speech",
-            "paretone.techniques.speculative:DraftRequest",
-            "paretone.techniques.speculative.training:train",
-            on_loaded_model=False,
-            finds_weights=True,
-            form="paretone.techniques.speculative:FORM",
-        ),
-    ),
+    jobs=(training_job("paretone.techniques.speculative", "DraftRequest", "training"),),
     knobs=(
         Number(
             "tolerance",

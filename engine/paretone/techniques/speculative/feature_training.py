@@ -28,10 +28,10 @@ from paretone.sampling.tokens import TokenSampler
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import DraftRequest
 from paretone.training.companions import Companion, MakeRecipe
-from paretone.training.optimisers import LayerMatrices, Rates
+from paretone.training.learner import LayerMatrices, Rates
 from paretone.training.requests import CompanionRequest, Follower
 from paretone.training.spoken_tokens import Collate, TokenBatch
-from paretone.training.teacher import Teacher
+from paretone.training.teachers import Teacher
 from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, listed, overlap
 from paretone.wording import percent
 

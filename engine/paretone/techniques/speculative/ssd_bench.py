@@ -36,7 +36,6 @@ from paretone.bench.language import (
 from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, finite, positive
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
@@ -53,7 +52,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
-from paretone.techniques.speculative import DRAFT_BY_STUDENT
+from paretone.techniques.speculative import DRAFT_BY_STUDENT, ON_FEATURES, random_bench
 from paretone.techniques.speculative.decoding import rule_of
 
 GROUPS = {
@@ -171,6 +170,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
     parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")
     parser.add_argument(
+        "--random",
+        action="store_true",
+        help="instead measure passes of the released sizes of --model cosyvoice2 or llasa with random weights, and the "
+        "speed-up that each acceptance would have there",
+    )
+    parser.add_argument(
         "--groups",
         action="store_true",
         help="instead compare drafts accepted in groups of tokens that sound alike with the tolerances 0, 0.2 and 0.4",
@@ -185,6 +190,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Check equality, time all ways in the same rounds, then run the judge."""
+    if arguments.random:
+        return random_bench.run(arguments)
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     if not model.info.drafts:
@@ -193,7 +200,7 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.groups:
         return _grouped(model, plain, arguments, within)
     others = model.info.drafts[1:] if arguments.all_drafts else ()
-    ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
+    ways = {PLAIN: plain, **dict(_ways(plain, others, bool(model.info.feature_drafts), arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
@@ -205,7 +212,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
     top = times.speed_up[tolerance_title(arguments.tolerance)]
     definition = DEFINITION + listened(said, arguments)
-    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, definition, rows)
 
 
 def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
@@ -229,7 +236,7 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
     same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     definition = GROUPS_DEFINITION + listened(said, arguments)
-    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, top, definition, rows)
 
 
 def _knobs(arguments: argparse.Namespace) -> Values:
@@ -238,11 +245,13 @@ def _knobs(arguments: argparse.Namespace) -> Values:
 
 
 def _ways(
-    plain: Setting, others: Sequence[DraftWeights], arguments: argparse.Namespace
+    plain: Setting, others: Sequence[DraftWeights], features: bool, arguments: argparse.Namespace
 ) -> Iterator[tuple[str, Setting]]:
     knobs = _knobs(arguments)
     drafts = [("", knobs, "")]
     drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
+    if features:
+        drafts.append((", on features", knobs.replace(draft=ON_FEATURES), ""))
     if arguments.student:
         drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
     for which, values, artefact in drafts:

@@ -30,11 +30,11 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
 from paretone.techniques.speculative.feature_training import DraftOnFeatures
 from paretone.training.companions import Companion, MakeRecipe, train_companion
-from paretone.training.optimisers import Rates
+from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import Reporting, use_threads
 from paretone.training.spoken_tokens import Collate, TokenBatch
-from paretone.training.teacher import Teacher
+from paretone.training.teachers import Teacher
 from paretone.training.token_recipe import (
     TokenData,
     TokenNetwork,
@@ -175,7 +175,6 @@ class DraftRecipe(TokenRecipe[TokenNetwork]):
 
 
 def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
-    """The lowest ``lower`` and the topmost ``upper`` of ``layers`` layers."""
     lower = min(lower, layers)
     return (*range(lower), *range(max(lower, layers - upper), layers))
 

@@ -6,7 +6,7 @@ Every sentence is spoken in all ways before the next one, so that drifts of the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,13 +15,14 @@ from paretone.errors import SettingError
 from paretone.measure.decoding import Drafting, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis
+from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.knobs import Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
 from paretone.techniques.speculative import TOLERANCES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.view import Findings, Stages, Task, View, sentences_knob
+from paretone.views.view import Findings, Stages, Task, View, count_knob, sentences_knob
 from paretone.wording import percent
 
 if TYPE_CHECKING:
@@ -47,17 +48,58 @@ class _Way:
         return np.array([one.measurements.backbone_seconds / one.measurements.audio_seconds for one in self.spoken])
 
     @property
-    def tokens_per_pass(self) -> float:
-        return sum(one.tokens + one.stops for one in self._drafted) / sum(one.passes for one in self._drafted)
+    def sums(self) -> Drafting:
+        """Of all sentences."""
+        found = [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
+        return Drafting(*(sum(values) for values in zip(*map(astuple, found), strict=True)))
+
+    @property
+    def rest_seconds(self) -> float:
+        """Seconds of the language model that are neither drafting nor a pass of the target."""
+        spent = self.sums
+        whole = sum(one.measurements.backbone_seconds or 0.0 for one in self.spoken)
+        return max(0.0, whole - spent.draft_seconds - spent.target_seconds)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A way's time by part, in passes of plain decoding."""
+
+    tokens: float
+    """E, tokens per pass."""
+    length: float
+    """K, drafted tokens per pass."""
+    acceptance: float
+    draft: float
+    """c, the time to draft one token."""
+    verification: float
+    """v, the time of a verifying pass."""
+    rest: float
+    """The time of everything else, per pass."""
+
+    @classmethod
+    def of(cls, way: _Way, reference: _Way) -> _Parts:
+        found, plain = way.sums, reference.sums
+        unit = plain.target_seconds / plain.passes
+        return cls(
+            found.tokens_per_pass,
+            found.draft_length,
+            found.accepted / max(found.drafted, 1),
+            found.draft_seconds / max(found.drafted, 1) / unit,
+            found.target_seconds / found.passes / unit,
+            way.rest_seconds / found.passes / unit,
+        )
 
     @property
     def predicted(self) -> float:
-        """E / (1 + K·c), mean over sentences."""
-        return float(np.mean([one.predicted_speed_up for one in self._drafted]))
+        return predicted_speed_up(self.tokens, self.length, self.draft, self.verification)
 
     @property
-    def _drafted(self) -> list[Drafting]:
-        return [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
+    def words(self) -> str:
+        return (
+            f"E {self.tokens:.2f}, {percent(self.acceptance)} accepted, v {self.verification:.2f}, c {self.draft:.2f}, "
+            f"rest {self.rest:.2f}"
+        )
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -66,17 +108,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
     )
     return (
         sentences_knob(4),
-        Number(
-            "longest",
-            "Longest draft",
-            "Largest draft length to try, from 1.",
-            default=6,
-            minimum=2,
-            maximum=8,
-            unit="tokens",
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        count_knob("longest", "Longest draft", "Largest draft length to try, from 1.", 6, 8, least=2, unit="tokens"),
         Number(
             "tolerance",
             "At tolerance",
@@ -122,15 +154,14 @@ def compute(task: Task) -> Findings:
     ]
     if errors:
         panels.append(_intelligibility(table, reference, errors))
-    panels.append(_tokens(figure))
+    panels += [_tokens(figure), _time(figure, reference)]
     said = RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
     return Findings(tuple(panels), said, 2, sentences)
 
 
 def _require_draft(task: Task) -> None:
-    info, student = task.model.info, task.knobs["draft"] == "student"
-    if not (info.students if student else info.drafts):
-        kind = "student" if student else "draft"
+    info, kind = task.model.info, speculative.kind_of(task.knobs)
+    if not speculative.fitting_drafts(info, task.knobs):
         raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
 
 
@@ -166,11 +197,10 @@ def _speed(
     title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, published: Mapping[float, float]
 ) -> Lines:
     found = [paired_speed_up(way.factors, reference.factors) for way in ways.values()]
-    places = tuple(float(one) for one in ways)
+    places, parts = tuple(float(one) for one in ways), [_Parts.of(way, reference) for way in ways.values()]
     notes = tuple(
-        f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, "
-        f"{way.tokens_per_pass:.2f} tokens per pass"
-        for way in ways.values()
+        f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, {one.words}"
+        for way, one in zip(ways.values(), parts, strict=True)
     )
     curves = [
         Curve(
@@ -181,7 +211,8 @@ def _speed(
             tuple(high for _, _, high in found),
             notes,
         ),
-        Curve("predicted", places, tuple(way.predicted for way in ways.values())),
+        Curve("predicted", places, tuple(one.predicted for one in parts)),
+        Curve("if v were 1", places, tuple(replace(one, verification=1.0).predicted for one in parts)),
     ]
     if published:
         curves.append(Curve("paper", tuple(published), tuple(published.values())))
@@ -218,8 +249,25 @@ def _tokens(figure: Mapping[int, _Way]) -> Lines:
         _LENGTH,
         Axis("E"),
         (
-            Curve("measured", places, tuple(way.tokens_per_pass for way in figure.values())),
+            Curve("measured", places, tuple(way.sums.tokens_per_pass for way in figure.values())),
             Curve("everything accepted", places, tuple(one + 1 for one in places), reference=True),
+        ),
+    )
+
+
+def _time(figure: Mapping[int, _Way], reference: _Way) -> Lines:
+    places = tuple(float(length) for length in figure)
+    parts = [_Parts.of(way, reference) for way in figure.values()]
+    plain = _Parts.of(reference, reference)
+    return Lines(
+        "Time per token",
+        _LENGTH,
+        Axis("Time of a token, 1: a pass of plain decoding"),
+        (
+            Curve("verifying", places, tuple(one.verification / one.tokens for one in parts)),
+            Curve("drafting", places, tuple(one.length * one.draft / one.tokens for one in parts)),
+            Curve("rest", places, tuple(one.rest / one.tokens for one in parts)),
+            Curve("plain decoding", (places[0], places[-1]), (1 + plain.rest, 1 + plain.rest), reference=True),
         ),
     )
 
@@ -251,7 +299,9 @@ def _caption(
         words += "Word error rates need pip install 'paretone[judge]'. "
     plural = "" if sentences == 1 else "s"
     return (
-        f"{words}Predicted is E / (1 + K·c); the paper's figures are CosyVoice 2's on an A100. {sentences} "
+        f"{words}Predicted is E / (v + K·c), from tokens per pass E, the time v of a verifying pass and c of a drafted "
+        "token, measured in passes of plain decoding; what is measured is below it by the rest. The paper's "
+        f"figures are CosyVoice 2's on an A100. {sentences} "
         f"sentence{plural}, spoken all ways in turn; bands are 95 % bootstrap intervals."
     )
 

@@ -15,10 +15,9 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import ProfileError, SettingError
 from paretone.models.base import SpeechModel
-from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import decoded
+from paretone.setting.profile import read_artefact
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, token_groups
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, HearGroup, fixed_knobs
@@ -39,15 +38,7 @@ def with_groups(
 
 
 def read(path: str | Path) -> Groups:
-    try:
-        data = decoded(read_bytes(path))
-    except OSError as error:
-        raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
-    except ProfileError as error:
-        raise ProfileError(f"{path}: {error}") from None
-    except ValueError as error:
-        raise ProfileError(f"{path} does not hold token groups: it is not JSON ({first_line(error)}).") from error
-    return Groups.from_json(data, str(path))
+    return Groups.from_json(read_artefact(path, "file of token groups"), str(path))
 
 
 NAME = "group-tokens"

@@ -163,5 +163,4 @@ def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bo
 
 @lru_cache(MOST_KEPT)
 def matrices(groups: Groups, rows: int, device: str) -> TokenGroups:
-    """Matrices of ``groups`` for ``rows`` ids on ``device``."""
     return TokenGroups(groups.members, rows, device)

@@ -12,9 +12,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy as np
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -24,31 +23,9 @@ from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, N
 from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.networks.causal import CausalConfig, TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.training.batches import BatchQueue, Corpus, QueuedClip, draw_state, restore_draw
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
+from paretone.training.learner import LayerMatrices, Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.natural_corpus import NaturalClip
-from paretone.training.optimisers import LayerMatrices
-
-
-class WithMel(Protocol):
-    @property
-    def mel(self) -> np.ndarray:
-        """(frames, bands) log mel."""
-
-
-def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
-    """Mel frames (n, bands) of every seventh clip, float32: enough for a corpus's statistics."""
-    return np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32)
-
-
-@torch.no_grad()
-def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel]) -> None:
-    """Set the mel statistics of ``clips``, and call :func:`begin_blocks`."""
-    mels = torch.from_numpy(mel_frames(clips))
-    model.mel_mean.copy_(mels.mean(0))
-    model.mel_scale.copy_(mels.std(0))
-    begin_blocks(model)
 
 
 @torch.no_grad()

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +32,7 @@ from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, sa
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
-from paretone.training.batches import Corpus, QueuedClip, held_out_pairs, moved
+from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
@@ -47,7 +46,7 @@ from paretone.training.flow_matching import (
     synthesis_problem,
 )
 from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
-from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, WithMel, mel_frames, open_gates
+from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
 
 SMALL_F5 = BackboneConfig(
     "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
@@ -55,61 +54,7 @@ SMALL_F5 = BackboneConfig(
 """A recipe adds the size of its vocabulary."""
 
 
-class MelClip(QueuedClip, WithMel, Protocol):
-    pass
-
-
-@dataclass(frozen=True)
-class F5Options(BundledOptions):
-    objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
-
-
-Options = TypeVar("Options", bound=F5Options)
-Clips = TypeVar("Clips", bound=MelClip)
-
-
-class F5Recipe(BundledRecipe[Options, Clips, DiT]):
-    """Trains a small F5; see :class:`paretone.training.session.Recipe`."""
-
-    term = "flow"
-
-    def __init__(self, corpus: Corpus[Clips], device: torch.device, options: Options, model: DiT) -> None:
-        super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
-
-    @abstractmethod
-    def tokens(self, item: Sequence[Clips]) -> list[np.ndarray]:
-        """Token ids of each clip of a training item, one per frame, (frames,) int64."""
-
-    def loss(self, items: list[list[Clips]]) -> Tensor:
-        batch = self.laid_out(items)
-        problem = draw_problem(batch, self.options.objective, self.generator).to(self.device)
-        return self.error(self.model, batch, problem)
-
-    def laid_out(self, items: list[list[Clips]]) -> SpeechBatch:
-        return laid_out(items, [self.tokens(item) for item in items])
-
-    def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
-        with self.autocast():
-            velocity = predicted_velocity(model, batch.ids.to(self.device), problem)
-        return span_error(velocity, problem.target, problem.span)
-
-    @torch.no_grad()
-    def errors(self, batches: Sequence[SpeechBatch]) -> dict[str, float]:
-        """Span error by time, with a known prompt and the clip after it unknown."""
-
-        def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
-            problem = synthesis_problem(batch, time, generator).to(self.device)
-            return self.error(self.average.module, batch, problem)
-
-        return errors_by_time(batches, error)
-
-    @cached_property
-    def held_out_items(self) -> list[list[list[Clips]]]:
-        """Batches of validation pairs."""
-        return held_out_pairs(self.corpus.held_out, self.options.validation_items, 8)
-
-
-def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.ndarray]]) -> SpeechBatch:
+def laid_out(items: Sequence[Sequence[NaturalClip | Excerpt]], tokens: Sequence[Sequence[np.ndarray]]) -> SpeechBatch:
     """Batch whose items are one clip, or two of one voice joined, with their clips' tokens."""
     lengths = [sum(clip.frames for clip in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
@@ -125,21 +70,13 @@ def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.nd
     return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
 
 
-def untrained(architecture: BackboneConfig, clips: Sequence[MelClip], seed: int) -> DiT:
-    """Model with random weights for the mels of ``clips``."""
-    torch.manual_seed(seed)
-    model = DiT(architecture)
-    initialise(model, torch.from_numpy(mel_frames(clips).mean(axis=0)))
-    return model
-
-
 @torch.no_grad()
-def initialise(model: DiT, mean_mel: Tensor) -> None:
-    """Official initialisation (AdaLN and output at zero), but with half-open gates and the corpus's mean mel as output:
-    both save a small model hundreds of steps."""
+def initialise(model: DiT) -> None:
+    """Official initialisation (AdaLN and output at zero), but with half-open gates, which save a small model hundreds
+    of steps."""
     open_gates(model)
     model.proj_out.weight.zero_()
-    model.proj_out.bias.copy_(mean_mel)
+    model.proj_out.bias.zero_()
     model.text_embed.text_embed.weight.mul_(0.5)
 
 
@@ -156,7 +93,6 @@ class MelNormalisation:
 
     @classmethod
     def of(cls, mels: Sequence[np.ndarray]) -> MelNormalisation:
-        """Statistics of log mels, each (frames, bands)."""
         frames = np.concatenate(mels).astype(np.float32)
         return cls(torch.from_numpy(frames.mean(0)), torch.from_numpy(frames.std(0)))
 
@@ -165,12 +101,10 @@ class MelNormalisation:
 
     @property
     def noised_mean(self) -> Tensor:
-        """Mean of the noised mel at :data:`MIDDLE`."""
         return MIDDLE * self.mean
 
     @property
     def noised_deviation(self) -> Tensor:
-        """Standard deviation of the noised mel at :data:`MIDDLE`."""
         return ((1 - MIDDLE) ** 2 + (MIDDLE * self.deviation) ** 2).sqrt()
 
     def problem(self, problem: FlowMatchingDraw) -> FlowMatchingDraw:
@@ -246,7 +180,7 @@ ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
 
 
 @dataclass(frozen=True)
-class NaturalF5Options(F5Options):
+class NaturalF5Options(BundledOptions):
     frames: int = 2_000
     objective: FlowMatchingOptions = field(
         default_factory=lambda: FlowMatchingOptions(
@@ -271,10 +205,11 @@ class Excerpt:
         return len(self.mel)
 
 
-class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
+class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
     """Trains the model on normalised mels; the export has the official layout."""
 
     name = "voice-f5"
+    term = "flow"
 
     def __init__(
         self,
@@ -296,11 +231,11 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
             options = replace(options, alignment=replace(options.alignment, exact_until=0.0))
             self._initial = fingerprint(checkpoint.path)
         else:
-            model = untrained(architecture, corpus.training, options.seed)
-            with torch.no_grad():
-                model.proj_out.bias.zero_()
+            torch.manual_seed(options.seed)
+            model = DiT(architecture)
+            initialise(model)
             self._initial = "random"
-        super().__init__(corpus, device, options, model)
+        super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
         self._normalisation = normalisation.to(device)
 
     def describe(self) -> dict[str, Any]:
@@ -310,6 +245,11 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def prompt_frames(self) -> int:
         """Frames of the first clip of a pair: the geometric mean of the range."""
         return round(math.sqrt(self.options.shortest_prompt * self.options.longest_prompt))
+
+    def loss(self, items: list[list[NaturalClip]]) -> Tensor:
+        batch = self.laid_out(items)
+        problem = draw_problem(batch, self.options.objective, self.generator).to(self.device)
+        return self._error(self.model, batch, problem)
 
     def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
         """Batch of ``items``; pairs keep only an excerpt of the first clip, of the same length in the whole batch."""
@@ -327,7 +267,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
             tokens.append([one[part] for one, part in zip(ids, parts, strict=True)])
         return laid_out(seen, tokens)
 
-    def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
+    def _error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
         """Span error of the normalised mel's velocity."""
         normalisation = self._normalisation
         with self.autocast():
@@ -342,20 +282,27 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)
         return [_labels(aligned(clip.phones), clip) for clip in item]
 
+    @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Errors with exact alignment, and with phones spread over their words."""
-        exact, spread = (self.errors(batches) for batches in self._validation_batches)
+        """Span errors by time, with a known prompt and the clip after it unknown: with exact alignment, and with phones
+        spread over their words."""
+
+        def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
+            problem = synthesis_problem(batch, time, generator).to(self.device)
+            return self._error(self.average.module, batch, problem)
+
+        exact, spread = (errors_by_time(batches, error) for batches in self._validation_batches)
         return exact | {f"{name}, by word": value for name, value in spread.items()}
 
     @cached_property
     def _validation_batches(self) -> tuple[list[SpeechBatch], list[SpeechBatch]]:
-        return self._laid_out(tuple), self._laid_out(evened)
+        held_out = held_out_pairs(self.corpus.held_out, self.options.validation_items, 8)
 
-    def _laid_out(self, aligned: Alignment) -> list[SpeechBatch]:
-        return [
-            laid_out(items, [[_labels(aligned(clip.phones), clip) for clip in item] for item in items])
-            for items in self.held_out_items
-        ]
+        def batches(aligned: Alignment) -> list[SpeechBatch]:
+            tokens = [[[_labels(aligned(clip.phones), clip) for clip in item] for item in items] for items in held_out]
+            return [laid_out(items, ids) for items, ids in zip(held_out, tokens, strict=True)]
+
+        return batches(tuple), batches(evened)
 
     def export(self, folder: Path) -> None:
         """Write the official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""

@@ -8,12 +8,10 @@ the teacher's own.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -32,7 +30,7 @@ from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY, phones
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import GROUP, GROUPED, grouped
 from paretone.models.minis.speaking import WEIGHTS
-from paretone.training.batches import Corpus, QueuedClip, held_out_pairs
+from paretone.training.batches import Corpus, held_out_pairs
 from paretone.training.flow_matching import (
     LatentBatch,
     LatentFlowOptions,
@@ -42,8 +40,8 @@ from paretone.training.flow_matching import (
     latent_synthesis_problem,
     span_error,
 )
+from paretone.training.learner import LayerMatrices
 from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, voice_frames
-from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
 
 _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
@@ -52,16 +50,7 @@ LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 
 
 @dataclass(frozen=True)
-class MegaOptions(BundledOptions):
-    frames: int = 1_500
-    joined_share: float = 0.7
-    objective: LatentFlowOptions = field(default_factory=LatentFlowOptions)
-
-
-@dataclass(frozen=True)
 class LatentClip:
-    """A clip as model input."""
-
     voice: str
     latents: np.ndarray = field(repr=False)
     """(n, latent) float16."""
@@ -81,72 +70,6 @@ class LatentClip:
     @property
     def all_tones(self) -> np.ndarray:
         return np.full(len(self.phones), ENGLISH_TONE) if self.tones is None else self.tones
-
-
-Options = TypeVar("Options", bound=MegaOptions)
-Clips = TypeVar("Clips", bound=QueuedClip)
-
-
-class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
-    """Trains a small MegaTTS 3; see :class:`paretone.training.session.Recipe`."""
-
-    term = "flow"
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        clips: Sequence[Clips],
-        device: torch.device,
-        options: Options,
-        architecture: DiTConfig,
-    ) -> None:
-        torch.manual_seed(options.seed)
-        model = MegaDiT(architecture)
-        initialise(model)
-        super().__init__(corpus, clips, model.requires_grad_(True).train(), LAYER_MATRICES, device, options)
-
-    @abstractmethod
-    def seen(self, item: Sequence[Clips]) -> list[LatentClip]:
-        """Clips of a training item as model input."""
-
-    @property
-    @abstractmethod
-    def held_out(self) -> Sequence[LatentClip]:
-        """Validation clips as model input."""
-
-    def loss(self, items: list[list[Clips]]) -> Tensor:
-        batch = collate_latents([self.seen(item) for item in items])
-        problem = draw_latent_problem(batch, self.options.objective, self.generator).to(self.device)
-        return self._error(self.model, problem)
-
-    def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
-        with self.autocast(), _ATTENTION():
-            velocity = model(
-                problem.noised,
-                problem.condition,
-                problem.prompt,
-                problem.phones,
-                problem.tones,
-                problem.phones_of_frames,
-                problem.times,
-                problem.mask,
-            )
-        return span_error(velocity, problem.target, problem.span)
-
-    @torch.no_grad()
-    def validate(self) -> dict[str, float]:
-        """Error by time, with a known prompt and the clip after it unknown."""
-
-        def error(batch: LatentBatch, time: float, generator: torch.Generator) -> Tensor:
-            problem = latent_synthesis_problem(batch, time, generator).to(self.device)
-            return self._error(self.average.module, problem)
-
-        return errors_by_time(self._validation_batches, error)
-
-    @cached_property
-    def _validation_batches(self) -> list[LatentBatch]:
-        batches = held_out_pairs(self.held_out, self.options.validation_items, 8)
-        return [collate_latents(items) for items in batches]
 
 
 def collate_latents(items: Sequence[Sequence[LatentClip]]) -> LatentBatch:
@@ -207,9 +130,10 @@ NUMBERS = {phone: number for number, phone in enumerate(PHONES, start=1)}
 
 
 @dataclass(frozen=True)
-class NaturalMegaOptions(MegaOptions):
+class NaturalMegaOptions(BundledOptions):
     frames: int = 1_600
     joined_share: float = 0.8
+    objective: LatentFlowOptions = field(default_factory=LatentFlowOptions)
     alignment: AlignmentOptions = field(default_factory=AlignmentOptions)
 
 
@@ -225,12 +149,12 @@ class GroupedClip:
 
     @property
     def frames(self) -> int:
-        """Number of groups."""
         return len(self.clip.latents) // GROUP
 
 
-class NaturalMega(MegaRecipe[NaturalMegaOptions, GroupedClip]):
+class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
     name = "voice-megatts3"
+    term = "flow"
 
     def __init__(
         self,
@@ -239,16 +163,50 @@ class NaturalMega(MegaRecipe[NaturalMegaOptions, GroupedClip]):
         options: NaturalMegaOptions = NaturalMegaOptions(),
         architecture: DiTConfig = ARCHITECTURE,
     ) -> None:
+        torch.manual_seed(options.seed)
+        model = MegaDiT(architecture)
+        initialise(model)
         clips = [GroupedClip(clip) for clip in corpus.training]
-        super().__init__(corpus, clips, device, options, architecture)
+        super().__init__(corpus, clips, model.requires_grad_(True).train(), LAYER_MATRICES, device, options)
 
     def seen(self, item: Sequence[GroupedClip]) -> list[LatentClip]:
         aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)
         return [latent_clip(one.clip, aligned) for one in item]
 
+    def loss(self, items: list[list[GroupedClip]]) -> Tensor:
+        batch = collate_latents([self.seen(item) for item in items])
+        problem = draw_latent_problem(batch, self.options.objective, self.generator).to(self.device)
+        return self._error(self.model, problem)
+
+    def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
+        with self.autocast(), _ATTENTION():
+            velocity = model(
+                problem.noised,
+                problem.condition,
+                problem.prompt,
+                problem.phones,
+                problem.tones,
+                problem.phones_of_frames,
+                problem.times,
+                problem.mask,
+            )
+        return span_error(velocity, problem.target, problem.span)
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Error by time, with a known prompt and the clip after it unknown."""
+
+        def error(batch: LatentBatch, time: float, generator: torch.Generator) -> Tensor:
+            problem = latent_synthesis_problem(batch, time, generator).to(self.device)
+            return self._error(self.average.module, problem)
+
+        return errors_by_time(self._validation_batches, error)
+
     @cached_property
-    def held_out(self) -> Sequence[LatentClip]:
-        return [latent_clip(clip) for clip in self.corpus.held_out]
+    def _validation_batches(self) -> list[LatentBatch]:
+        held_out = [latent_clip(clip) for clip in self.corpus.held_out]
+        batches = held_out_pairs(held_out, self.options.validation_items, 8)
+        return [collate_latents(items) for items in batches]
 
     def export(self, folder: Path) -> None:
         """Write ``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``; a phone's number is its line

@@ -12,7 +12,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
+from paretone.setting.take import Take, Trace
 from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
@@ -48,14 +48,6 @@ def panel(qtbot: QtBot) -> DecodingPanel:
     return made
 
 
-def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
-    panel = DecodingPanel(LIGHT, *acts(1))
-    qtbot.addWidget(panel)
-    panel.set_takes(take("Flow"), None)
-    panel.show()
-    assert not panel.strip.isVisible()
-
-
 def test_figures_of_drafting_against_the_baseline(panel: DecodingPanel) -> None:
     assert panel.side == "B"
     assert panel.headline.text() == (
@@ -76,21 +68,6 @@ def test_figures_of_drafting_against_the_baseline(panel: DecodingPanel) -> None:
     panel.show_side("A")
     assert panel.figure("most") == "–"
     assert "decoded&nbsp;8" in panel.legend.text()
-
-
-def test_acceptance_by_position_says_where_it_is_an_approximation(panel: DecodingPanel) -> None:
-    said = panel.acceptance.toolTip()
-    assert "position 1: " in said and "with 95 % intervals" in said
-    assert "verified as a whole (Verification in Setup, at β = 0) is not judged token by token" in said
-    assert "only approximates" in said
-
-
-def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
-    panel.set_takes(take("Other", SSD, decoding=TRACE), take("SSD", SSD, decoding=TRACE))
-    assert panel.figure("measured") == "– (no baseline)"
-    panel.set_takes(take("Other model", Setting("llasa-1b"), decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
-    assert panel.figure("measured") == "– (no baseline)"
-    assert panel.figure("pass") == "–"
 
 
 def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel) -> None:
@@ -138,31 +115,12 @@ def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot)
     assert panel.strip.cursor_token == 6
 
 
-def test_tokens_are_painted_in_the_colours_of_their_fates(panel: DecodingPanel) -> None:
-    picture = panel.strip.grab().toImage()
-    fills = outcome_colours(LIGHT)
-    for index, outcome in ((1, "accepted"), (3, "bonus"), (5, "resampled")):
-        corner = panel.strip.token_rectangle(index).topLeft().toPoint()
-        assert picture.pixelColor(corner.x() + 2, corner.y() + 2).name() == fills[outcome]
-
-
 def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
     wide = panel.strip.lines
     panel.resize(460, 480)
     assert panel.strip.lines > wide
     cells = [panel.strip.token_rectangle(index) for index in range(8)]
     assert all(cell.right() <= panel.strip.width() for cell in cells)
-
-
-def test_many_drafts_in_vain_leave_room_for_the_lines(panel: DecodingPanel) -> None:
-    def height(drafts: int) -> int:
-        cycle = DecodingCycle((1,), tuple(range(drafts)), 0, RESAMPLED)
-        trace = DecodingTrace(50.0, 1920, ((cycle,) * 200,), (0.0,), (False,))
-        panel.set_takes(None, take("SSD", SSD, decoding=trace))
-        return panel.strip.sizeHint().height()
-
-    one, many, more = height(1), height(8), height(16)
-    assert one < many == more
 
 
 def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
@@ -196,9 +154,3 @@ def test_tokens_are_drawn_while_a_take_is_made(panel: DecodingPanel) -> None:
     assert panel.figure("measured") in ("–", "– (no baseline)"), "it is not finished"
     panel.show_coming("", Trace())
     assert panel.headline.text().startswith("Baseline: ")
-
-
-def test_a_take_without_tokens_leaves_what_is_shown(panel: DecodingPanel) -> None:
-    before = panel.headline.text()
-    panel.show_coming("A", Trace())
-    assert panel.headline.text() == before and not panel.is_coming("A")

@@ -44,15 +44,6 @@ def panel(qtbot: QtBot) -> DemaskingPanel:
     return made
 
 
-def test_it_says_what_to_do_without_a_canvas(qtbot: QtBot) -> None:
-    panel = DemaskingPanel(LIGHT, *acts(1))
-    qtbot.addWidget(panel)
-    panel.set_takes(take("Tokens"), None)
-    assert panel.pages.currentIndex() == 0 and panel.passage is None
-    panel.go_to(3)
-    assert panel.grid.describe(0, 0) == ""
-
-
 def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
     shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
@@ -78,15 +69,6 @@ def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -
     bars = panel.bars
     QTest.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(bars.width() * 4.5 / STEPS), 5))
     assert panel.step == 4
-
-
-def test_the_first_codebooks_are_a_choice(panel: DemaskingPanel) -> None:
-    box = panel.codebooks
-    shown = [(box.itemText(one), box.itemData(one)) for one in range(box.count())]
-    assert shown == [("All codebooks", 0), ("First codebook", 1), ("First 2 codebooks", 2)]
-    box.setCurrentIndex(2)
-    panel.show_side("A")
-    assert box.currentData() == 2, "kept from take to take"
 
 
 def test_it_plays_to_the_end(panel: DemaskingPanel, qtbot: QtBot) -> None:
@@ -146,14 +128,6 @@ def test_the_canvas_is_drawn_as_it_stood(panel: DemaskingPanel) -> None:
     panel.set_colours(DARK)
     image = panel.grid.grab().toImage()
     assert colour(2, 4) == DARK.raised and colour(1, 4) == DARK.good
-
-
-def test_long_canvases_are_broken_into_lines(panel: DemaskingPanel, qtbot: QtBot) -> None:
-    panel.set_takes(take("Long", passage(frames=900)), None)
-    qtbot.waitUntil(lambda: panel.grid.lines > 1)
-    for frame in (0, 450, 899):
-        assert panel.grid.cell_at(panel.grid.cell(1, frame).center()) == (1, frame)
-    assert panel.grid.sizeHint().height() > panel.grid.fontMetrics().height() * 8
 
 
 def test_what_is_heard_is_followed(panel: DemaskingPanel) -> None:

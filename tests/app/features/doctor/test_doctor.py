@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
@@ -15,7 +16,20 @@ from paretone.doctor import examine
 from paretone.session.events import EngineReady
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} extras doctor"
+
+
+def closed(window: MainWindow, qtbot: QtBot) -> None:
+    """Close the dialog once it has found what there is, and wait until it is gone with its thread."""
+    doctor = window.features["doctor"]
+    qtbot.waitUntil(doctor.dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    doctor.dialog.close()
+    qtbot.waitUntil(lambda: doctor.dialog is None and not doctor.findChildren(Background))
 
 
 def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -31,8 +45,7 @@ def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: 
     dialog.copy_button.click()
     copied = QGuiApplication.clipboard().text()
     assert "Paretone: 0." in copied and str(Path.home()) + "/" not in copied and "problem" in copied
-    dialog.close()
-    qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+    closed(window, qtbot)
 
 
 def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -49,10 +62,7 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
     QApplication.processEvents()
     assert button.line.startswith(button.text().rstrip("…")) and button.line in button.toolTip()
     button.click()
-    dialog = window.features["doctor"].dialog
-    qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
-    dialog.close()
-    qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+    closed(window, qtbot)
 
 
 def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -66,10 +76,7 @@ def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbo
     assert banner.text == "Models run on the processor, not on NVIDIA H100: this is PyTorch's build for processors."
     assert presenter.button.property("look") == "alarm" and "Do this." in presenter.button.toolTip()
     banner.answers[0].click()
-    assert presenter.dialog is not None
-    qtbot.waitUntil(presenter.dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
-    presenter.dialog.close()
-    qtbot.waitUntil(lambda: presenter.dialog is None, timeout=PATIENCE_MILLISECONDS)
+    closed(window, qtbot)
 
     # A card that could be used where the processor was chosen (menu Model).
     selection, info = window.state.selection, window.state.selection.loaded
@@ -80,14 +87,3 @@ def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbo
     selection.set_info(info)
     machine.follow(replace(ready, computing=found))
     assert presenter.button.line == found.line
-
-
-def test_looking_again_and_again_leaves_no_thread_behind(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
-    for _ in range(3):
-        window.action["doctor"].trigger()
-        dialog = window.features["doctor"].dialog
-        qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
-        dialog.close()
-        qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: window.features["doctor"].findChildren(Background) == [], timeout=PATIENCE_MILLISECONDS)

@@ -19,7 +19,7 @@ from paretone_app.features.dropping import Target, dropped
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.features.profiles.test_opening import exported
 from tests.voices import FIRST
 
@@ -83,7 +83,7 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
 BUNDLED = [one.id for one in catalogue.MODELS if one.bundled]
 
 
-@pytest.mark.parametrize("model", BUNDLED)
+@pytest.mark.parametrize("model", BUNDLED[:1] + BUNDLED[-1:])
 def test_a_bundled_model_is_recognised(tmp_path: Path, model: str) -> None:
     folder = catalogue.entry(model).folder
     # As one that was trained again or exported lies, under a name that says nothing, and by any weight file in it.
@@ -100,6 +100,11 @@ def test_a_bundled_model_is_recognised(tmp_path: Path, model: str) -> None:
             assert (found.target, found.model, found.path) == (Target.MODEL, model, place), path
     named = dropped([made(tmp_path / f"my-{model}", "model.safetensors")], "")
     assert named.sentence == f"Load as {catalogue.entry(model).title}", "by its name alone"
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy lab studies tradeoff export profiles dropping"
 
 
 class Hand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
@@ -13,6 +14,7 @@ from paretone_app.features.edit import Entry, FindDialog, keeps, search
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
+from tests.app.conftest import SMALL
 from tests.app.features.tradeoff.using import POINTS
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -30,6 +32,17 @@ def setup_of(window: MainWindow):
     return window.panels["setup"]
 
 
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} lab studies tradeoff edit glossary"
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
 # --- Undo -------------------------------------------------------------------------------------------------------------
 def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     panel, state = setup_of(borrowed_window), borrowed_window.state
@@ -43,30 +56,17 @@ def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWi
     assert state.selection.seed == before == panel.seed.value()
     QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL | SHIFT)
     assert state.selection.seed == 7 == panel.seed.value()
-
-
-def test_what_is_being_typed_in_a_spin_box_is_undone_first(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    panel, state = setup_of(borrowed_window), borrowed_window.state
-    state.editing.set_seed(5)
-    focus(panel.seed, qtbot)
-    panel.seed.selectAll()
-    QTest.keyClicks(panel.seed, "7")
-    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
-    assert state.selection.seed == 5 and panel.seed.text() == "5", "not yet taken over"
-    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
-    assert state.selection.seed != 5
-
-
-def test_undo_from_the_menu_undoes_what_is_being_typed(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    panel, state = setup_of(borrowed_window), borrowed_window.state
-    seed, locked = state.selection.seed, state.selection.seed_locked
-    state.editing.set_seed_locked(not locked)
-    focus(panel.seed, qtbot)
-    panel.seed.selectAll()
-    QTest.keyClicks(panel.seed, "7")
-    borrowed_window.action.undo.trigger()
-    assert state.selection.seed == seed == panel.seed.value()
-    assert state.selection.seed_locked is not locked, "that is the entry before"
+    # What is being typed is undone first, by its key and from the menu.
+    for undo in (lambda: QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL), borrowed_window.action.undo.trigger):
+        state.editing.set_seed_locked(not state.selection.seed_locked)
+        panel.seed.selectAll()
+        QTest.keyClicks(panel.seed, "5")
+        undo()
+        assert state.selection.seed == 7 == panel.seed.value(), "not yet taken over"
+    while borrowed_window.action.undo.isEnabled():
+        borrowed_window.action.undo.trigger()
+    QTest.keyClick(borrowed_window, KEY.Key_Z, CONTROL)
+    assert borrowed_window.status.text == "Nothing to undo."
 
 
 def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -81,14 +81,10 @@ def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window
     assert panel.text.toPlainText() == before and state.selection.seed == 5
     QTest.keyClick(panel.text, KEY.Key_Z, CONTROL)
     assert state.selection.seed != 5
-
-
-def test_ctrl_z_in_a_choice_is_the_windows(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    panel, state = setup_of(borrowed_window), borrowed_window.state
     state.editing.set_seed(5)
     focus(panel.voice_choice.voice, qtbot)
     QTest.keyClick(panel.voice_choice.voice, KEY.Key_Z, CONTROL)
-    assert state.selection.seed != 5
+    assert state.selection.seed != 5, "in a choice, it is the window's"
 
 
 def test_fields_keep_their_keys_only_while_they_have_something_to_undo(qtbot: QtBot) -> None:
@@ -112,15 +108,12 @@ def test_fields_keep_their_keys_only_while_they_have_something_to_undo(qtbot: Qt
     assert not keeps(line) and not keeps(text)
 
 
-def test_nothing_to_undo_says_so(borrowed_window: MainWindow) -> None:
-    while borrowed_window.action.undo.isEnabled():
-        borrowed_window.action.undo.trigger()
-    QTest.keyClick(borrowed_window, KEY.Key_Z, CONTROL)
-    assert borrowed_window.status.text == "Nothing to undo."
-
-
 # --- Copying ----------------------------------------------------------------------------------------------------------
-def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(window: MainWindow, qtbot: QtBot) -> None:
+def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    focus(setup_of(window).seed, qtbot)
+    window.action["copy_figures"].trigger()
+    assert window.notices.banner.text.startswith("There are no figures to copy here; click a plot")
     make_take(window, qtbot)
     window.workspaces.go_to("takes")
     takes = window.panels["takes"]
@@ -138,12 +131,6 @@ def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(window: MainW
     focus(tradeoff.filter_line.search, qtbot)
     window.action["copy_figures"].trigger()
     assert QApplication.clipboard().text() == tradeoff.plot.as_text(), "the panel's plot"
-
-
-def test_where_there_are_no_figures_it_says_so(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    focus(setup_of(borrowed_window).seed, qtbot)
-    borrowed_window.action["copy_figures"].trigger()
-    assert borrowed_window.notices.banner.text.startswith("There are no figures to copy here; click a plot")
 
 
 # --- Finding ----------------------------------------------------------------------------------------------------------
@@ -173,6 +160,9 @@ def test_words_find_titles_before_all_else() -> None:
 
 
 def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    entries = {(one.kind, one.title) for one in borrowed_window.features["edit"].entries()}
+    assert {"Action", "Model", "Term"} <= {kind for kind, _ in entries}
+    assert ("Action", "Preferences") in entries and any(title.startswith("RTF") for _, title in entries)
     focus(setup_of(borrowed_window).seed, qtbot)
     finder = opened(borrowed_window, qtbot)
     QTest.keyClicks(finder.search, "go to takes")
@@ -184,8 +174,7 @@ def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, q
 
 def test_an_action_that_cannot_be_done_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     focus(setup_of(borrowed_window).seed, qtbot)
-    while borrowed_window.action.redo.isEnabled() or borrowed_window.action.undo.isEnabled():
-        borrowed_window.state.undo_stack.clear()
+    borrowed_window.state.undo_stack.clear()
     finder = opened(borrowed_window, qtbot)
     QTest.keyClicks(finder.search, "undo")
     assert finder.chosen is not None and finder.chosen.title == "Undo"
@@ -196,9 +185,9 @@ def test_an_action_that_cannot_be_done_says_why(borrowed_window: MainWindow, qtb
     finder.reject()
 
 
-def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window, takes = borrowed_window, borrowed_window.panels["takes"]
     take = make_take(window, qtbot)
-    takes = window.panels["takes"]
     takes.search.setText("no take has this")
     focus(setup_of(window).seed, qtbot)
     finder = opened(window, qtbot)
@@ -206,24 +195,12 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(window: MainWindow,
     assert finder.chosen is not None and finder.chosen.kind == "Take"
     QTest.keyClick(finder.search, KEY.Key_Return)
     assert [one.id for one in takes.selected()] == [take] and takes.search.text() == ""
-
-
-def test_in_a_panel_with_a_search_field_it_goes_there_and_again_opens_the_list(
-    borrowed_window: MainWindow, qtbot: QtBot
-) -> None:
-    borrowed_window.workspaces.go_to("takes")
-    takes = borrowed_window.panels["takes"]
+    # In a panel with a search field it goes there, and again opens the list.
     focus(takes.table, qtbot)
-    borrowed_window.action["find"].trigger()
-    assert takes.search.hasFocus() and borrowed_window.features["edit"].finder is None
-    opened(borrowed_window, qtbot).reject()
-
-
-def test_a_term_is_found_and_opens_the_glossary(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    entries = {(one.kind, one.title) for one in borrowed_window.features["edit"].entries()}
-    kinds = {kind for kind, _ in entries}
-    assert {"Action", "Model", "Term"} <= kinds
-    assert ("Action", "Preferences") in entries and any(title.startswith("RTF") for _, title in entries)
+    qtbot.waitUntil(lambda: window.features["edit"].finder is None)
+    window.action["find"].trigger()
+    assert takes.search.hasFocus() and window.features["edit"].finder is None
+    opened(window, qtbot).reject()
 
 
 # --- Preferences ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from paretone.techniques.guidance_free import SAFETENSORS
 from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
@@ -84,18 +84,17 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
         type_path(dialog, path, qtbot)
         assert words in dialog.note.text()
         assert not dialog.export_button.isEnabled()
+    dialog.path.setText(f"/{'x' * 300}/profile.json")
+    assert "cannot be read" in dialog.note.text()
     existing = tmp_path / "profile.json"
     existing.write_text("{}")
     type_path(dialog, existing, qtbot)
     assert dialog.note.text() == "profile.json exists and will be replaced."
     assert dialog.export_button.isEnabled()
-
-
-def test_a_path_that_cannot_even_be_looked_at_is_told(presenter: Presenter, qtbot: QtBot) -> None:
-    dialog = opened(presenter, qtbot)
-    dialog.path.setText(f"/{'x' * 300}/profile.json")
-    assert "cannot be read" in dialog.note.text()
-    assert not dialog.export_button.isEnabled()
+    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
+    for path, words, possible in (("", "Type a folder.", False), (tmp_path, "are not overwritten", True)):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text() and dialog.export_button.isEnabled() is possible
 
 
 def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
@@ -141,30 +140,6 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"
     again.target.setCurrentIndex(again.target.findData(SAFETENSORS.name))
     assert not again.account.isVisible()
-
-
-def test_a_setting_without_techniques_is_exported_too(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
-    presenter.state.selection.switch("ditreducio", False)
-    assert presenter.state.availability.why_not_accelerate() == "Enable a technique first."
-    assert presenter.state.availability.why_not_export() == ""
-    dialog = opened(presenter, qtbot)
-    type_path(dialog, tmp_path / "plain.json", qtbot)
-    qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
-    assert Profile.load(tmp_path / "plain.json").setting.techniques == ()
-
-
-def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(presenter, qtbot)
-    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
-    (tmp_path / "file").write_text("mine")
-    for path, words, possible in (
-        ("", "Type a folder.", False),
-        (tmp_path / "file", "is a file", False),
-        (tmp_path, "are not overwritten", True),
-    ):
-        type_path(dialog, path, qtbot)
-        assert words in dialog.note.text()
-        assert dialog.export_button.isEnabled() is possible
 
 
 def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
@@ -225,31 +200,13 @@ def test_it_says_what_is_written_for_whom(qtbot: QtBot) -> None:
     assert "llm.pt" in said(opened_weights(qtbot, "CosyVoice2-0.5B"))
 
 
-def test_a_folder_is_proposed_until_one_is_typed(qtbot: QtBot) -> None:
+def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened_weights(qtbot)
     assert Path(dialog.path.text()).name == "lm-mini-student-2"
     dialog.weights.setCurrentIndex(1)
     assert Path(dialog.path.text()).name == "lm-mini-draft-3"
-    qtbot.keyClicks(dialog.path, "x")
-    dialog.weights.setCurrentIndex(0)
-    assert dialog.path.text().endswith("x")
-
-
-@pytest.mark.parametrize(("place", "words"), [("", "Type a folder."), ("file", "is a file; choose a folder")])
-def test_a_place_that_cannot_be_forbids_the_export(qtbot: QtBot, tmp_path: Path, place: str, words: str) -> None:
-    (tmp_path / "file").write_text("mine")
-    dialog = opened_weights(qtbot)
-    dialog.path.selectAll()
-    qtbot.keyClick(dialog.path, Qt.Key.Key_Delete)
-    qtbot.keyClicks(dialog.path, str(tmp_path / place) if place else "")
-    assert words in dialog.note.text()
-    assert not dialog.export_button.isEnabled()
-
-
-def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened_weights(qtbot)
-    dialog.weights.setCurrentIndex(1)
-    dialog.path.selectAll()
+    dialog.path.clear()
+    assert "Type a folder." in dialog.note.text() and not dialog.export_button.isEnabled()
     qtbot.keyClicks(dialog.path, str(tmp_path / "out"))
     with qtbot.waitSignal(dialog.wanted) as asked:
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
@@ -260,7 +217,7 @@ def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
 @pytest.fixture
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
     """The window with the bundled model loaded and CFG-free used, which needs no calibration."""
-    made = make_window(load=load_model)
+    made = make_window(load=load_model, parts=f"{SMALL} export")
     ready(made, qtbot)
     made.state.selection.switch("ditreducio", False)
     made.state.selection.switch("guidance_free", True)

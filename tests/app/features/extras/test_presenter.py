@@ -19,10 +19,17 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.machine import Installing
 from paretone_app.widgets.panel_parts import InstallOffer
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} training extras"
+
+
 needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QTableView, QWidget
@@ -14,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from paretone.models import catalogue
 from paretone.techniques import techniques
 from paretone_app.features.glossary import model
-from paretone_app.features.glossary.presenter import GlossaryDialog, GlossaryPresenter, names_of
+from paretone_app.features.glossary.presenter import GlossaryDialog, GlossaryPresenter
 from paretone_app.shell.entries import TERM, Term
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.knob_controls import KnobControls
@@ -57,13 +55,6 @@ def test_all_declared_knobs_have_entries_with_symbol_and_paper() -> None:
             assert technique.paper.reference in term.source
     for entry in catalogue.MODELS:
         assert all(f"Sampler: {knob.title}" in keys for knob in entry.options)
-
-
-def test_a_plug_in_s_knobs_are_there_without_a_word_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = techniques()[0]
-    mine = replace(first, name="mine", title="My technique")
-    monkeypatch.setattr(model, "techniques", lambda: (mine,))
-    assert model.lookup(model.all_terms(()), f"My technique: {first.knobs[0].title}") is not None
 
 
 def figures(window: MainWindow) -> Iterator[tuple[QWidget, str]]:
@@ -117,11 +108,3 @@ def test_f1_opens_the_glossary_at_what_has_the_focus(borrowed_window: MainWindow
     QTest.keyClicks(dialog.search, "zzz")
     assert dialog.shown is None and "zzz" in dialog.page.toPlainText()
     dialog.close()
-
-
-def test_what_has_no_term_of_its_own_takes_that_of_what_it_is_in(shared_window: MainWindow) -> None:
-    glossary = shared_window.features.find(GlossaryPresenter)
-    editor = shared_window.panels["threshold"].spin_box
-    assert next(names_of(editor)) == "DiTReducio: Threshold"
-    assert glossary.term_of(editor.lineEdit()).symbol == "δ", "the line that is typed into has the focus"
-    assert glossary.term_of(None) is None

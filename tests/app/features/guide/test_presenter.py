@@ -6,7 +6,14 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
+from tests.app.conftest import SMALL
 from tests.app.shell.running import run
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy threshold export guide"
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +34,18 @@ def steps(window: MainWindow) -> dict[str, str]:
 def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     chosen = window.state.selection
     assert set(steps(window).values()) == {""}
-    for action in (window.action.baseline, window.action["calibrate"], window.action.accelerated):
-        run(window, action, qtbot)
-    window.features["listen"]._note_compared()
+    assert "Baseline" in window.features["guide"].guide.hint and window.action.baseline.isEnabled()
+    assert not window.action.accelerated.isEnabled() and "calibrate first" in window.action.accelerated.toolTip()
+    for action, following in (
+        (window.action.baseline, "Calibrate"),
+        (window.action["calibrate"], "Accelerated"),
+        (window.action.accelerated, "Compare"),
+    ):
+        assert not window.action.compare.isEnabled()
+        assert run(window, action, qtbot) is Outcome.FINISHED
+        assert following in window.features["guide"].guide.hint
+    window.action.compare.trigger()
+    assert "Export" in window.features["guide"].guide.hint
     done = {"Baseline": "done", "Calibrate": "done", "Accelerated": "done", "Compare A/B": "done", "Export profile": ""}
     assert steps(window) == done
     text = chosen.text

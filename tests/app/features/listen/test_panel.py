@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton
 
 from paretone.audio.spectrogram import HOP
 from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
 from paretone_app.features.listen.plots import Picture, difference, outline
-from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 
 
@@ -85,46 +83,6 @@ def test_the_mode_is_shown_with_its_reason(panel: Host, speech: np.ndarray, qtbo
     assert "differs between takes" in text(panel, "Switching mode")
 
 
-def test_texts_are_shown_and_hidden(panel: Host) -> None:
-    assert not named(panel, "Warning").isVisible()
-    panel.listen.set_warning("A and B have different seeds.")
-    panel.listen.set_difference("δ: 0.2 → 0.3")
-    assert named(panel, "Warning").isVisible()
-    assert text(panel, "What differs") == "δ: 0.2 → 0.3"
-    panel.listen.set_warning("")
-    panel.listen.set_difference("")
-    assert not named(panel, "Warning").isVisible()
-    assert not named(panel, "What differs").isVisible()
-
-
-def test_everything_that_takes_the_focus_or_shows_data_has_a_name(panel: Host) -> None:
-    nameless = [
-        one
-        for one in panel.findChildren(QWidget)
-        if one.focusPolicy() & Qt.FocusPolicy.TabFocus
-        and not one.accessibleName()
-        and not (isinstance(one, QAbstractButton) and one.text())
-        and not one.objectName().startswith("qt_")
-    ]
-    assert not nameless
-
-
-def test_the_theme_can_change(panel: Host, qtbot) -> None:
-    def settled() -> QImage:
-        """The picture once painting changes nothing any more: axes take the room that their figures need."""
-        qtbot.waitUntil(lambda: panel.grab().toImage() == panel.grab().toImage())
-        return panel.grab().toImage()
-
-    light = settled()
-    panel.set_colours(DARK)
-    dark = panel.plots.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    panel.set_colours(LIGHT)
-    again = settled()
-    middle = dark.pixelColor(dark.width() // 2, 3)
-    assert middle.lightness() < 60
-    assert light == again
-
-
 def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot) -> None:
     host, plots = empty, empty.plots
     set_takes(host, qtbot, take(speech, "baseline"), None)
@@ -144,15 +102,6 @@ def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot
     set_takes(host, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
     assert len(plots.pictures[1].mel) == len(plots.pictures[0].mel)
     assert plots.notes[2].textItem.toPlainText() == ""
-
-
-def test_a_take_that_is_given_up_is_drawn_no_longer(empty: Host, speech: np.ndarray, qtbot) -> None:
-    empty.begin_take("A")
-    empty.add_to_take(speech)
-    assert empty.plots.pictures[0] is not None
-    empty.listen.end_take(False)
-    assert empty.plots.pictures[0] is None
-    assert empty.plots.empty[0].isVisible() and empty.plots.empty[0].words.text() == "Take A will appear here."
 
 
 def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech: np.ndarray) -> None:
@@ -199,8 +148,3 @@ def test_a_close_look_shows_the_samples() -> None:
     times, values = outline(samples, 1000, 0.1, 0.2, 500)
     np.testing.assert_array_equal(values, samples[100:201])
     np.testing.assert_allclose(times, np.arange(100, 201) / 1000)
-
-
-def test_outside_the_take_there_is_nothing() -> None:
-    times, values = outline(np.ones(10, np.float32), 1000, 5.0, 6.0, 100)
-    assert len(times) == len(values) == 0

@@ -11,7 +11,7 @@ from paretone.session.events import Telemetry
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Metrics, Take
 from paretone_app.features.meters.panel import MetersPanel
-from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.colours import LIGHT
 
 
 def take(seconds: float) -> Take:
@@ -77,19 +77,6 @@ def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     assert "estimate" not in meters.factor.toolTip()
 
 
-def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
-    meters.show_comparison(take(2.0), take(1.0), "B is 2.00× as fast as A (one run each)")
-    assert meters.speed_up.text() == "B is 2.00× as fast as A (one run each)"
-    meters.show_comparison(take(2.0), take(1.0))
-    assert "backbone 1.70 s" in meters.parts["A"].toolTip()
-    meters.show_comparison(take(2.0), None)
-    assert meters.speed_up.text() == ""
-    meters.show_take(take(2.0))
-    assert meters.figures["memory"].value.text() == "3.00 GiB"
-
-
 def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
@@ -123,10 +110,3 @@ def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     assert meters.parts["A"].toolTip().endswith("of the decoder, flow 0.40 s and vocoder 0.10 s")
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
     assert meters.figures["rate"].name.text() == "Steps/s"
-
-
-def test_plots_follow_the_theme(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
-    meters.set_colours(DARK)
-    assert meters.plot.view.backgroundBrush().color().name() == DARK.base

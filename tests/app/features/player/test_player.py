@@ -42,52 +42,21 @@ def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
     assert panel.player.choice == 1
     assert named(panel, "Hear take B").isChecked()
     assert not named(panel, "Hear take A").isChecked()
-
-
-def test_buttons_do_what_keys_do(panel: Host) -> None:
-    QTest.mouseClick(named(panel, "Hear take B"), Qt.MouseButton.LeftButton)
-    assert panel.player.choice == 1
     QTest.mouseClick(named(panel, "Switch between A and B"), Qt.MouseButton.LeftButton)
     assert panel.deck.heard == "A"
-
-
-def test_an_empty_side_cannot_be_heard(empty: Host, speech: np.ndarray, qtbot) -> None:
-    set_takes(empty, qtbot, take(speech, "only"), None)
-    press(empty, "b")
-    assert empty.deck.heard == "A"
-    assert named(empty, "Hear take A").isChecked()
-    assert not named(empty, "Hear take B").isEnabled()
-    set_takes(empty, qtbot, None, take(speech, "only"))
-    assert empty.deck.heard == "B"
-
-
-def test_a_choice_made_during_the_analysis_holds(empty: Host, speech: np.ndarray, qtbot) -> None:
-    with qtbot.waitSignal(empty.deck.analysed):
-        empty.deck.set_take("A", take(speech, "a"))
-        empty.deck.set_take("B", take(speech, "b"))
-        press(empty, "b")
-        assert empty.deck.heard == "B"
-    assert (empty.deck.heard, empty.player.choice) == ("B", 1)
-
-
-def test_arrows_seek_and_home_returns(panel: Host) -> None:
+    with qtbot.waitSignal(panel.control.announcements.said) as said:
+        QTest.mouseClick(named(panel, "Hear take B"), Qt.MouseButton.LeftButton)
+    assert panel.player.choice == 1 and said.args == ["Take B · F5 mini · baseline"], "screen readers are told"
     for _ in range(3):
         QTest.keyClick(panel, Qt.Key.Key_Right)
-    assert panel.player.position == pytest.approx(3 * STEP_SECONDS, abs=1e-4)
     QTest.keyClick(panel, Qt.Key.Key_Left)
     assert panel.player.position == pytest.approx(2 * STEP_SECONDS, abs=1e-4)
     QTest.keyClick(panel, Qt.Key.Key_Home)
     QTest.keyClick(panel, Qt.Key.Key_Left)
-    assert panel.player.position == 0
-    assert text(panel, "Position").startswith("0.00 / ")
-
-
-def test_the_length_is_that_of_the_take_that_is_heard(empty: Host, speech: np.ndarray, qtbot) -> None:
-    set_takes(empty, qtbot, take(speech, "long"), take(speech[: RATE // 2], "short"))
-    press(empty, "a")
-    assert text(empty, "Position") == f"0.00 / {len(speech) / RATE:.2f} s"
-    press(empty, "b")
-    assert text(empty, "Position") == "0.00 / 0.50 s"
+    assert panel.player.position == 0 and text(panel, "Position").startswith("0.00 / ")
+    set_takes(panel, qtbot, panel.deck.takes["A"], None)
+    press(panel, "b")
+    assert panel.deck.heard == "A" and not named(panel, "Hear take B").isEnabled()
 
 
 def test_the_loop_by_keyboard(panel: Host) -> None:
@@ -264,25 +233,6 @@ def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.nd
     assert (deck.sound, deck.heard, len(panel.player.mixer._programme.recordings)) == (None, "B", 2)
 
 
-def test_other_takes_wait_for_a_sound_that_plays(panel: Host, speech: np.ndarray, qtbot) -> None:
-    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7"))
-    set_takes(panel, qtbot, take(speech, "other"), panel.deck.takes["B"])
-    assert panel.deck.sound is None, "it does not play: the takes are what is wanted now"
-    assert panel.playing.now.key == "other"
-
-
-def test_takes_that_were_there_first_do_not_put_a_sound_away(empty: Host, speech: np.ndarray, qtbot) -> None:
-    deck, sound = empty.deck, Sound(speech[:RATE], RATE, "Study · point 7")
-    deck.set_take("A", take(speech, "first"))
-    assert deck.analyser.busy
-    with qtbot.waitSignal(deck.analysed):
-        deck.hear_sound(sound)
-    empty.playback.follow()
-    assert deck.sound is sound and empty.playing.now.title == sound.title, "its analysis came later, the take did not"
-    deck.choose("A")
-    assert deck.sound is None and empty.playing.now.key == "first"
-
-
 def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> None:
     deck = empty.deck
     for number in (1, 2):
@@ -320,69 +270,6 @@ def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host
     assert empty.player.position == pytest.approx(1.0, abs=0.02), "within the loop"
 
 
-class TestKeys:
-    """Keys of the player where something else has the focus."""
-
-    def pressed(self, host: Host, widget: QWidget, keys: str) -> None:
-        host.layout().addWidget(widget)
-        widget.show()
-        widget.setFocus()
-        press(host, keys)
-
-    @pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
-    def test_text_is_typed_and_nothing_plays(self, panel: Host, kind: type[QWidget]) -> None:
-        widget = kind()
-        self.pressed(panel, widget, "a bxls[]")
-        QTest.keyClick(widget, Qt.Key.Key_Left)
-        typed = widget.text() if isinstance(widget, QLineEdit) else widget.toPlainText()
-        assert typed == "a bxls[]"
-        assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
-
-    def test_loudness_is_matched_by_a_key(self, panel: Host) -> None:
-        assert panel.deck.gains != (1.0, 1.0)
-        press(panel, "m")
-        assert panel.deck.gains == (1.0, 1.0)
-
-    def test_a_device_is_looked_for_by_a_key(self, panel: Host, qtbot) -> None:
-        with qtbot.waitSignal(panel.playback.probing_changed):
-            press(panel, "n")
-        qtbot.waitUntil(lambda: not panel.playback.probing)
-
-    def test_a_button_is_pressed_by_space_and_leaves_the_rest_to_the_player(self, panel: Host, qtbot) -> None:
-        box = QCheckBox("Here")
-        self.pressed(panel, box, " b")
-        QTest.keyClick(box, Qt.Key.Key_Right)
-        assert box.isChecked() and panel.deck.heard == "B"
-        assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
-
-    def test_a_table_keeps_its_own_letters(self, panel: Host) -> None:
-        model = QStandardItemModel()
-        for word in ("one", "two", "xylophone"):
-            model.appendRow(QStandardItem(word))
-        table, done = QTableView(), []
-        table.setModel(model)
-        table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
-        action = QAction("Set B", table)
-        action.setShortcut("B")
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(lambda: done.append("B"))
-        table.addAction(action)
-        self.pressed(panel, table, "bx")
-        assert done == ["B"] and panel.deck.heard == "A" and table.currentIndex().row() == 2
-        panel.deck.seek(1.0)
-        press(panel, "[")
-        assert panel.deck.loop is not None, "which a table does not use"
-
-    def test_choices_and_numbers_keep_theirs(self, qtbot) -> None:
-        for one in (QComboBox(), QSpinBox()):
-            qtbot.addWidget(one)
-            assert {"A", "Space", "Left", "Home"} <= own_keys(one)
-        group = QGroupBox("Technique", checkable=True)
-        qtbot.addWidget(group)
-        assert own_keys(group) == {"Space"}
-        assert not own_keys(QWidget()) and not own_keys(None)
-
-
 def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.ndarray, qtbot) -> None:
     said: list[str] = []
     panel.control.announcements.said.connect(said.append)
@@ -411,14 +298,58 @@ def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.nd
     assert said == []
 
 
-def test_screen_readers_are_told_of_a_switch(panel: Host, speech: np.ndarray, qtbot) -> None:
-    announcements = panel.control.announcements
-    with qtbot.waitSignal(announcements.said) as blocker:
-        press(panel, "b")
-    assert blocker.args == ["Take B · F5 mini · baseline"]
-    with qtbot.waitSignal(announcements.said) as blocker:
-        press(panel, "l")
-    assert blocker.args[0].startswith("Loop from 0.00 to ")
-    with qtbot.waitSignal(announcements.said) as blocker:
-        panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7"))
-    assert blocker.args == ["Study · point 7"], "without a device it does not play"
+def pressed(host: Host, widget: QWidget, keys: str) -> None:
+    """Press ``keys`` while ``widget`` has the focus."""
+    host.layout().addWidget(widget)
+    widget.show()
+    widget.setFocus()
+    press(host, keys)
+
+
+@pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
+def test_text_is_typed_and_nothing_plays(panel: Host, kind: type[QWidget]) -> None:
+    widget = kind()
+    pressed(panel, widget, "a bxls[]")
+    QTest.keyClick(widget, Qt.Key.Key_Left)
+    typed = widget.text() if isinstance(widget, QLineEdit) else widget.toPlainText()
+    assert typed == "a bxls[]"
+    assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
+
+
+def test_keys_match_the_loudness_and_look_for_a_device(panel: Host, qtbot) -> None:
+    assert panel.deck.gains != (1.0, 1.0)
+    press(panel, "m")
+    assert panel.deck.gains == (1.0, 1.0)
+    with qtbot.waitSignal(panel.playback.probing_changed):
+        press(panel, "n")
+    qtbot.waitUntil(lambda: not panel.playback.probing)
+
+
+def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtbot) -> None:
+    box = QCheckBox("Here")
+    pressed(panel, box, " b")
+    QTest.keyClick(box, Qt.Key.Key_Right)
+    assert box.isChecked() and panel.deck.heard == "B"
+    assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
+    model = QStandardItemModel()
+    for word in ("one", "two", "xylophone"):
+        model.appendRow(QStandardItem(word))
+    table, done = QTableView(), []
+    table.setModel(model)
+    table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
+    action = QAction("Set A", table)
+    action.setShortcut("A")
+    action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+    action.triggered.connect(lambda: done.append("A"))
+    table.addAction(action)
+    pressed(panel, table, "ax")
+    assert done == ["A"] and panel.deck.heard == "B" and table.currentIndex().row() == 2
+    press(panel, "[")
+    assert panel.deck.loop is not None, "which a table does not use"
+    for one in (QComboBox(), QSpinBox()):
+        qtbot.addWidget(one)
+        assert {"A", "Space", "Left", "Home"} <= own_keys(one)
+    group = QGroupBox("Technique", checkable=True)
+    qtbot.addWidget(group)
+    assert own_keys(group) == {"Space"}
+    assert not own_keys(QWidget()) and not own_keys(None)

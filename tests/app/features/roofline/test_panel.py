@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from paretone.errors import PlainError
 from paretone.measure.roofline import benchmarks
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
@@ -32,13 +30,12 @@ from paretone.measure.roofline.report import (
 )
 from paretone.session.events import EngineStatus
 from paretone.setting.setting import Setting
-from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, cells, summary
-from paretone_app.features.roofline.plots import rate
+from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, summary
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts, acts_of
-from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, in_front
 from tests.app.holding import Posts
 
 KEY = Qt.Key
@@ -76,16 +73,6 @@ def panel(qtbot: QtBot) -> RooflinePanel:
     return made
 
 
-def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
-    panel = rooflines()
-    qtbot.addWidget(panel)
-    assert "Press Measure A" in panel.pages.invitation.text()
-    assert {one.reason for one in panel.can.save} == {"Measure first."}
-    panel.measure_buttons["A"].action.set_reason("No model is loaded.")
-    assert panel.pages.invitation.text() == "No model is loaded."
-    assert not panel.measure_buttons["A"].isEnabled()
-
-
 def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert panel.side == "B"
     assert panel.headline.text() == summary(panel.reports["B"])
@@ -94,6 +81,9 @@ def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert "own seconds are wall time" in panel.headline.toolTip().splitlines()[1]
     assert panel.headline.toolTip().splitlines()[2] == "A note."
     assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
+    assert "as fast as A" in panel.bars.frame._titles[0]
+    panel.show_report("B", replace(report(0.5), text="Another text."))
+    assert panel.bars.frame._titles[0] == "Where the time goes: A and B spoke different sentences"
 
 
 def test_a_card_is_shown_on_paper(panel: RooflinePanel, tmp_path: Path) -> None:
@@ -112,15 +102,6 @@ def test_a_card_is_shown_on_paper(panel: RooflinePanel, tmp_path: Path) -> None:
     assert "NVIDIA L20" in (tmp_path / "paper.csv").read_text()
     box.setCurrentIndex(0)
     assert "the floor of" in panel.headline.text() and panel.reports["A"] == report()
-
-
-def test_a_narrow_panel_shows_all_of_the_summary(panel: RooflinePanel, qtbot: QtBot) -> None:
-    line = panel.headline.fontMetrics().lineSpacing()
-    assert panel.headline.height() < 2 * line
-    panel.resize(620, 640)
-    qtbot.waitUntil(lambda: panel.headline.height() >= 2 * line)
-    needed = panel.headline.heightForWidth(panel.headline.width())
-    assert panel.headline.height() >= needed
 
 
 def test_a_rest_within_noise_says_so(panel: RooflinePanel) -> None:
@@ -153,13 +134,6 @@ def test_a_rest_below_0_goes_back_and_is_no_time_spent(panel: RooflinePanel) -> 
     assert "saved, less than 0" not in [entry.text for entry in panel.bars._legend.entries]
 
 
-def test_different_sentences_are_not_compared(panel: RooflinePanel) -> None:
-    titles = panel.bars.frame._titles
-    assert "as fast as A" in titles[0]
-    panel.show_report("B", replace(report(0.5), text="Another text."))
-    assert panel.bars.frame._titles[0] == "Where the time goes: A and B spoke different sentences"
-
-
 def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
     plot = panel.plot
     # Sampling has no operations, and what is left was not counted: both have no place.
@@ -185,17 +159,12 @@ def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
     assert panel.table.currentItem().text().strip() == "Attention"
     QTest.keyClick(panel.plot, KEY.Key_Right)
     assert panel.table.currentItem().text().strip() == "Feed-forward"
-    assert "Feed-forward" in panel.plot.accessibleDescription()
     panel.table.setFocus()
     QTest.keyClick(panel.table, KEY.Key_Down)
     assert "Norms" in panel.plot.accessibleDescription()
-
-
-def test_a_click_chooses_a_point(panel: RooflinePanel) -> None:
-    plot = panel.plot
-    point = plot.points[3]
-    place = plot.frame.place(point.intensity, point.reached)
-    QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(place.x()), round(place.y())))
+    point = panel.plot.points[3]
+    place = panel.plot.frame.place(point.intensity, point.reached).toPoint()
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=place)
     assert panel.side == "A" and panel.table.currentItem().text().strip() == "Decoder"
 
 
@@ -219,35 +188,6 @@ def test_the_table_says_all(panel: RooflinePanel) -> None:
     assert panel.table.item(1, 0).text().strip() == "Attention (bfloat16)"
 
 
-def test_at_the_floor_is_only_what_took_as_long_and_what_took_less_says_why(panel: RooflinePanel) -> None:
-    """Data that stay in the processor's caches are faster than the main memory that the floor is of."""
-    made = report()
-    phase, ceilings = made.phases[0], made.ceilings
-    product, norms = phase.components[0], phase.components[2]
-
-    def taken(one: Component, ratio: float) -> Component:
-        return replace(one, seconds=ratio * one.floor(ceilings) / one.calls)
-
-    assert (product.bound(ceilings), norms.bound(ceilings)) == ("compute", "memory")
-    for ratio, said in ((0.83, "0.83, below the floor"), (0.97, "0.97, at the floor"), (1.03, "1.03, at the floor")):
-        assert cells(made, phase, taken(norms, ratio))[-2] == said
-    assert cells(made, phase, taken(norms, 1.5))[-2] == "1.50"
-    slow = taken(product, 0.83), phase.components[1], taken(norms, 0.83)
-    panel.show_report("A", replace(made, phases=(replace(phase, components=slow),)))
-    tips = [panel.table.item(1 + row, 0).toolTip() for row in range(3)]
-    assert "Below its floor: the arithmetic ran faster than the matrix product" in tips[0]
-    assert "Below" not in tips[1]
-    assert tips[2].endswith("data in the caches, or that are only read, are faster.")
-    assert "0.83× the floor, bound by memory. Below its floor: the floor is of copies" in panel.plot.describe(2)
-
-
-def test_the_table_is_copied_as_text(panel: RooflinePanel) -> None:
-    panel.table.setFocus()
-    QTest.keyClick(panel.table, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
-    lines = QGuiApplication.clipboard().text().splitlines()
-    assert len(lines) == 1 + 8 and lines[2].split("\t")[0] == "Attention (bfloat16)"
-
-
 def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     buttons = (panel.measure_buttons["A"], panel.again_button, panel.trace_button, panel.cancel_button)
     asked = [QSignalSpy(one.action.triggered) for one in buttons]
@@ -266,14 +206,6 @@ def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     assert panel._state.property("look") == "warning"
 
 
-def test_another_model_puts_reports_away(panel: RooflinePanel) -> None:
-    panel.set_model("small")
-    assert panel.reports["A"] is not None
-    panel.set_model("other")
-    assert panel.reports == {"A": None, "B": None}
-    assert panel.pages.currentIndex() == 0
-
-
 def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:
     for chart, head, line in (
         (panel.plot, "side\tcomponent\tFLOP/B\tFLOP/s\tseconds", "A\tAttention\t200\t5e+10\t0.032"),
@@ -282,14 +214,6 @@ def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:
         QTest.keyClick(chart, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
         lines = QGuiApplication.clipboard().text().splitlines()
         assert lines[:2] == [head, line]
-
-
-def test_bars_begin_where_the_one_before_ended(panel: RooflinePanel) -> None:
-    bars = [bar for side, _, _, bar in panel.bars._bars_of() if side == "A"]
-    assert [bar.x[0] for bar in bars[1:]] == pytest.approx([bar.x[1] for bar in bars[:-1]])
-    places = [panel.bars._bars.rectangle(bar) for bar in bars]
-    assert all(one.bottom() < other.top() for one, other in itertools.pairwise(places)), "from above"
-    assert panel.bars.accessibleDescription() == panel.bars.describe()
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "csv"])
@@ -309,43 +233,14 @@ def test_everything_is_written(panel: RooflinePanel, tmp_path: Path, ending: str
         assert "# side: B" in lines
 
 
-def test_what_cannot_be_written_says_why(panel: RooflinePanel, tmp_path: Path) -> None:
-    with pytest.raises(PlainError, match="ends in none of"):
-        panel.write(tmp_path / "roofline.pdf")
-    with pytest.raises(PlainError, match="could not be written"):
-        panel.write(tmp_path / "missing" / "roofline.csv")
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_both_schemes_are_drawn(panel: RooflinePanel, colours) -> None:
-    panel.set_colours(colours)
+def test_the_other_scheme_is_drawn(panel: RooflinePanel) -> None:
+    panel.set_colours(colours := DARK)
     image = panel.plot.grab().toImage()
     shown = {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(0, image.height(), 2)}
     assert {colours.base, colours.baseline, colours.accelerated} <= shown
     bars = panel.bars.grab().toImage()
     shown = {bars.pixelColor(x, y).name() for x in range(0, bars.width(), 2) for y in range(0, bars.height(), 2)}
     assert {colours.base, colours.baseline, colours.accelerated} <= shown
-
-
-def test_rates_are_said_in_their_units() -> None:
-    assert [rate(one) for one in (2.5e6, 1e9, 1.25e12, 1e15)] == [
-        "2.5 MFLOP/s",
-        "1 GFLOP/s",
-        "1.25 TFLOP/s",
-        "1 PFLOP/s",
-    ]
-
-
-def test_a_low_panel_shows_plots_or_table(panel: RooflinePanel, qtbot: QtBot) -> None:
-    assert panel.table.isVisible() and panel.plot.isVisible() and not panel.table_button.isVisible()
-    panel.resize(700, 360)
-    qtbot.waitUntil(panel.table_button.isVisible)
-    assert panel.plot.isVisible() and not panel.table.isVisible()
-    panel.table_button.click()
-    assert panel.table.isVisible() and not panel.plot.isVisible()
-    panel.resize(1000, 640)
-    qtbot.waitUntil(panel.plot.isVisible)
-    assert panel.table.isVisible()
 
 
 @pytest.fixture(autouse=True)
@@ -357,10 +252,23 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
 
 
-def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy roofline"
+
+
+def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbot: QtBot, tmp_path: Path) -> None:
     presenter, panel = window.features["roofline"], window.panels["roofline"]
+    assert "Press Measure A" in panel.pages.invitation.text()
     assert panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is used and has no table yet"
+    posts.hold_at(EngineStatus)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        panel.measure_buttons["A"].click()
+        panel.cancel_button.click()
+        posts.go_on()
+    assert ended.args[1] is Outcome.CANCELLED
+    assert panel.reports["A"] is None and panel.state.startswith("Cancelled")
     window.state.selection.set_text("One. Two.")
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
@@ -382,15 +290,3 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert json.loads(trace.read_bytes())["traceEvents"]
     presenter.write(tmp_path / "roofline.csv")
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()
-
-
-def test_measuring_can_be_cancelled(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    window = borrowed_window
-    panel = window.panels["roofline"]
-    shared_posts.hold_at(EngineStatus)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
-        panel.measure_buttons["A"].click()
-        panel.cancel_button.click()
-        shared_posts.go_on()
-    assert ended.args[1] is Outcome.CANCELLED
-    assert panel.reports["A"] is None and panel.state.startswith("Cancelled")

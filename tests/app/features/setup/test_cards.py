@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
-from paretone.sampling.schedules import EPSS, time_grid
+from paretone.sampling.schedules import EPSS
 from paretone.session.events import EngineReady, ModelLoaded
 from paretone.setting.knobs import Choice
 from paretone.setting.library import TakeSummary
 from paretone.techniques import techniques
 from paretone.techniques.resolving import known
 from paretone_app import numbers
-from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid, gain_details, gain_words
+from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid
 from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
@@ -27,6 +27,7 @@ from tests.app.acting import acts_of
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.studies.test_gains import MACHINE, take
+from tests.workload import workload
 
 NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
 
@@ -127,11 +128,6 @@ def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
     assert shown(panel).index("steps") > shown(panel).index("guidance_interval")
 
 
-def test_words_of_gains() -> None:
-    assert gain_words(None) == NOT_MEASURED
-    assert "Make a baseline" in gain_details(None)
-
-
 def test_experiments_are_folded_and_reached_in_as_many_keys(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
@@ -156,11 +152,6 @@ def test_experiments_are_folded_and_reached_in_as_many_keys(
     assert not fold.isVisibleTo(panel)
 
 
-def test_titles_call_experiments_so() -> None:
-    for one in techniques():
-        assert one.experimental == one.title.endswith("(experiment)"), one.name
-
-
 def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     card = panel.techniques.groups["steps"]
     panel.grab()
@@ -174,13 +165,20 @@ def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Pre
     assert not presenter.state.selection.is_used("steps")
 
 
-@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
-def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Presenter, model: str) -> None:
-    panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
+@pytest.mark.parametrize("model", workload([one.id for one in catalogue.MODELS if one.bundled], ["f5-mini", "lm-mini"]))
+def test_cards_fit_and_no_raw_key_is_shown(
+    panel: SetupPanel, presenter: Presenter, model: str, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: numbers.use_sign("."))
+    numbers.use_sign(",")
     load(presenter, model)
+    for card in panel.techniques.groups.values():
+        said = f"{card.accessibleDescription()} {card.state.toolTip()}"
+        assert not WITH_POINT.findall(NAMES.sub("", said)), said
     panel.techniques.experiments.setChecked(True)
     for one in presenter.state.selection.techniques:
         presenter.state.selection.switch(one.name, True)
+    panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
     assert panel.minimumSizeHint().width() <= 360
     keys = {knob.name for knob in presenter.state.selection.sampler_knobs}
     keys |= {knob.name for one in presenter.state.selection.techniques for knob in one.knobs}
@@ -191,23 +189,11 @@ def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Present
         assert not [key for key in raw if key in said], said
 
 
-@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
-def test_cards_are_read_out_with_the_decimal_sign_that_they_show(
-    panel: SetupPanel, presenter: Presenter, model: str
-) -> None:
-    numbers.use_sign(",")
-    try:
-        load(presenter, model)
-        for card in panel.techniques.groups.values():
-            said = f"{card.accessibleDescription()} {card.state.toolTip()}"
-            assert not WITH_POINT.findall(NAMES.sub("", said)), said
-    finally:
-        numbers.use_sign(".")
-
-
 def test_every_choice_has_words() -> None:
     knobs = [knob for entry in catalogue.MODELS for knob in entry.options]
     knobs += [knob for one in techniques() for knob in one.knobs]
+    for one in techniques():
+        assert one.experimental == one.title.endswith("(experiment)"), one.name
     for knob in knobs:
         assert "_" not in knob.title
         if isinstance(knob, Choice):
@@ -233,17 +219,3 @@ def test_the_effective_times_are_drawn_above_those_of_the_baseline(grid: StepGri
     assert starts == pytest.approx([time * (grid.width() - 2) * scale for time in grid.times], abs=2)
     assert "7 steps, EPSS" in grid.accessibleName()
     assert "baseline's: 32 steps" in grid.accessibleName()
-
-
-def test_a_grid_follows_its_sway(grid: StepGrid) -> None:
-    grid.show_options({"steps": 9, "spacing": "epss", "sway": -1.0})
-    assert grid.times == pytest.approx(time_grid(9, "epss", -1.0))
-    assert grid.others == ()
-    assert "9 steps, uniform" in grid.accessibleName()
-
-
-def test_a_model_without_a_grid_draws_none(grid: StepGrid) -> None:
-    grid.show_options({"steps": 9})
-    grid.show_options({})
-    assert grid.times == ()
-    assert grid.isHidden()

@@ -17,11 +17,16 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.holding import Posts
 
 MISSING = "E2TTS_Base"
 """A model whose weights are not there."""
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy views export guide"
 
 
 def choose(window: MainWindow, model: str) -> SetupPanel:

@@ -16,9 +16,14 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.features.tour import Course, TourPresenter, placed
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
 
 
 def tour_of(window: MainWindow) -> TourPresenter:
@@ -153,7 +158,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
 def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     text = window.panels["setup"].text
-    for number in range(8):
+    for number in (0, 2, 7):
         window.workspaces.switch(LISTEN)
         window.activateWindow()
         qtbot.waitUntil(window.isActiveWindow)
@@ -172,22 +177,6 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainW
             assert focus is text
 
 
-def test_escape_cancels_jobs_only_after_the_tour(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
-    tour = begin(window, qtbot)
-    window.action.baseline.trigger()
-    cancelled: list[None] = []
-    window.action.cancel.triggered.connect(lambda: cancelled.append(None))
-    window.panels["setup"].text.setFocus()
-    QTest.keyClick(window.panels["setup"].text, Qt.Key.Key_Escape)
-    assert not tour.on and not cancelled
-    assert window.panels["setup"].text.hasFocus(), "it was not in the card"
-    if window.jobs.busy:
-        QTest.keyClick(window.panels["setup"].text, Qt.Key.Key_Escape)
-        assert cancelled
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-
-
 def test_it_moves_nothing_and_is_reached_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     window.workspaces.switch(LISTEN)
@@ -203,13 +192,6 @@ def test_it_moves_nothing_and_is_reached_by_keys(borrowed_window: MainWindow, qt
     focus = QApplication.focusWidget()
     assert tour.card.said == focus.accessibleDescription(), "a screen reader says it with the button"
     QTest.keyClick(focus, Qt.Key.Key_Escape)
-
-
-def test_models_without_a_stop_leave_it_out(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
-    tour = begin(window, qtbot)
-    assert len(tour.course.stops) == 8
-    tour.end()
     window.state.selection.model_id = "lm-mini"
     tour = begin(window, qtbot)
     assert [one.name for one in tour.course.stops] == [one for one in ORDER if one not in ("threshold", "skipped")]

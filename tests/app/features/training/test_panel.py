@@ -13,19 +13,14 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.models.base import IntervalWeights
-from paretone.models.catalogue import entry
 from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import NO_VALUES, Values, checked, defaults
-from paretone.techniques import average_velocity, guidance_free, spade
-from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
+from paretone.techniques import average_velocity, spade
+from paretone.techniques.average_velocity import FORM, METHODS
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
-from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.techniques.spade import FORM as STUDENT
-from paretone.techniques.spade import StudentRequest
 from paretone.techniques.speculative import FORM as DRAFT
-from paretone.techniques.speculative import DraftRequest
-from paretone.training import session
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
 from paretone.training.requests import Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
@@ -34,10 +29,8 @@ from paretone_app.features.training.panel import (
     TrainingActions,
     TrainingCurves,
     TrainingPanel,
-    _running_mean,
 )
-from paretone_app.shell.colours import DARK, LIGHT
-from paretone_app.state.differences import weights_title
+from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of
 from tests.app.presenters import INFO, Presenter
 
@@ -50,10 +43,6 @@ def panel(qtbot: QtBot) -> TrainingPanel:
     return made
 
 
-def test_it_looks_for_what_a_run_leaves() -> None:
-    assert CHECKPOINT == session.CHECKPOINT
-
-
 def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
     assert "Choose a manifest" in panel.state
     panel.manifest.setText("speech.csv")
@@ -63,6 +52,11 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
     assert panel.state == ""
     assert panel.start_button.isEnabled()
     assert not panel.resume_button.isEnabled()
+    panel.manifest.clear()
+    assert "or have the model say sentences" in panel.state and not panel.start_button.isEnabled()
+    panel.fit({"sentences": 30})
+    assert panel.state == "" and panel.start_button.isEnabled()
+    assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
     panel.can.start.set_reason("The model is not loaded yet.")
     assert panel.state == "The model is not loaded yet."
     assert not panel.start_button.isEnabled()
@@ -99,14 +93,6 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     assert arguments["epochs"] == 2.5 and "minutes" not in arguments
 
 
-def test_a_model_may_learn_from_what_it_says_itself(panel: TrainingPanel, tmp_path: Path) -> None:
-    panel.work.setText(str(tmp_path))
-    assert "or have the model say sentences" in panel.state and not panel.start_button.isEnabled()
-    panel.fit({"sentences": 30})
-    assert panel.state == "" and panel.start_button.isEnabled()
-    assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
-
-
 def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / CHECKPOINT).write_bytes(b"")
     panel.manifest.setText("speech.csv")
@@ -119,7 +105,11 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
 
 def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
-    assert not panel.manifest.isEnabled()
+    panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
+    panel.can.start.refresh()
+    assert "line 3" in panel.state, "why it failed stays to be read"
+    panel.begin(resume=False)
+    assert not panel.manifest.isEnabled() and panel.state == ""
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
     assert "Step 7: 25 %, 30 s left" in panel.progress.text()
@@ -165,16 +155,6 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
     assert panel.estimate.text() == "About seven minutes."
 
 
-def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:
-    panel.begin(resume=False)
-    panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
-    assert "line 3" in panel.state
-    panel.can.start.refresh()
-    assert "line 3" in panel.state
-    panel.begin(resume=True)
-    assert panel.state == ""
-
-
 def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
     panel.offer("language")
     assert panel.training is DRAFT
@@ -204,43 +184,6 @@ def test_bundled_models_are_made_from_the_command_line_only(panel: TrainingPanel
     assert offered == ["speculative", "spade", "average_velocity"], "a flow makes mel frames of its tokens"
     panel.offer("masked")
     assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == offered
-
-
-def test_layers_that_are_none_are_refused_where_they_are_typed(panel: TrainingPanel, qtbot: QtBot) -> None:
-    panel.offer("language")
-    panel.choose(STUDENT.name)
-    layers = panel.knobs.editor("layers")
-    qtbot.keyClicks(layers, "first")
-    qtbot.keyClick(layers, Qt.Key.Key_Return)
-    assert "separated by commas" in panel.state
-    assert panel.plan(resume=False).knobs["layers"] == ""
-
-
-def test_a_family_without_trainings_leaves_the_list(panel: TrainingPanel) -> None:
-    panel.offer("unknown")
-    assert panel.training is GUIDANCE_FREE
-
-
-def test_the_figures_of_a_student_are_its_own(panel: TrainingPanel) -> None:
-    panel.offer("language")
-    panel.choose(STUDENT.name)
-    panel.begin(resume=False)
-    losses = {"cross_entropy": 4.0, "logits": 0.6, "latent": 2.0, "attention": 0.001, "embedding": 0.07}
-    panel.show_progress(TrainingProgress(3, 0.1, 1.0, None, losses, {}))
-    panel.show_progress(TrainingProgress(3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
-    assert "0.25 nats" in panel.state
-    assert panel.curves.terms == {name: [value] for name, value in losses.items()}
-
-
-def test_tab_comes_to_the_knobs_between_the_folder_and_the_time(panel: TrainingPanel) -> None:
-    panel.offer("language")
-    for one in (DRAFT, STUDENT):
-        panel.choose(one.name)
-        chain = [panel.work]
-        while chain[-1] is not panel.minutes:
-            chain.append(chain[-1].nextInFocusChain())
-        shown = [each for each in chain if each in panel.knobs.reachable]
-        assert tuple(shown) == panel.knobs.reachable
 
 
 @pytest.fixture
@@ -298,24 +241,6 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
     assert "attention" in curves.losses.text()
 
 
-def test_a_term_that_is_taken_now_and_then_has_a_mean_of_its_own(curves: TrainingCurves) -> None:
-    for number in range(1, 61):
-        terms = {"latent": 2.0} | ({"attention": float(number)} if number % 20 == 0 else {})
-        curves.add(TrainingProgress(number, 0.1, 1.0, None, terms, {}))
-    means = _running_mean(curves.terms["attention"])
-    assert len(means) == 60
-    assert math.isnan(means[18])
-    assert means[19] == 20
-    assert means[41] == pytest.approx(30), "20 and 40 are among the last 25"
-    assert means[-1] == pytest.approx(50)
-
-
-def test_the_theme_reaches_the_plots(curves: TrainingCurves) -> None:
-    curves.set_colours(DARK)
-    for plot in (curves.loss, curves.validation):
-        assert plot.grab().toImage().pixelColor(2, 2).name() == DARK.base
-
-
 def test_curves_are_read_by_keys_and_copied_as_a_table(curves: TrainingCurves, qtbot: QtBot) -> None:
     for number in (1, 2, 3):
         curves.add(step(number, 1 / number))
@@ -346,93 +271,12 @@ def plan(one: TrainingForm, **knobs: object) -> TrainingPlan:
     return TrainingPlan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
 
 
-@pytest.mark.parametrize(("one", "kind"), [(GUIDANCE_FREE, GuidanceFreeRequest), (DRAFT, DraftRequest)])
-def test_what_all_have_in_common_is_passed_on(one: TrainingForm, kind: type) -> None:
-    made = one.request(PLACE, plan(one))
-    assert type(made) is kind
-    assert (made.model, made.folder, made.device) == ("lm-mini", "models", "cpu")
-    assert (made.manifest, made.work, made.minutes, made.half_precision, made.resume) == (
-        "speech.csv",
-        "runs",
-        20.0,
-        True,
-        False,
-    )
-
-
-def test_guidance_has_the_symbol_of_the_sampler_option() -> None:
-    (guidance,) = (knob for knob in entry("f5-mini").options if knob.name == "guidance")
-    knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.5)
-    assert GUIDANCE_FREE.remark(knobs) == f"Equals guidance {guidance.symbol} = w / (1 − w) = 1.00."
-    assert f"guidance {guidance.symbol} = 1.00" in guidance_free.describe(knobs)
-
-
-def test_cfg_free_choices_of_the_form_reach_the_request() -> None:
-    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE))
-    assert (made.times, made.stop_gradient, made.weight_warm_up, made.warm_up, made.stages) == (
-        "swayed",
-        True,
-        0.1,
-        50,
-        (),
-    )
-    knobs = {"times": "uniform", "stop_gradient": False, "weight_warm_up": 0.0, "warm_up": 7, "stages": "200, 100"}
-    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE, **checked(GUIDANCE_FREE.knobs, knobs, "it")))
-    assert (made.times, made.stop_gradient, made.weight_warm_up, made.warm_up, made.stages) == (
-        "uniform",
-        False,
-        0.0,
-        7,
-        (100, 200),
-    )
-    with pytest.raises(SettingError, match="Stages must be numbers of steps separated by commas, such as 100,200"):
-        checked(GUIDANCE_FREE.knobs, {"stages": "0"}, "it")
-
-
-def test_a_draft_has_its_layers() -> None:
-    made = DRAFT.request(PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
-    assert (made.lower, made.upper, made.sentences, made.features) == (3, 2, 50, False)
-    asked = plan(DRAFT, kind="features")
-    assert DRAFT.request(PLACE, asked).features and DRAFT.folder("lm-mini", asked.knobs) == "lm-mini-draft-features"
-
-
-def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
-    made = STUDENT.request(PLACE, plan(STUDENT, layers="0,4,11", stage=5.0))
-    assert isinstance(made, StudentRequest)
-    assert (made.retained, made.stages) == ((0, 4, 11), (5.0,))
-    assert STUDENT.request(PLACE, plan(STUDENT, depth=4)).depth == 4
-    assert STUDENT.request(PLACE, plan(STUDENT, stage=0.0)).stages == ()
-    assert STUDENT.request(PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
-
-
-def test_distillation_of_the_form_reaches_the_request() -> None:
-    usual, made = spade.Distillation(), STUDENT.request(PLACE, plan(STUDENT))
-    assert made.distillation == usual.distillation
-    chosen = {
-        "importance": "whisper",
-        "alpha": 0.5,
-        "skew": 0.2,
-        "attention_interval": 1,
-        "attention_scale": 8.0,
-        "original_layers": True,
-        "relative_latents": False,
-    }
-    assert STUDENT.request(PLACE, plan(STUDENT, **chosen)).distillation == chosen
-    assert "says 8 sentences in every voice" in STUDENT.remark(plan(STUDENT, **chosen).knobs)
-
-
 def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
     for one in training_forms():
         found = preparation_for(one.name, one.request(PLACE, plan(one)))
         assert found.finds_weights and not found.on_loaded_model
     assert GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE)).variant == "small"
     assert GUIDANCE_FREE.request(replace(PLACE, vocoder="/vocos"), plan(GUIDANCE_FREE)).vocoder == "/vocos"
-
-
-def test_larger_models_take_longer() -> None:
-    small = replace(INFO, parameters=10_100_000)
-    assert (DRAFT.minutes(small), STUDENT.minutes(small)) == (15.0, 45.0)
-    assert DRAFT.minutes(replace(INFO, parameters=505_000_000)) == 750
 
 
 def test_work_folders_tell_trainings_apart() -> None:
@@ -448,53 +292,8 @@ def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
         assert figure_wording(first, 0.25) in one.progress.format(step=3, found=figure_wording(first, 0.25))
 
 
-def test_who_speaks_what_is_learnt_from_is_explained() -> None:
-    info = replace(INFO, id="f5-mini", text_front_end="natural phones", parameters=8_200_000)
-    said = [one.estimate(info, True) for one in training_forms() if info.family in one.families]
-    naming = [one for one in said if "hibari" in one]
-    assert len(naming) >= 2
-    assert all("the speech synthesiser that the bundled models learned from" in one for one in naming)
-    assert all(one.endswith(".") for one in said if one)
-
-
 NAME = average_velocity.NAME
 WEIGHTS = IntervalWeights("own/guidance-1.safetensors", "3" * 64, 4, -1.0, Values(guidance=1.0), METHODS[0])
-
-
-def test_the_form_asks_for_what_it_says() -> None:
-    knobs = defaults(FORM.knobs).replace(method=METHODS[1], teacher_steps=6, sentences=30)
-    made = FORM.request(
-        Place("f5-mini", "models", "small", "cpu"),
-        TrainingPlan(NAME, "speech.csv", "runs", 20.0, True, False, knobs),
-    )
-    assert isinstance(made, AverageVelocityRequest)
-    assert (made.method, made.teacher_steps, made.sentences, dict(made.guidance)) == (METHODS[1], 6, 30, {})
-    assert (made.model, made.folder, made.variant, made.manifest, made.work, made.minutes, made.half_precision) == (
-        "f5-mini",
-        "models",
-        "small",
-        "speech.csv",
-        "runs",
-        20.0,
-        True,
-    )
-
-
-def test_models_that_cannot_be_trained_say_so() -> None:
-    assert {FORM.why_not(replace(INFO, id=one)) for one in ("f5-mini", "megatts3-mini", "MegaTTS3")} == {""}
-    assert "cannot be trained here" in FORM.why_not(replace(INFO, id="lm-mini"))
-    assert "guidance in its weights already" in FORM.why_not(replace(INFO, trained_guidance=0.5))
-
-
-def test_models_that_nobody_else_speaks_for_say_sentences_themselves() -> None:
-    assert FORM.fitting(INFO) == {"sentences": 0}, "the bundled model learns from the speech that it learnt from"
-    assert FORM.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}
-
-
-def test_of_a_language_model_the_flow_alone_is_trained() -> None:
-    language = replace(INFO, id="CosyVoice2-0.5B", parameters=506_000_000, mel_steps=10)
-    assert FORM.why_not(language) == ""
-    assert FORM.minutes(language) == FORM.minutes(replace(INFO, parameters=71_300_000)) == 348
 
 
 def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot: QtBot) -> None:
@@ -511,5 +310,37 @@ def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot
     assert not state.availability.technique_problem(NAME)
 
 
-def test_weights_are_called_by_their_guidance() -> None:
-    assert weights_title(WEIGHTS) == "guidance 1, displacement (guidance-1)"
+def test_what_the_forms_say_reaches_their_requests() -> None:
+    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE))
+    assert (made.model, made.folder, made.device) == ("lm-mini", "models", "cpu")
+    common = made.manifest, made.work, made.minutes, made.half_precision, made.resume
+    assert common == ("speech.csv", "runs", 20.0, True, False)
+    knobs = {"times": "uniform", "stop_gradient": False, "weight_warm_up": 0.0, "warm_up": 7, "stages": "200, 100"}
+    made = GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE, **checked(GUIDANCE_FREE.knobs, knobs, "it")))
+    own = made.times, made.stop_gradient, made.weight_warm_up, made.warm_up, made.stages
+    assert own == ("uniform", False, 0.0, 7, (100, 200))
+    with pytest.raises(SettingError, match="Stages must be numbers of steps separated by commas"):
+        checked(GUIDANCE_FREE.knobs, {"stages": "0"}, "it")
+    draft = DRAFT.request(PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
+    assert (draft.lower, draft.upper, draft.sentences, draft.features) == (3, 2, 50, False)
+    asked = plan(DRAFT, kind="features")
+    assert DRAFT.request(PLACE, asked).features and DRAFT.folder("lm-mini", asked.knobs) == "lm-mini-draft-features"
+    student = STUDENT.request(PLACE, plan(STUDENT, layers="0,4,11", stage=5.0))
+    assert (student.retained, student.stages) == ((0, 4, 11), (5.0,))
+    assert student.distillation == spade.Distillation().distillation
+    assert STUDENT.request(PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+    chosen = {"importance": "whisper", "alpha": 0.5, "skew": 0.2, "attention_interval": 1, "attention_scale": 8.0}
+    chosen |= {"original_layers": True, "relative_latents": False}
+    assert STUDENT.request(PLACE, plan(STUDENT, **chosen)).distillation == chosen
+    velocity = FORM.request(PLACE, plan(FORM, method=METHODS[1], teacher_steps=6, sentences=30))
+    assert (velocity.method, velocity.teacher_steps, velocity.sentences) == (METHODS[1], 6, 30)
+
+
+def test_what_a_form_knows_of_models() -> None:
+    assert (DRAFT.minutes(replace(INFO, parameters=10_100_000)), FORM.fitting(INFO)) == (15.0, {"sentences": 0})
+    assert DRAFT.minutes(replace(INFO, parameters=505_000_000)) == 750
+    assert FORM.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}, "nobody else speaks for it"
+    assert FORM.why_not(INFO) == "" and "cannot be trained here" in FORM.why_not(replace(INFO, id="lm-mini"))
+    assert "guidance in its weights already" in FORM.why_not(replace(INFO, trained_guidance=0.5))
+    info = replace(INFO, text_front_end="natural phones", parameters=8_200_000)
+    assert "the speech synthesiser that the bundled models learned from" in GUIDANCE_FREE.estimate(info, True)

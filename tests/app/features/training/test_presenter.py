@@ -20,7 +20,7 @@ from paretone.training.requests import Trained
 from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 from tests.workload import workload
@@ -28,6 +28,11 @@ from tests.workload import workload
 pytestmark = needs("accelerate")
 SHORT = workload(0.1, 0.02)
 """Minutes of the processor: a dozen steps of the toy model."""
+
+
+@pytest.fixture(scope="module")
+def parts() -> str:
+    return f"{SMALL} training"
 
 
 @pytest.fixture
@@ -82,12 +87,24 @@ def test_the_training_of_a_technique_that_is_switched_on_is_chosen(
     assert panel.training.name == "guidance_free"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    """By a training that is cancelled and gone on with."""
     panel = filled_in(window, tmp_path)
-    outcome, sentence = press(window, panel.start_button, qtbot)
+    panel.minutes.setValue(60)
+    qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
+    assert ended.args[1] is Outcome.CANCELLED
+    assert (Path(panel.work.text()) / CHECKPOINT).is_file()
+    assert "Resume continues from the checkpoint" in panel.state
+    assert not panel.start_button.isEnabled()
+    reached = panel.curves.steps[-1]
+    panel.minutes.setValue(SHORT)
+    outcome, sentence = press(window, panel.resume_button, qtbot)
     assert outcome is Outcome.FINISHED, sentence
+    assert panel.curves.steps[-1] >= reached
     assert "The weights are in" in panel.state
     assert len(panel.curves.steps) > 1
     assert panel.curves.steps == sorted(panel.curves.steps)
@@ -112,26 +129,6 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow,
     window.jobs.cancel_all()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_cancelled_training_can_be_gone_on_with(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    panel = filled_in(window, tmp_path)
-    panel.minutes.setValue(60)
-    qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
-        qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
-    assert ended.args[1] is Outcome.CANCELLED
-    assert (Path(panel.work.text()) / CHECKPOINT).is_file()
-    assert "Resume continues from the checkpoint" in panel.state
-    assert not panel.start_button.isEnabled()
-    reached = panel.curves.steps[-1]
-    panel.minutes.setValue(SHORT)
-    outcome, sentence = press(window, panel.resume_button, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
-    assert panel.curves.steps[-1] >= reached
-
-
 def test_a_missing_recording_is_named_by_its_line(
     panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot
 ) -> None:
@@ -141,10 +138,7 @@ def test_a_missing_recording_is_named_by_its_line(
     outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
     assert "line 3" in panel.state
-
-
-def test_a_missing_manifest_is_said(panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    shutil.rmtree(Path(panel.manifest.text()).parent)
+    shutil.rmtree(manifest.parent)
     outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
     assert "There is no manifest" in panel.state

@@ -67,13 +67,6 @@ def test_omnivoice_is_run_with_its_variables(tmp_path: Path) -> None:
     }
 
 
-def test_guidance_left_out_in_between_is_dropped() -> None:
-    stride = UsedTechnique("guidance_stride", Values(every=3, between="leave_out"))
-    said = account(TARGET, profile("OmniVoice", stride))
-    assert "guidance_every" not in said.given
-    assert any(line.what.startswith("Guidance at every n-th step") for line in said.drops)
-
-
 @pytest.mark.parametrize(
     ("model", "options", "seed", "dropped"),
     [

@@ -21,49 +21,13 @@ from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
-from tests import official
 from tests.peers.f5_exports import small_release
-from tests.workload import only_in_full
 
 MODEL = entry("F5TTS_v1_Base")
 
 
 def profile(**options: object) -> Profile:
     return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
-
-
-@pytest.fixture(scope="module")
-def official_run() -> dict:
-    """Findings of :mod:`tests.peers.f5_triton` in the official package's environment."""
-    return official.run("tests.peers.f5_triton")
-
-
-@only_in_full("peers")
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_recipe_gives_the_engines_mel(official_run: dict) -> None:
-    assert len(official_run["differences"]) == 14
-    assert {name: value for name, value in official_run["differences"].items() if not value < 1e-4} == {}
-    assert len(set(official_run["sums"].values())) == 7, "every profile sounds different"
-
-
-@only_in_full("peers")
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_one_branch_runs_alone_where_the_engine_takes_it(official_run: dict) -> None:
-    rows = official_run["rows"]
-    assert rows["v1, one branch, from 1"] == [1, 2], "one and two requests"
-    assert rows["v1, one branch, from 2"] == [2], "one request runs twice in an engine that takes no fewer"
-    assert rows["v1, epss, from 1"] == [2, 4]
-    assert rows["v1, first steps guided, from 1"] == [1, 2, 4], "the later steps of one request run one branch"
-
-
-@only_in_full("peers")
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_recipe_is_changed_and_given_back(official_run: dict) -> None:
-    assert "from paretone_sampler import F5TTS" in official_run["text"]
-    assert official_run["restored"]
 
 
 def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:

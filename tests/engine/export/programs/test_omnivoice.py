@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,47 +16,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import precision
-from tests import official
+from tests.engine.export.programs.scripts import called, flags
 
 MODEL = entry("OmniVoice")
 
 
 def profile(**options: object) -> Profile:
     return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
-
-
-@pytest.fixture(scope="module")
-def official_run() -> dict:
-    """Findings of :mod:`tests.peers.omnivoice_exports` in the package's environment."""
-    return official.run("tests.peers.omnivoice_exports", path=official.omnivoice())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_official_package_gives_the_engines_codes(official_run: dict) -> None:
-    assert len(official_run["codes"]) == 3
-    for name, (ours, theirs) in official_run["codes"].items():
-        assert ours == theirs, name
-    sizes = {name: (len(ours), len(ours[0])) for name, (ours, _) in official_run["codes"].items()}
-    assert sizes["one branch, fixed order"] == (8, 50), "the duration is honoured"
-    assert len({json.dumps(ours) for ours, _ in official_run["codes"].values()}) == 3
-    assert all(official_run["repeated"].values()), "the seed makes equal calls equal"
-    assert official_run["restored"]
-    assert official_run["overridden"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_what_does_not_belong_together_is_refused_with_the_reason(official_run: dict) -> None:
-    reasons = {
-        "twice": "remove it first",
-        "no model": "not an OmniVoice",
-        "kind": "not a profile for omnivoice",
-        "schema": "reads 1",
-        "precision": "damaged",
-    }
-    assert {name for name, reason in reasons.items() if reason not in official_run["refusals"][name]} == set()
-    assert official_run["loading"] == "torch.bfloat16"
 
 
 def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
@@ -87,25 +50,16 @@ def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | 
     assert any(line.what == precision.TECHNIQUE.title for line in lines)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
-def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path, official_run: dict) -> None:
+def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path) -> None:
     export(profile(instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", Observer())
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "omnivoice-infer"
-    command.write_text('#!/bin/sh\nfor one; do echo "$one"; done\n')
-    command.chmod(0o755)
-    given = ["sh", str(tmp_path / "out" / "speak.sh"), "It's a text.", "o.wav", "--ref_audio", "my voice.wav"]
-    path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(given, capture_output=True, text=True, check=True, env=path)
-    words = done.stdout.splitlines()
-    options = dict(zip(words[::2], words[1::2], strict=True))
+    script = tmp_path / "out" / "speak.sh"
+    words, _ = called(script, "omnivoice-infer", "It's a text.", "o.wav", "--ref_audio", "my voice.wav")
+    options = flags(words)
     assert options["--text"] == "It's a text."
     assert options["--instruct"] == "female, low pitch"
     assert options["--guidance_scale"] == "0.5"
     assert options["--ref_audio"] == "my voice.wav"
-    assert set(options) <= set(official_run["flags"])
 
 
 def test_other_models_are_refused() -> None:

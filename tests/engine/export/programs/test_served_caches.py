@@ -22,10 +22,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import dual_block_cache
-from tests import official
 from tests.engine.export.programs.scripts import called, flags
-from tests.engine.techniques.dual_block_cache.test_rule import PACKAGES
-from tests.workload import only_in_full
 
 MODEL = entry("F5TTS_v1_Base")
 ALL = {
@@ -50,31 +47,6 @@ def profile(model: str = "F5TTS_v1_Base", cache: dict | None = None, **options: 
     if cache is not None:
         setting = setting.with_technique(UsedTechnique(dual_block_cache.NAME, Values(cache)))
     return Profile(setting, "a" * 64, chosen.variant or chosen.id)
-
-
-@only_in_full("peers")
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_cache_dit_reads_what_is_written(tmp_path: Path) -> None:
-    for name, cache in (("all", ALL), ("usual", {})):
-        export(profile(cache=cache), "sglang", tmp_path / f"sglang {name}", Observer())
-        export(profile(cache=cache), "vllm-omni", tmp_path / f"vllm {name}", Observer())
-    files = [tmp_path / f"sglang {name}" / "cache_dit.yaml" for name in ("all", "usual")]
-    files += [tmp_path / f"vllm {name}" / "cache_config.json" for name in ("all", "usual")]
-    packages = official.packages("cache-dit-1.5.3", *PACKAGES)
-    module = "tests.engine.export.programs.cache_dit_reading"
-    every, usual, served, served_usual = official.run(module, *map(str, files), path=packages)
-    assert {name: every[name] for name in ALL} == ALL | {"steps_computation_mask": [1, 1, 0, 1]}
-    knobs = {knob.name: knob.default for knob in dual_block_cache.KNOBS}
-    assert {name: usual[name] for name in vllm_omni.CACHE_FIELDS} == {
-        name: knobs[name] for name in vllm_omni.CACHE_FIELDS
-    }
-    assert usual["warmup_interval"] == 1
-    assert "steps_computation_mask" not in usual, "none"
-    assert {name: served[name] for name in vllm_omni.CACHE_FIELDS} == {
-        name: ALL[name] for name in vllm_omni.CACHE_FIELDS
-    }
-    assert served_usual == usual
 
 
 def test_what_a_server_does_not_pass_on_is_dropped() -> None:

@@ -100,11 +100,3 @@ def test_what_vllm_cannot_run_is_refused(tmp_path: Path, model: str, reason: str
     one = exported(write_small(model, tmp_path), model, drafted())
     with pytest.raises(ProfileError, match=reason):
         one.to("vllm", tmp_path / "out")
-
-
-def test_what_is_dropped_of_a_draft(tmp_path: Path) -> None:
-    one = exported(write_small(LLASA, tmp_path), LLASA, drafted(tolerance=0.4, adaptive=True))
-    said = account(target("vllm"), one.profile)
-    drops = {line.what: line.how for line in said.drops}
-    assert "β = 0" in drops["SSD, Tolerance"]
-    assert "fixed number" in drops["SSD, Adapt the draft length"]

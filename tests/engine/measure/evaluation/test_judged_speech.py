@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
+import soundfile
 
-from paretone.errors import AudioError
+from paretone.errors import AudioError, Cancelled
+from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judges import MARGIN_SECONDS, RATE, speech_in
+from paretone.measure.evaluation.judging import judged_figures
+from tests.engine.measure.evaluation import natural
+from tests.engine.measure.evaluation.natural import speech
 
 OTHER_RATE = 24_000
 
@@ -40,3 +48,32 @@ def test_a_noise_floor_below_a_hundredth_is_silence() -> None:
 def test_what_is_no_speech_is_refused(samples: np.ndarray, sentence: str) -> None:
     with pytest.raises(AudioError, match=sentence):
         speech_in(samples, OTHER_RATE)
+
+
+@pytest.mark.skipif(
+    not all(find_spec(one) for one in ("distillmos", "resemblyzer")), reason="the judges' weights are not installed"
+)
+def test_a_take_gets_all_figures(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.wav"
+    soundfile.write(prompt, speech(), natural.RATE, subtype="FLOAT")
+    found = judged_figures(speech(), natural.RATE, str(prompt))
+    assert 3.5 < found["naturalness"] < 5
+    assert found["voice_similarity"] == pytest.approx(1.0, abs=1e-3)
+    assert 0.02 < found["pitch_range"] < 0.4
+    assert judged_figures(np.zeros(natural.RATE, np.float32), natural.RATE, str(prompt)) == {}
+    assert set(judged_figures(speech(), natural.RATE, str(tmp_path / "gone.wav"))) == {"naturalness", "pitch_range"}
+
+
+def test_without_the_weights_there_is_the_rest_and_all_once_they_are_installed() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "find_spec", lambda name: None)
+        assert set(judged_figures(speech(), natural.RATE)) == {"pitch_range"}
+    assert set(judged_figures(speech(), natural.RATE)) == {"naturalness", "pitch_range"}
+
+
+def test_it_can_be_cancelled() -> None:
+    def check() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        judged_figures(speech(), natural.RATE, check=check)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +64,3 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
     torch.save({"step": 1}, tmp_path / "other.pt")
     with pytest.raises(CheckpointError, match="holds no weights of Resemblyzer"):
         speakers.read_network(tmp_path / "other.pt")
-
-
-def test_no_code_of_the_package_is_imported(judge: VoiceJudge) -> None:
-    assert not {"resemblyzer", "librosa", "webrtcvad"} & set(sys.modules)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import SettingError
-from paretone.measure.roofline import cards, published
-from paretone.measure.roofline.report import HEAD, on_paper
+from paretone.measure.roofline import ceilings, published
+from paretone.measure.roofline.report import on_paper
 from tests.app.features.roofline.test_panel import report as measured_report
 
 OWN = '[[card]]\nname = "mine"\ntitle = "Mine"\nsource = "a guess"\nbytes = 1e12\noperations = { float32 = 1e13 }\n'
@@ -17,11 +17,11 @@ OWN = '[[card]]\nname = "mine"\ntitle = "Mine"\nsource = "a guess"\nbytes = 1e12
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
-    return tmp_path / cards.FILE
+    return tmp_path / ceilings.CARDS
 
 
 def test_cards_say_where_their_ceilings_are_from() -> None:
-    known = cards.cards()
+    known = ceilings.cards()
     assert {"h100", "h200", "a100", "l20", "rtx-4090"} <= set(known)
     for one in known.values():
         assert one.stated and one.operations["float32"] <= one.operations["bfloat16"] < one.operations["int8"]
@@ -32,8 +32,8 @@ def test_cards_say_where_their_ceilings_are_from() -> None:
 
 def test_own_cards_are_added_and_replace(own: Path) -> None:
     own.write_text(OWN + OWN.replace("mine", "h100"))
-    assert cards.card("mine").device == "Mine" == cards.card("h100").device
-    assert cards.card("mine").launch_seconds == cards.LAUNCH_SECONDS
+    assert ceilings.card("mine").device == "Mine" == ceilings.card("h100").device
+    assert ceilings.card("mine").launch_seconds == ceilings.LAUNCH_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,16 @@ def test_own_cards_are_added_and_replace(own: Path) -> None:
 def test_a_faulty_file_is_a_sentence(own: Path, content: str, words: str) -> None:
     own.write_text(content)
     with pytest.raises(SettingError, match=words):
-        cards.cards()
+        ceilings.cards()
 
 
 def test_an_unknown_card_is_refused_with_the_nearest() -> None:
     with pytest.raises(SettingError, match=r"no card named 'rtx4090'; did you mean 'rtx-4090'\?"):
-        cards.card("rtx4090")
+        ceilings.card("rtx4090")
 
 
 def test_on_paper_the_same_work_has_other_floors() -> None:
-    measured, card = measured_report(), cards.card("a100")
+    measured, card = measured_report(), ceilings.card("a100")
     paper = on_paper(measured, card)
     assert not paper.measured and paper.total == paper.floor
     for (_, one), (_, before) in zip(paper.components(), _counted(measured), strict=True):
@@ -74,9 +74,3 @@ def test_on_paper_the_same_work_has_other_floors() -> None:
 
 def _counted(report):
     return [(phase, one) for phase in report.phases for one in phase.components]
-
-
-def test_the_posts_table_on_another_card() -> None:
-    l20 = cards.card("l20")
-    head = next(one for _, one in published.report(l20).components() if one.name == HEAD)
-    assert head.floor(l20) == pytest.approx(32 * 600 * 1024 * 8200 * 2 / 119.5e12)

@@ -48,26 +48,6 @@ def test_a_stage_is_measured_part_by_part():
     assert sum(one.total_seconds for one in phase.rows()) == pytest.approx(phase.seconds)
 
 
-def test_layers_may_be_what_is_missing_without_them():
-    one = busy(8)
-
-    def forward(layers: int) -> None:
-        for _ in range(2 * layers + 1):
-            one()
-
-    stage = TimedPhase(
-        "decode",
-        "Passes",
-        1,
-        (TimedComponent(HEAD),),
-        ((HEAD, one),),
-        lambda: forward(3),
-        layers=(lambda: forward(2),) * 3,
-        without=True,
-    )
-    assert Clock(CPU, rounds=1).measure(stage).layer_launches == (2, 2, 2)
-
-
 @pytest.mark.parametrize(
     ("beyond", "said"),
     [

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import SettingError
-from paretone.measure.roofline import clock
 from paretone.measure.roofline.ceilings import BOUNDS
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.measure.roofline.report import (
@@ -152,8 +151,6 @@ def _known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Random weights end when they like, or not at all.
     monkeypatch.setattr(llasa, "CONTEXT", 200)
     monkeypatch.setattr(graphemes, "LONGEST", 6)
-    # What is measured must be there; how exactly does not matter.
-    monkeypatch.setattr(clock, "LEAST_SECONDS", workload(clock.LEAST_SECONDS, 0.001))
     keep_known_ceilings()
 
 
@@ -161,7 +158,7 @@ def test_every_model_of_the_catalogue_is_here() -> None:
     assert {SAME.get(one.id, one.id) for one in MODELS} == set(LAYOUTS)
 
 
-@pytest.mark.parametrize("layout", workload(list(LAYOUTS), ["f5-mini", "E2TTS_Base", "Llasa-1B", "omni-mini"]))
+@pytest.mark.parametrize("layout", workload(list(LAYOUTS), ["f5-mini", "Llasa-1B"]))
 def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path) -> None:
     model, who, plain = LAYOUTS[layout](tmp_path)
     require_whole(measured(model, who, plain), layout)

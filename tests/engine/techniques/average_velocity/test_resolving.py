@@ -99,20 +99,12 @@ def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("of", "changes", "words"),
     [
-        (
-            setting(few_steps_setting()),
-            {"interval_weights": ()},
-            "has no average-velocity weights for 2 evaluations yet; train some",
-        ),
+        (setting(few_steps_setting()), {"interval_weights": ()}, "no average-velocity weights for 2 evaluations yet"),
         (setting(few_steps_setting(1, "f" * 64)), {}, "weights 'ffffffffffff' is not among those of Small"),
         (setting(few_steps_setting()), {"trained_guidance": 0.5}, "has its guidance in its weights already"),
         (setting(few_steps_setting(), free()), {}, "both decide about weights"),
         (setting(few_steps_setting(), UsedTechnique("guidance_interval")), {}, "so .* has nothing to decide"),
-        (
-            setting(few_steps_setting(1), UsedTechnique("first_block")),
-            {},
-            "no earlier one for First-block cache .* to reuse",
-        ),
+        (setting(few_steps_setting(1), UsedTechnique("first_block")), {}, "no earlier one for First-block cache"),
     ],
 )
 def test_what_cannot_be_used_is_refused(of: Setting, changes: dict, words: str) -> None:
@@ -273,16 +265,7 @@ def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: 
 def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:
     baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=32, guidance=1.0, spacing="uniform"), seed=4)
     found = dict(_rivals(baseline))
-    assert {title: foreseen(one).options["steps"] for title, one in found.items()} == {
-        "Euler, 1 step": 1,
-        "Euler, 2 steps": 2,
-        "Euler, 4 steps": 4,
-        "step pruning, 5 steps": 5,
-        "step pruning, 7 steps": 7,
-        "CFG-free, 1 evaluation": 1,
-        "CFG-free, 2 evaluations": 2,
-        "CFG-free, 4 evaluations": 4,
-    }
+    assert [foreseen(one).options["steps"] for one in found.values()] == [1, 2, 4, 5, 7, 1, 2, 4]
     assert {one.seed for one in found.values()} == {4}
     weights = IntervalWeights("w", "a" * 64, 4, -1.0, Values(guidance=1.0), "displacement")
     (used,) = few(baseline, 2, weights).techniques

@@ -5,7 +5,6 @@ Nothing here depends on how fast the machine is that runs it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,9 +23,9 @@ from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream
 from tests.engine.bench.test_masked import report_of
 from tests.engine.small_omni_mini import write_model
+from tests.engine.speaking import stream
 from tests.workload import crossed, only_in_full, workload
 
 TEXT = "The birch canoe slid on the smooth planks, while rice is often served in round bowls."
@@ -195,17 +194,6 @@ def test_a_seed_is_a_take_where_steps_do_not_follow_measured_times(speak: Callab
     assert one.shape == other.shape
     assert np.array_equal(one[:, :24], other[:, :24])
     assert any("another take of the same seed may differ" in note for note in first.synthesis.notes)
-
-
-def test_what_is_too_short_to_be_heard_does_not_delay_what_is(speak: Callable[..., Heard]) -> None:
-    heard = speak(Machine(0.0001), first_block=4, block=16, first_steps=2)
-    blocks = heard.synthesis.trace.demasking.passages[0].blocks
-    lengths = [block.frames for block in blocks]
-    assert lengths[:2] == [4, 8]
-    assert all(one <= 16 for one in lengths)
-    # The first piece came with the first block that made any sound; all before it took the steps of the first.
-    silent = next(place for place, end in enumerate(itertools.accumulate(lengths)) if end * 1024 > 24000 * 0.25)
-    assert set(heard.steps[: min(silent, 2)]) == {2}
 
 
 def test_each_block_is_begun_once_on_what_it_sees(speak: Callable[..., Heard], monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,6 @@ from paretone.speaking import scripted
 from paretone.techniques import technique
 from paretone.techniques.ditreducio.rivals_bench import (
     COUNTED_RIVALS,
-    FOR_END,
     SEARCHED,
     TABLES,
     Contender,
@@ -57,16 +56,6 @@ def test_the_best_rival_at_half_counts() -> None:
     assert compared(contenders, shares, distances) == pytest.approx((4, 4, 4))
     for missed in ("DiTReducio at 0.5", "one at 0.5"):
         assert compared(contenders[:2], shares | {missed: 0.8}, distances) is None
-
-
-def test_other_forms_of_ditreducio_are_no_rivals() -> None:
-    names = (TABLES["reuse"], TABLES["forecast"], FOR_END, "one")
-    contenders = [contender(name) for name in names]
-    shares = {one.way.title: one.target for one in contenders}
-    distances = {f"{name} at 0.5": np.array([at + 1.0]) for at, name in enumerate(names)}
-    for at, name in enumerate(names[:-1]):
-        found = compared(contenders, shares, distances, name)
-        assert found is not None and found[1] == pytest.approx((at + 1) / len(names))
 
 
 @pytest.mark.parametrize("rival", [*SEARCHED, *COUNTED_RIVALS], ids=lambda one: one.title)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models.f5.dit import DiT
+from paretone.observer import Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.flow import Planned, euler_steps, sampling_grid
@@ -23,11 +24,11 @@ from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from paretone.techniques.ditreducio.algorithm import layer_plan, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.end_calibration import Change, EndPath, calibrate_end, changes_of
+from paretone.techniques.ditreducio.end_calibration import EndPath, calibrate_end, changes_of
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work, mean_absolute_error
+from paretone.techniques.ditreducio.trajectory import mean_absolute_error
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.workload import crossed, workload
@@ -83,24 +84,6 @@ def test_table_is_that_of_the_published_algorithm(
         assert record.table.count(SkipAction.BS) == 0, "one branch has nothing to share"
     elif threshold == 0.2:
         assert all(record.table.count(action) for action in SkipAction), "the table is no trivial one"
-
-
-def test_a_sampler_of_its_own_is_followed() -> None:
-    """A sampler that overshoots and puts stored noise back, guided by a rule of its own."""
-    plain = calibration_target(small_dit(depth=4))
-    stored = torch.randn(STEPS, *plain.noise.shape, generator=torch.Generator().manual_seed(9))
-    euler = euler_steps(plain.times)
-    own = replace(
-        plain,
-        guide=lambda velocities: velocities.chunk(2)[0] * 1.5,
-        follow=lambda state, velocity, step: 0.8 * euler(state, 1.1 * velocity, step) + 0.2 * stored[step],
-    )
-    tables = []
-    for one in (plain, own):
-        record = calibrate([one], knobs(threshold=0.2, marked=25.0), Recorder())
-        assert record.table.actions == published_calibration(one, knobs(threshold=0.2, marked=25.0))
-        tables.append(record.table.actions)
-    assert tables[0] != tables[1]
 
 
 @pytest.mark.parametrize("combine", workload(COMBINATIONS, COMBINATIONS[:1]))
@@ -277,19 +260,6 @@ def test_a_change_of_the_last_step_moves_the_end_exactly_as_measured(temporal: s
         assert torch.allclose(moved[one], expected, atol=1e-5), one
 
 
-@torch.inference_mode()
-def test_gains_end_at_one_and_weigh_movements() -> None:
-    target = calibration_target(DIT)
-    measured = path(target, chosen())
-    change = Change(1, 2, TS)
-    plain = [[NONE] * STEPS for _ in range(LAYERS)]
-    unweighed = measured.walk(plain, {2: [change]})[1][change]
-    measured.find_gains()
-    assert measured._gains[-1] == pytest.approx(1) and all(one > 0 for one in measured._gains)
-    weighed = measured.walk(plain, {2: [change]})[1][change]
-    assert torch.allclose(weighed, unweighed * measured._gains[2], rtol=1e-4)
-
-
 @pytest.mark.parametrize("budget", workload([75.0, 50.0], [50.0]))
 @torch.inference_mode()
 def test_it_keeps_the_budget_and_ends_nearer_than_the_published_calibration(budget: float) -> None:
@@ -314,15 +284,6 @@ def test_the_table_is_the_same_at_every_threshold() -> None:
     derived = record.derive(1.7)
     assert derived.exact and derived.table == record.table and record.exact_interval == (0.0, float("inf"))
     assert "for the end at 50 %" in record.table.origin
-
-
-@torch.inference_mode()
-def test_several_sentences_and_one_branch() -> None:
-    targets = [calibration_target(DIT, guidance=0.0, seed=seed) for seed in (0, 1)]
-    one = replace(COUNTS, branches=1)
-    record = calibrate_end(targets, one, chosen(), Recorder(), rounds=2, exchanges=0)
-    assert record.table.count(BS) == 0 < record.table.count(TS)
-    assert "on 2 sentences" in record.table.origin
 
 
 @torch.inference_mode()

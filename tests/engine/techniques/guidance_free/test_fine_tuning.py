@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from paretone import cli
-from paretone.errors import Cancelled, CheckpointError, DeviceError, SettingError, TrainingError
+from paretone.errors import Cancelled, SettingError, TrainingError
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_weight_sets
 from paretone.techniques import guidance_free
@@ -218,16 +218,11 @@ def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
 def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs speech to learn from: give a manifest"):
         _run(job, model="F5TTS_v1_Base", manifest="")
-    with pytest.raises(CheckpointError, match="F5-TTS v1 Base is not in"):
-        _run(job, model="F5TTS_v1_Base", folder="")
     done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})
     with pytest.raises(TrainingError, match="guidance in its weights already"):
         _run(job, folder=str(done))
     with pytest.raises(TrainingError, match="no manifest"):
         _run(job, manifest=tmp_path / "nowhere.csv")
-    if not torch.cuda.is_available():
-        with pytest.raises(DeviceError):
-            _run(job, device="cuda")
     monkeypatch.setitem(sys.modules, "accelerate", None)
     with pytest.raises(TrainingError, match=r"paretone\[train\]"):
         _run(job)

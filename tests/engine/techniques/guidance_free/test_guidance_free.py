@@ -133,16 +133,7 @@ def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch,
     assert rows["CFG-free, w = 0.50"]["branches"] == 1
     assert rows["guidance 1"]["branches"] == 2
     assert rows["CFG-free, w = 0.50"]["word error rate"] < 0.3
-    same_noise, other_noise = rows["CFG-free, w = 0.50"], rows["guidance 1, other noise"]
-    assert 0 < same_noise["log-mel distance, warped"] <= same_noise["log-mel distance"] < 1
-    assert "log-mel distance" not in other_noise, "another seed speaks at another pace"
-    assert other_noise["log-mel distance, warped"] > same_noise["log-mel distance, warped"]
     assert data["headline"] == rows["CFG-free, w = 0.50"]["backbone speed-up"]
-    assert 0 < rows["CFG-free, w = 0.50"]["distance to the original"] < 2
-    further = [rows["CFG-free, w = 0.50"][name] for name in ("further, low", "further", "further, high")]
-    assert further == sorted(further)
-    # Left to itself a model says something else than the original does.
-    assert rows["no guidance"]["distance to the original"] > 0.1
 
 
 def test_the_effect_of_w(tmp_path: Path) -> None:

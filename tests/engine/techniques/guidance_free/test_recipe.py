@@ -11,14 +11,12 @@ from safetensors import safe_open
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from paretone.models.f5.config import VARIANTS
 from paretone.models.files.checkpoints import fingerprint
 from paretone.paths import resource
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.techniques.guidance_free.recipe import (
     DISTILLATION,
     METHODS,
-    MODEL_GUIDANCE,
     VALIDATION_TIMES,
     GuidanceFree,
     GuidanceFreeOptions,
@@ -38,7 +36,7 @@ from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 from tests.packages import needs
-from tests.workload import only_in_full, workload
+from tests.workload import workload
 
 pytestmark = needs("accelerate")
 
@@ -188,22 +186,6 @@ def test_distillation_and_validation_follow_the_guided_model_that_was_started_fr
     assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
-@only_in_full("recipes")
-def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
-    """The sign: with a minus, the branches would come closer than in plain training."""
-
-    def difference(weight: float) -> float:
-        recipe = _recipe(checkpoint, examples, weight=weight, learning_rate=3e-3, weight_warm_up=0.0)
-        for number in range(1, workload(121, 61)):
-            recipe.step(number, 0.3)
-        ids, problem = _problem(examples)
-        conditional, unconditional = _branches(recipe.model, ids, problem)
-        return float(span_error(conditional, unconditional, problem.span)) ** 0.5
-
-    plain, guided = difference(0.001), difference(0.6)
-    assert guided > (1 + SHARE) * plain
-
-
 @pytest.mark.parametrize(("half", "matrix_rate"), workload([(False, 0.005), (True, None)], [(False, 0.005)]))
 def test_distillation_closes_the_gap_on_held_out_speech(
     checkpoint: F5Checkpoint, examples: Examples, half: bool, matrix_rate: float | None
@@ -255,25 +237,16 @@ def test_the_export_is_a_checkpoint_that_says_what_it_is(tmp_path: Path, checkpo
         torch.testing.assert_close(exported.weights[name].float(), value, atol=1e-3, rtol=1e-3)
 
 
-def test_what_the_log_says_is_json_and_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):
-    described = json.loads(json.dumps(_recipe(checkpoint, examples).describe()))
-    assert described["equivalent_guidance"] == 1
-    assert described["initial_weights"] == fingerprint(checkpoint.path)
-    assert described["options"]["method"] == MODEL_GUIDANCE
-    e2 = replace(checkpoint, config=VARIANTS["E2TTS_Base"])
-    with pytest.raises(TrainingError, match="not an F5-TTS"):
-        _recipe(e2, examples)
-
-
 def test_another_runs_state_is_refused(tmp_path: Path, checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples)
     state = recipe.state()
-    with pytest.raises(TrainingError, match="2 processes"):
-        recipe.restore({**state, "draws": state["draws"] * 2})
-    with pytest.raises(TrainingError, match="not started from"):
-        recipe.restore({**state, "base": "0" * 64})
-    with pytest.raises(TrainingError, match="stop gradient = 'false', not 'true'"):
-        recipe.restore({**state, "choices": {"stop_gradient": "false"}})
+    for change, words in (
+        ({"draws": state["draws"] * 2}, "2 processes"),
+        ({"base": "0" * 64}, "not started from"),
+        ({"choices": {"stop_gradient": "false"}}, "stop gradient = 'false', not 'true'"),
+    ):
+        with pytest.raises(TrainingError, match=words):
+            recipe.restore({**state, **change})
     early = {name: value for name, value in state.items() if name != "choices"}
     uniform = _recipe(checkpoint, examples, objective=replace(QUICK.objective, uniform_times=1.0))
     with pytest.raises(TrainingError, match="times = 'swayed', not 'uniform'"):
@@ -292,9 +265,8 @@ def test_muon_goes_on_where_it_stopped(checkpoint: F5Checkpoint, examples: Examp
         assert torch.equal(one, other)
 
 
-@pytest.mark.parametrize(("name", "weight"), [("w-0.50", 0.5), ("w-0.67", 2 / 3)])
-def test_the_bundled_weights_were_made_from_the_bundled_model(name: str, weight: float):
-    folder = resource("models", "f5-mini")
+def test_the_bundled_weights_were_made_from_the_bundled_model():
+    folder, name, weight = resource("models", "f5-mini"), "w-0.67", 2 / 3
     path = folder / "cfg_free" / f"{name}.safetensors"
     assert path.stat().st_size < 16.5e6
     with safe_open(path, framework="pt") as file:

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +13,10 @@ import numpy as np
 import pytest
 
 from paretone import models
-from paretone.commands.terminal import Terminal
 from paretone.errors import ProfileError
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import sampling_grid
-from paretone.sampling.grid_search import Trial
-from paretone.session.events import PreparationReport, Progress
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
@@ -30,7 +26,6 @@ from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
 from paretone.techniques import compatibility_of, conflict, foreseen, resolve
 from paretone.techniques.searched_grid import PlacedGrid, hooks, placed_for
-from paretone.techniques.searched_grid.command import _Trials
 from paretone.techniques.searched_grid.hooks import Placed, placed_of
 from tests.engine.command_line import Outcome, runner
 from tests.engine.small_speech import VOICE, load, setting
@@ -92,21 +87,8 @@ def test_without_a_fitting_grid_it_is_not_prepared() -> None:
     strange = dataclasses.replace(grid, compatibility=other)
     with pytest.raises(ProfileError, match="checkpoint"):
         resolve(speech.info, using(strange), (strange,))
-
-
-@pytest.mark.parametrize(
-    ("options", "evaluations", "said"),
-    [
-        ({"guidance": 1.0}, 3, "guidance strength 1.0, but 2.0 is in use"),
-        ({}, 4, "has 3 evaluations, but 4 are set"),
-    ],
-)
-def test_a_grid_for_something_else_is_refused(options: dict, evaluations: int, said: str) -> None:
-    speech = model()
-    grid = placed(speech, **options)
-    chosen = dataclasses.replace(using(grid, evaluations=evaluations), options=setting(4, guidance=2.0).options)
-    with pytest.raises(ProfileError, match=said):
-        resolve(speech.info, chosen, (grid,))
+    with pytest.raises(ProfileError, match="has 3 evaluations, but 4 are set"):
+        resolve(speech.info, using(grid, evaluations=4), (grid,))
 
 
 def test_what_it_cannot_go_with_is_said() -> None:
@@ -211,19 +193,6 @@ def test_files_that_are_no_grid_are_named(run: Run, tmp_path: Path) -> None:
         path.write_text(content)
         found = run("speak", "--grid", path, "--text", "One.", "--out", tmp_path / "o.wav")
         assert found.code and said in found.err
-
-
-def test_the_best_so_far_is_shown() -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Screen()
-    hear = _Trials(Terminal(threading.Event(), stream=stream), "naturalness")
-    for value, best in ((-3.9, True), (-2.0, False)):
-        hear(PreparationReport(1, NAME, Trial(1, 1, (0.0, 0.5, 1.0), (value,), best)))
-    hear(Progress(1, 1, 2, None, ""))
-    assert "best so far 3.9" in stream.getvalue()
 
 
 def test_what_cannot_be_measured_is_no_number(run: Run, tmp_path: Path) -> None:

@@ -102,13 +102,6 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: p
     assert total[0] <= MANY + 2 * (found.trials + 1)
 
 
-def test_other_solvers_have_their_own_grids() -> None:
-    found = search_grid(
-        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), Observer()
-    )
-    assert found.grid.solver == "Multistep solver (Adams–Bashforth 2 after a first step by Heun)"
-
-
 # --- Cancelling and going on ------------------------------------------------------------------------------------------
 def test_it_stops_within_a_step_and_noise_has_no_end_point() -> None:
     flow = AnalyticFlow()

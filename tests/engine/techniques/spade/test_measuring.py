@@ -238,15 +238,6 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, re
     assert (root / FILE).read_bytes() == before, "what came with the model stays as it is"
 
 
-def test_what_was_measured_in_the_own_place_is_kept(root: Path, results: Path) -> None:
-    newer = replace(EARLIER[1], values=(30.0, 10.0, 20.0))
-    record(fingerprint(root / "model.safetensors"), newer).write(own_place("lm-mini") / FILE)
-    _, adopted, found = performed(results, parse(definition(root)))
-    assert adopted.record.measure(DIVERGENCE) == newer
-    assert adopted.record.measure(COSINE) is None
-    assert adopted.record.measure(WORD_ERROR) == found.measure(WORD_ERROR)
-
-
 def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     chosen = parse(definition(root))
     with Store(tmp_path / "s") as store:
@@ -274,17 +265,7 @@ def test_takes_of_other_files_or_models_do_not_count(root: Path, results: Path, 
     assert with_tensors.measures == alone.measures
 
 
-def test_a_record_of_another_checkpoint_is_left_alone(root: Path, results: Path) -> None:
-    path = own_place("lm-mini") / FILE
-    record("another").write(path)
-    before = path.read_bytes()
-    _, adopted, _ = performed(results, parse(definition(root)))
-    assert adopted.record is None
-    assert f"{path} is of another checkpoint" in adopted.sentence
-    assert path.read_bytes() == before
-
-
-def test_a_damaged_record_is_named(root: Path, results: Path) -> None:
+def test_a_damaged_or_another_models_record_is_named(root: Path, results: Path) -> None:
     path = own_place("lm-mini") / FILE
 
     def damage(store: Store) -> None:
@@ -295,6 +276,11 @@ def test_a_damaged_record_is_named(root: Path, results: Path) -> None:
     assert state == FINISHED
     assert adopted.record is None
     assert f"{path} is not a measurement of layers" in adopted.sentence
+    record("another").write(path)
+    before = path.read_bytes()
+    _, adopted, _ = performed(results, parse(definition(root)))
+    assert adopted.record is None and f"{path} is of another checkpoint" in adopted.sentence
+    assert path.read_bytes() == before
 
 
 def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from paretone.errors import SettingError
 from paretone.models.catalogue import entry
@@ -15,10 +17,11 @@ from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniSpeech
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import foreseen, knobs_of, technique
-from paretone.techniques.speculative import NAME, TECHNIQUE
+from paretone.techniques.speculative import NAME, TECHNIQUE, random_bench
 from paretone.techniques.speculative.view import PAPER, TOLERANCES, _speculating, paired_speed_up
 from paretone.techniques.speculative.view import knobs as sweep_knobs
 from paretone.views.figure import Lines
+from tests.engine.models.small_causal import LLAMA
 from tests.engine.speaking import view
 
 
@@ -70,14 +73,23 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
     figure = view(language_model, "speculation", sentences=1, longest=2, tolerance=0.2)
     tolerance, length = figure.panels[:2]
     assert isinstance(tolerance, Lines)
-    measured, predicted, paper, plain = tolerance.curves
+    measured, predicted, ideal, paper, plain = tolerance.curves
     assert measured.x == TOLERANCES
     assert paper.y == pytest.approx(tuple(PAPER.values()))
     assert plain.y == (1.0, 1.0)
-    assert all(value > 0 for value in (*measured.y, *predicted.y))
+    assert all(value > 0 for value in (*measured.y, *predicted.y, *ideal.y))
     assert all(low <= value <= high for low, value, high in zip(measured.low, measured.y, measured.high, strict=True))
     assert length.curves[0].x == (1.0, 2.0)
-    tokens = figure.panels[-1].curves[0]
+    assert all("accepted, v " in note for note in measured.notes)
+    # The parts of the time explain what was measured, whatever is drafted.
+    tokens, time = (panel.curves for panel in figure.panels[-2:])
+    verifying, drafting, rest, alone = time
+    for place, speed in enumerate(length.curves[0].y):
+        spent = verifying.y[place] + drafting.y[place] + rest.y[place]
+        assert alone.y[0] / spent == pytest.approx(speed, rel=0.25)
+        assert length.curves[1].y[place] == pytest.approx(1 / (verifying.y[place] + drafting.y[place]))
+        assert (length.curves[2].y[place] > length.curves[1].y[place]) == (verifying.y[place] * tokens[0].y[place] > 1)
+    tokens = tokens[0]
     assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
     assert f"{measured.y[0]:.2f}× as fast at β = 0" in figure.caption
     assert figure.caption.startswith("The tolerance applies to every id, as published.")
@@ -95,3 +107,17 @@ def test_speed_ups_are_paired_by_sentence() -> None:
     reference = np.array([0.4, 0.8, 0.2])
     found, low, high = paired_speed_up(reference / 2, reference)
     assert (found, low, high) == pytest.approx((2.0, 2.0, 2.0)), "every sentence is twice as fast, whichever is drawn"
+
+
+def test_released_sizes_are_measured_with_random_weights() -> None:
+    report = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), rounds=1)
+    plain, *rows = report.rows
+    assert plain["ms per token"] > 0 and len(rows) == 3 * 6 + 3
+    for row in rows:
+        assert row["predicted"] == pytest.approx(row["speed-up"] / row["of predicted"])
+        assert row["v"] > 0 < row["c"]
+    by_way = {row["way"]: row for row in rows}
+    few, many = (by_way[f"draft on features, K = 6, α = {one}"]["E"] for one in (0.4, 0.9))
+    assert 1 <= few < many <= 7, "as many are accepted as asked for"
+    with pytest.raises(SettingError, match="cosyvoice2 and llasa"):
+        random_bench.run(Namespace(model="lm-mini"))

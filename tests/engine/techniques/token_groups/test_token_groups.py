@@ -13,7 +13,7 @@ import soundfile
 import torch
 
 from paretone.errors import ProfileError, SettingError
-from paretone.models.base import Synthesis, Utterance
+from paretone.models.base import Synthesis
 from paretone.models.catalogue import voice
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
@@ -27,8 +27,6 @@ from paretone.techniques import conflict, resolve
 from paretone.techniques.token_groups import NAME
 from paretone.techniques.token_groups.finding import PAUSE_SECONDS, directions, hear_group, neighbourhoods
 from paretone.techniques.token_groups.groups import Groups
-from paretone.views import compute_view
-from paretone.views.view import Task
 from tests.engine.small_language import CODES
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 
@@ -214,17 +212,3 @@ def test_the_view_compares_groups_with_tolerances(model: LmMiniSpeech) -> None:
         found = curves[f"groups of up to {size}"].y
         assert all(value >= by_token - 1e-3 for value in found)
     assert curves["groups of up to 16"].y[0] > curves["groups of up to 4"].y[0]
-
-
-def test_the_view_accepts_as_published_unless_asked_otherwise(model: LmMiniSpeech) -> None:
-    """As published, ids that the model would not draw profit too."""
-    said, few = Utterance(TEXT, voice("", "lm-mini")), setting(top_k=3)
-    published, chosen = (
-        compute_view("token-groups", Task(model, said, few, Values(sentences=1, rule=rule), Observer()))
-        for rule in ("published", "chosen")
-    )
-    more, fewer = ({one.name: one.y[0] for one in each.panels[0].curves} for each in (published, chosen))
-    assert more["token by token"] == pytest.approx(fewer["token by token"])
-    assert more["tolerance β = 0.4"] > fewer["tolerance β = 0.4"]
-    assert more["groups of up to 64"] >= fewer["groups of up to 64"]
-    assert "apply to any token, as published" in published.caption and "only tokens" in chosen.caption

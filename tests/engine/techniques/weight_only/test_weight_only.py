@@ -83,10 +83,6 @@ def test_without_a_gain_it_is_refused_with_what_was_measured(
         resolve(model.info, setting(used()))
     assert TECHNIQUE.little(model.info).startswith("One-token passes of LM mini with int8 weights took 1.25 times")
     assert spoken(model, setting(used(anyway=True))).measurements.tokens
-    chance = replace(found(model, 1.02), low=0.99)
-    Record.of("lm-mini").with_measured(chance)
-    with pytest.raises(SettingError, match=r"were 1\.02 times as fast \(0\.99 to 1\.07\), which may be chance,"):
-        resolve(model.info, setting(used()))
     Record.of("lm-mini").with_measured(replace(found(model, 0.98), high=1.01))
     with pytest.raises(SettingError, match=r"took 1\.02 times as long \(0\.99 to 1\.08\), which may be chance,"):
         resolve(model.info, setting(used()))
@@ -136,12 +132,11 @@ def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: py
     assert (
         len(other.measured) == 2 and other.find(current_machine(), model.info.fingerprint, "int4", 32).speed_up == 1.6
     )
-    assert other.find(current_machine(), model.info.fingerprint, "int4", 64) is None
     assert other.find("another machine", model.info.fingerprint, "int8", 32) is None
-    for content in ("{", json.dumps({"schema": 2, "measured": []}), json.dumps({"schema": 1, "measured": [{}]})):
+    for content in ("{", json.dumps({"schema": 1, "measured": [{}]})):
         record.path.write_text(content)
         assert Record.of("lm-mini").measured == ()
-    assert len(said) == 3 and all(one.endswith("packed weights are measured again.") for one in said)
+    assert len(said) == 2 and all(one.endswith("packed weights are measured again.") for one in said)
 
 
 def test_measured_on_the_command_line(paretone: Callable[..., tuple[int, str, str]]) -> None:

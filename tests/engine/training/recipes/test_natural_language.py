@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,26 +13,24 @@ import pytest
 import torch
 
 from paretone.front_end.phones import PHONES
-from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
-from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS, NaturalVoice
-from paretone.paths import resource
+from paretone.models.minis.speaking import NaturalVoice
 from paretone.training.natural_corpus import voice_frames
-from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
-from paretone.training.recipes.natural_omni import (
+from paretone.training.recipes.natural_language import (
     LAYOUT,
+    SMALL_LM,
     SMALL_OMNI,
     CanvasOptions,
     Joined,
+    LmOptions,
+    NaturalLm,
     NaturalOmni,
     OmniOptions,
-    PhonePairs,
     draw,
     layer,
+    layout_of,
 )
 from paretone.training.recipes.natural_tokens import (
     CODEC,
@@ -42,11 +41,9 @@ from paretone.training.recipes.natural_tokens import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from paretone.training.session import LOG
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
-from tests.engine.training.learning import learning, same_weights, whole_and_resumed
+from tests.engine.training.learning import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
-from tests.workload import only_in_full
 
 CPU = torch.device("cpu")
 TOKENS = NaturalTokenOptions(frames=40, batch=4, warm_up=5)
@@ -104,58 +101,6 @@ def test_tokens_and_phones_lie_beside_each_other(tokenizer: Path, codec: Path, t
     assert voices_of(clips)["v001"] == whole
 
 
-def test_the_exports_say_what_their_ids_mean_and_hold_their_codecs(tokenizer: Path, codec: Path, tmp_path: Path):
-    lm(tokenizer, tmp_path / "lm-work").export(tmp_path / "lm")
-    omni(codec, tmp_path / "omni-work").export(tmp_path / "omni")
-    for folder, part in (("lm", "tokenizer"), ("omni", "codec")):
-        root = tmp_path / folder
-        assert (root / WEIGHTS).is_file()
-        assert (root / part / WEIGHTS).is_file()
-        assert json.loads((root / CONFIG).read_text(encoding="utf-8"))["architectures"]
-        assert {one.name for one in root.iterdir()} == {CONFIG, LAYOUT_FILE, WEIGHTS, part}
-    assert LmLayout.read(tmp_path / "lm" / LAYOUT_FILE).vocabulary.phones == PHONES
-    assert OmniLayout.read(tmp_path / "omni" / LAYOUT_FILE).vocabulary.phones == PHONES
-
-
-def log_header(folder: Path) -> dict:
-    return json.loads((folder / LOG).read_text(encoding="utf-8").splitlines()[0])
-
-
-def files_in(folder: Path) -> set[str]:
-    return {one.name for one in folder.iterdir()}
-
-
-def test_the_bundled_language_model_is_that_of_the_recipes_and_their_logs():
-    root = resource("models", "lm-mini")
-    folder, tokenizer = LmMiniFolder(root), root / "tokenizer"
-    assert folder.config() == SMALL_LM
-    assert folder.layout() == layout_of(VOCABULARY, TOKENIZER.codes)
-    assert folder.tokenizer(CPU).config == TOKENIZER
-    assert files_in(root) == {CONFIG, LAYOUT_FILE, WEIGHTS, LOG, "tokenizer", "drafts", "students", "layers.json"}
-    assert files_in(tokenizer) == {CONFIG, WEIGHTS, LOG}
-    assert (log_header(root)["recipe"], log_header(tokenizer)["recipe"]) == (NaturalLm.name, NaturalTokenizer.name)
-    assert log_header(root)["options"].keys() == LmOptions.__dataclass_fields__.keys()
-
-
-def test_the_bundled_masked_model_is_that_of_the_recipes_and_their_logs():
-    root = resource("models", "omni-mini")
-    folder, codec = OmniMiniFolder(root), root / "codec"
-    assert folder.config().transformer == SMALL_OMNI
-    assert folder.layout() == LAYOUT
-    assert folder.codec().config == CODEC
-    assert files_in(root) == {CONFIG, LAYOUT_FILE, WEIGHTS, LOG, "codec"}
-    assert files_in(codec) == {CONFIG, WEIGHTS, LOG}
-    assert (log_header(root)["recipe"], log_header(codec)["recipe"]) == (NaturalOmni.name, NaturalCodec.name)
-    assert log_header(root)["codec"] == fingerprint(codec / WEIGHTS)
-
-
-@only_in_full("recipes")
-def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
-    learnt = learning(lambda options: lm(tokenizer, tmp_path, options), QUICK_LM, 30, lambda number: 0.1)
-    learnt.assert_validation_falls("cross_entropy")
-    assert learnt.taught.after["among_ten"] > learnt.control.after["among_ten"]
-
-
 def test_tokens_and_codes_are_made_once(tokenizer: Path, codec: Path, tmp_path: Path):
     for make, part in ((lm, tokenizer), (omni, codec)):
         work = tmp_path / make.__name__
@@ -169,9 +114,11 @@ def test_tokens_and_codes_are_made_once(tokenizer: Path, codec: Path, tmp_path: 
                 assert np.array_equal(ours.codes, theirs.codes)
 
 
-def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, tmp_path: Path):
-    whole, resumed = whole_and_resumed(lambda: lm(tokenizer, tmp_path / "tokens"), tmp_path)
-    assert same_weights(resumed.average.module, whole.average.module)
+def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, codec: Path, tmp_path: Path):
+    for make, part in ((lm, tokenizer), (omni, codec)):
+        made = partial(make, part, tmp_path / "tokens")
+        whole, resumed = whole_and_resumed(made, tmp_path / make.__name__)
+        assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_is_a_folder_that_the_engine_and_transformers_load(tokenizer: Path, tmp_path: Path):
@@ -205,29 +152,6 @@ def _in_transformers(folder: Path, ids: torch.Tensor, positions: torch.Tensor) -
     with torch.no_grad():
         mask = torch.ones_like(ids)
         return model(ids, position_ids=positions[None], attention_mask=mask).logits[0, -1]
-
-
-@only_in_full("recipes")
-@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-def test_what_is_said_is_learnt_by_canvases(codec: Path, tmp_path: Path, half: bool):
-    options = replace(QUICK_OMNI, half_precision=half)
-    learnt = learning(lambda chosen: omni(codec, tmp_path, chosen), options, 30, lambda number: 0.1)
-    learnt.assert_validation_falls("cross_entropy")
-    assert learnt.taught.after["first"] > learnt.control.after["first"]
-    assert all(value.dtype == torch.float32 for value in learnt.taught.recipe.model.parameters())
-
-
-def test_rare_pairs_of_phones_are_known_by_their_phones():
-    pairs = PhonePairs(5, 8)
-    ids = torch.tensor([[0, 7, 24]])
-    told = pairs(ids)
-    torch.testing.assert_close(told[0, 1], pairs.first.weight[1] + pairs.second.weight[2])
-    torch.testing.assert_close(told, pairs.weight[ids])
-
-
-def test_a_resumed_masked_run_ends_with_the_same_bits(codec: Path, tmp_path: Path):
-    whole, resumed = whole_and_resumed(lambda: omni(codec, tmp_path / "codes"), tmp_path)
-    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(codec: Path, tmp_path: Path):
@@ -312,33 +236,6 @@ def test_canvases_hide_and_show_what_they_should():
     after_prompt = batch.inside & (torch.arange(batch.text.shape[1]) >= batch.prompts[:, None])
     for codebook in (2, 3):
         assert torch.equal(canvases.hidden[:, codebook], after_prompt)
-
-
-def test_higher_codebooks_are_hidden_more_often_and_any_share_of_the_canvas_is():
-    canvases = draw(joined(400), MASK, PLAIN, chance())
-    by_codebook = canvases.hidden.float().mean((0, 2))
-    assert (by_codebook.diff() > 0.02).all()
-    batch = joined(400)
-    cells = CODEBOOKS * (batch.inside.sum(1) - batch.prompts)
-    share = canvases.hidden.sum((1, 2)) / cells
-    assert share.min() < 0.15
-    # u is from 0.03 to 1.1. Above 0.9, fewer than one of these small canvases' cells would be left.
-    assert float((share == 1.0).float().mean()) == pytest.approx(0.19, abs=0.06)
-    assert float(share.mean()) == pytest.approx(0.69, abs=0.04)
-
-
-def test_after_a_block_nothing_is_known_and_before_one_everything():
-    batch = joined(200)
-    ended = draw(batch, MASK, replace(PLAIN, ended=1.0), chance())
-    everything = ended.hidden.all(1) | ~batch.inside
-    after = everything.flip(1).cumprod(1).flip(1).bool()
-    known_somewhere = (~everything).any(1)
-    assert known_somewhere.float().mean() > 0.3
-    assert (after & batch.inside).any(1).float().mean() > 0.8
-
-    begun = draw(batch, MASK, replace(PLAIN, begun=1.0), chance())
-    before = (~begun.hidden.any(1)).cumprod(1).sum(1)
-    assert (before > batch.prompts).float().mean() > 0.7
 
 
 # --- Moving codebooks -------------------------------------------------------------------------------------------------

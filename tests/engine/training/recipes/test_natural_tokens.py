@@ -1,29 +1,23 @@
-"""Recipes of what is around the models of natural speech: tokens, codec, vocoder, front end, voices."""
+"""Recipes of what is around the models of natural speech: tokens, codec, vocoder."""
 
 from __future__ import annotations
 
 import copy
-import json
-import sys
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.audio.resampling import resample
 from paretone.models.f5.dit import DiT
-from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
+from paretone.models.minis.natural_decoder import LATENT, VOICE
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
-from paretone.models.voices import INDEX, read_voice
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
-from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
-from paretone.training.natural_teacher import MISSING
+from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
 from paretone.training.recipes.natural_tokens import (
     CODEC,
@@ -31,14 +25,15 @@ from paretone.training.recipes.natural_tokens import (
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
+    NaturalVocoder,
+    VocoderOptions,
+    band_limited,
+    centres,
+    mel_at,
 )
-from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
 from paretone.training.spoken_tokens import frame_phones
-from tests.engine.training.learning import learning, same_weights, whole_and_resumed
-from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
-from tests.tools.natural_front_end import main
-from tests.tools.natural_voices import SPEAKER, VOICES, export
-from tests.workload import crossed, only_in_full, workload
+from tests.engine.training.learning import same_weights, whole_and_resumed
+from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
 
 CPU = torch.device("cpu")
 SMALL_TOKENIZER = replace(TOKENIZER, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1)
@@ -52,35 +47,6 @@ def tokenizer(options: NaturalTokenOptions = QUICK) -> NaturalTokenizer:
 
 def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
     return NaturalCodec(toy_natural_corpus(), CPU, options, SMALL_CODEC)
-
-
-@only_in_full("recipes")
-@pytest.mark.parametrize(("recipe", "half"), crossed([tokenizer, codec], [False, True]))
-def test_what_tokens_keep_of_held_out_speech_grows(recipe: type, half: bool):
-    learnt = learning(recipe, replace(QUICK, half_precision=half), workload(60, 40), lambda number: 0.1)
-    learnt.assert_validation_falls("components")
-    learnt.assert_losses_fall("frame", "spectrum", "phone")
-    assert learnt.taught.after["phones"] > learnt.taught.before["phones"]
-
-
-def test_excerpts_hold_what_is_said_in_every_voice_alike():
-    run = tokenizer(replace(QUICK, pitch_deviation=0.0))
-    clip = run.corpus.training[0]
-    raised = replace(clip, voice="raised", latents=clip.latents + np.eye(LATENT)[PITCH].astype(np.float16))
-    run._voices["raised"] = replace(run._voices[clip.voice], pitch=run._voices[clip.voice].pitch + 1.0)
-    state = run._draw.getstate()
-    one, phones = run._excerpt(clip)
-    run._draw.setstate(state)
-    other, same_phones = run._excerpt(raised)
-    torch.testing.assert_close(one, other, atol=2e-3, rtol=0)
-    assert torch.equal(phones, same_phones)
-    assert len(phones) == QUICK.frames // SMALL_TOKENIZER.stride
-
-
-@pytest.mark.parametrize("recipe", [tokenizer, codec])
-def test_a_resumed_run_ends_with_the_same_bits(recipe: type, tmp_path: Path):
-    whole, resumed = whole_and_resumed(recipe, tmp_path)
-    assert same_weights(resumed.average.module, whole.average.module)
 
 
 @pytest.mark.parametrize(("recipe", "kind"), [(tokenizer, SpeechTokenizer), (codec, ResidualCodec)])
@@ -104,14 +70,6 @@ def recipe(options: VocoderOptions = QUICK_READER) -> NaturalVocoder:
     return NaturalVocoder(toy_natural_corpus(), CPU, options, SMALL)
 
 
-@only_in_full("recipes")
-@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-def test_what_is_read_off_mels_of_other_voices_gets_better(half: bool):
-    learnt = learning(recipe, replace(QUICK_READER, half_precision=half), workload(40, 20), lambda number: 0.1)
-    learnt.assert_validation_falls("components", "components_noised", "cents")
-    learnt.assert_losses_fall("voice", "spectrum")
-
-
 def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
     clip = toy_natural_clip(0, 3, 90)
     count = latent_frames(clip.frames)
@@ -123,29 +81,6 @@ def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
     found = frame_phones(clip)
     assert len(found) == len(clip.latents)
     assert len(set(found.tolist())) > 5
-
-
-def test_the_level_is_the_gain():
-    run = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.5, band_limited=0.0))
-    quiet = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=0.0))
-    (mel, wanted), (plain, _) = run._batch(), quiet._batch()
-    gain = (mel - plain) * run.model.mel_scale[:, None]
-    level = wanted[:, :, LEVEL] * LEVEL_SCALE
-    assert level.abs().max() <= 0.5
-    torch.testing.assert_close(gain.mean(1), level, atol=1e-4, rtol=1e-4)
-    assert wanted[:, :, FORMANT].abs().max() < 2
-
-
-def test_a_mel_without_its_highs_is_read_as_the_whole_one(tmp_path: Path):
-    run = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=1.0, highest_edge=3_500.0))
-    plain = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=0.0))
-    (mel, wanted), (whole, same) = run._batch(), plain._batch()
-    assert torch.equal(wanted, same), "what is to be read stays"
-    model = run.model
-    mel, whole = (one * model.mel_scale[:, None] + model.mel_mean[:, None] for one in (mel, whole))
-    low = centres(mel.shape[1]) < 3_400
-    torch.testing.assert_close(mel[:, low], whole[:, low])
-    assert torch.all(mel[:, ~low] <= whole[:, ~low] + 1e-4) and mel[:, -1].max() < whole[:, -1].min()
 
 
 def test_the_mel_of_a_low_passed_sound_is_the_limited_mel():
@@ -172,9 +107,10 @@ def test_a_run_starts_from_exported_weights(tmp_path: Path):
     assert not torch.equal(second.model.out.weight, before)
 
 
-def test_a_resumed_reader_ends_with_the_same_bits(tmp_path: Path):
-    whole, resumed = whole_and_resumed(recipe, tmp_path)
-    assert same_weights(resumed.model, whole.model)
+@pytest.mark.parametrize("make", [tokenizer, codec, recipe])
+def test_a_resumed_run_ends_with_the_same_bits(make: type, tmp_path: Path):
+    whole, resumed = whole_and_resumed(make, tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_reads_mels_as_the_averaged_weights_do(tmp_path: Path):
@@ -188,14 +124,6 @@ def test_the_export_reads_mels_as_the_averaged_weights_do(tmp_path: Path):
         made = loaded(mel)
         torch.testing.assert_close(made, run.average.module(mel), atol=2e-2, rtol=2e-2)
     assert made.shape == (1, latent_frames(mel.shape[2]), VOICE)
-
-
-def test_without_the_teacher_a_sentence_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "hibari", None)
-    assert main(["--export", str(tmp_path)]) != 0
-    assert MISSING in capsys.readouterr().err
 
 
 SMALL_FLOW = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
@@ -219,29 +147,3 @@ def test_normalised_mels_fold_into_the_model():
     again = normalisation.unfolded(normalisation.folded(model)).state_dict()
     for name, value in before.items():
         torch.testing.assert_close(again[name], value, atol=1e-5, rtol=1e-4)
-    mel = torch.cat([torch.from_numpy(clip.mel).float() for clip in clips])
-    noised = 0.5 * mel + 0.5 * torch.randn(mel.shape, generator=torch.Generator().manual_seed(0))
-    seen = (noised - normalisation.noised_mean) / normalisation.noised_deviation
-    assert seen.mean(0).abs().max() < 0.1
-    assert (seen.std(0) - 1).abs().max() < 0.1
-
-
-def test_voices_lie_where_models_have_learnt_voices_with_text_and_phones_to_the_end(tmp_path: Path):
-    export(tmp_path, Hummer(frames=40))
-    for one in VOICES:
-        voice = read_voice(tmp_path, one.name)
-        samples, rate = soundfile.read(voice.audio)
-        assert rate == SAMPLE_RATE
-        assert voice.phones[-1][2] == pytest.approx(len(samples) / SAMPLE_RATE, abs=HOP / SAMPLE_RATE)
-        assert voice.transcript.endswith(".")
-        assert 0 < np.abs(samples).max() < 0.96
-    index = json.loads((tmp_path / INDEX).read_text(encoding="utf-8"))
-    assert index["speaker"] == SPEAKER
-    assert list(index["voices"]) == [one.name for one in VOICES]
-    assert [one["formant"] for one in index["voices"].values()] == [one.formant for one in VOICES]
-    for one in VOICES:
-        assert PITCHES[0] <= one.pitch <= PITCHES[1]
-        assert FORMANTS[0] <= one.formant <= FORMANTS[1]
-    assert len(VOICES) >= 4
-    for one, other in combinations(VOICES, 2):
-        assert abs(np.log(one.pitch / other.pitch)) + 2 * abs(np.log(one.formant / other.formant)) > 0.1

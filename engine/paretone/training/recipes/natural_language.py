@@ -1,13 +1,13 @@
-"""Recipe ``voice-omni`` of the bundled masked-diffusion model: a small OmniVoice network over the codes of
-``voice-codec`` (:mod:`paretone.training.recipes.natural_tokens`).
+"""Recipes over tokens of natural speech, whose alignment, which a small model cannot learn, is given by the layout.
 
-The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini`).
-Network and parameter names are the official ones.
+``voice-lm``: a plain Llama over the tokens of ``voice-tokenizer``. Text is one phone per token, and positions restart
+at the speech (:mod:`paretone.models.minis.lm_mini`).
 
-It is trained on canvases: utterances with some cells hidden, as demasking meets them. Demasking knows the voice's
-recording; in blockwise streaming also everything before the block; and within the canvas or block the committed cells,
-mostly of lower codebooks because of the layer penalty. Nothing is known after a block. Training items are drawn of all
-these kinds.
+``voice-omni``: a small OmniVoice network over the codes of ``voice-codec`` (:mod:`paretone.models.minis.omni_mini`),
+with the official names. It is trained on canvases: utterances with some cells hidden, as demasking meets them.
+Demasking knows the voice's recording; in blockwise streaming also everything before the block; and within the canvas or
+block the committed cells, mostly of lower codebooks because of the layer penalty. Nothing is known after a block.
+Training items are drawn of all these kinds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models.families.language_network import HuggingFaceNames
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.minis.lm_mini import TOKENIZER
+from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.omni_mini import CODEC, Layout, positions
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
-from paretone.models.networks.quantised_mel import WEIGHT_FILE, ResidualCodec, read_quantised_mel
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, ResidualCodec, SpeechTokenizer, read_quantised_mel
 from paretone.observer import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
+from paretone.training.learner import LayerMatrices
 from paretone.training.natural_corpus import NaturalClip
-from paretone.training.optimisers import LayerMatrices
 from paretone.training.recipes.bundled_recipe import (
     BundledOptions,
     BundledRecipe,
@@ -40,7 +45,120 @@ from paretone.training.recipes.bundled_recipe import (
     transformer_entries,
     write_mini,
 )
-from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, said_tokens
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch, collate, said_tokens
+from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
+
+SMALL_LM = CausalConfig(
+    hidden=256,
+    layers=12,
+    heads=4,
+    key_value_heads=4,
+    head_width=64,
+    feed_forward=640,
+    epsilon=1e-5,
+    rope_theta=1e4,
+)
+
+
+@dataclass(frozen=True)
+class LmOptions(TokenOptions):
+    positions: int = 2_800
+    matrix_rate: float | None = 0.02
+    other_rate: float = 1.5e-3
+    warm_up: int = 100
+    average_decay: float = 0.998
+
+
+class NaturalLm(TokenRecipe[TokenNetwork]):
+    """Trains a language model from random weights; see :class:`paretone.training.session.Recipe`."""
+
+    name = "voice-lm"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        tokenizer: Path,
+        work: Path,
+        device: torch.device,
+        options: LmOptions = LmOptions(),
+        architecture: CausalConfig = SMALL_LM,
+    ) -> None:
+        """``tokenizer``: folder of an exported speech tokenizer; the corpus's tokens are cached in ``work``."""
+        self.tokenizer = tokenizer
+        model = read_quantised_mel(tokenizer, SpeechTokenizer, device)
+        training, held_out = said_tokens(corpus, model, tokenizer, work)
+        data = TokenData(training, held_out, f"{corpus.source}, {corpus.seconds / 3600:.2f} h")
+        self.layout = layout_of(VOCABULARY, model.config.codes)
+        torch.manual_seed(options.seed)
+        network = untrained_lm(architecture, self.layout)
+        super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        return tuple(range(self.model.transformer.config.layers))
+
+    def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
+        loss = cross_entropy(self.model(batch).logits, batch.labels[batch.predicting])
+        return loss, {}
+
+    def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """Cross-entropy in nats, and the shares of spoken tokens ranked first and among the top ten."""
+        logits, spoken = self.average.module(batch).logits.float(), batch.labels[batch.predicting]
+        ten = logits.topk(10, dim=-1).indices
+        return {
+            "cross_entropy": torch.nn.functional.cross_entropy(logits, spoken, reduction="none"),
+            "first": (ten[:, 0] == spoken).float(),
+            "among_ten": (ten == spoken[:, None]).any(-1).float(),
+        }
+
+    def export(self, folder: Path) -> None:
+        """Write a folder that :class:`paretone.models.minis.lm_mini.LmMiniFolder` and transformers read."""
+        network, layout = self.average.module, self.layout
+        config = _lm_config(network.transformer.config, layout)
+        write_mini(folder, network.tensors(), self.steps, config, _listed(layout))
+        copy_codec(self.tokenizer, folder / TOKENIZER)
+
+
+def layout_of(vocabulary: PhoneVocabulary, codes: int) -> LmLayout:
+    """Phones, end of text, codes, start and end of speech, in this order."""
+    text = len(vocabulary.phones) + 1
+    return LmLayout(vocabulary, text - 1, text, codes, text + codes, text + codes + 1)
+
+
+@torch.no_grad()
+def untrained_lm(architecture: CausalConfig, layout: LmLayout) -> TokenNetwork:
+    """Random weights; zero output projections in each layer, so that depth needs no warm-up."""
+    transformer = CausalTransformer(architecture)
+    begin_as_nothing(transformer.layers)
+    table = 0.5 * torch.randn(layout.ids, architecture.hidden)
+    head = torch.empty_like(table).uniform_(-1, 1) * architecture.hidden**-0.5
+    return TokenNetwork(transformer, table, head[layout.rows], HuggingFaceNames(layout.rows))
+
+
+def _lm_config(config: CausalConfig, layout: LmLayout) -> dict[str, object]:
+    """``config.json`` as transformers reads it."""
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        **transformer_entries(config),
+        "vocab_size": layout.ids,
+        "tie_word_embeddings": False,
+        "mlp_bias": False,
+        "bos_token_id": layout.start_of_speech,
+        "eos_token_id": layout.end_of_speech,
+    }
+
+
+def _listed(layout: LmLayout) -> dict[str, object]:
+    return {
+        "phones": " ".join(layout.vocabulary.phones),
+        "end_of_text": layout.end_of_text,
+        "first_code": layout.first_code,
+        "codes": layout.codes,
+        "start_of_speech": layout.start_of_speech,
+        "end_of_speech": layout.end_of_speech,
+    }
+
 
 LEAST, EXTENT = 0.03, 1.07
 """Start and range of ``u``; values above one count as one: demasking begins with everything hidden."""
