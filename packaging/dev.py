@@ -359,21 +359,26 @@ def read_stamp() -> dict[str, object]:
 def quietly(command: Sequence[str], failure: str, environment: Mapping[str, str] | None = None) -> None:
     """Run ``command`` and show nothing of it unless it fails. Raises :class:`SetUpError` with ``failure`` then."""
     try:
-        done = subprocess.run(
-            list(command),
-            cwd=ROOT,
-            env=None if environment is None else dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
+        done = captured(command, environment)
     except OSError as error:
         raise SetUpError(f"{failure} ({command[0]}: {error})") from error
     if done.returncode != 0:
         print("\n".join(done.stdout.rstrip().splitlines()[-40:]), file=sys.stderr)
         raise SetUpError(failure)
+
+
+def captured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` in the repository and keep all that it prints."""
+    return subprocess.run(
+        list(command),
+        cwd=ROOT,
+        env=None if environment is None else dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
 
 
 def patiently(command: Sequence[str], failure: str, environment: Mapping[str, str] | None = None) -> None:
@@ -537,16 +542,7 @@ def failure(name: str, command: Sequence[str], environment: Mapping[str, str]) -
     """Run one check and say how it ended, in a line between those of the tests. What it printed when it failed, else
     ``None``."""
     began = time.monotonic()
-    done = subprocess.run(
-        list(command),
-        cwd=ROOT,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    done = captured(command, environment)
     result = "passed" if done.returncode == 0 else f"FAILED (exit code {done.returncode})"
     print(f"\n- {name} {result} after {time.monotonic() - began:.1f} s", flush=True)
     return None if done.returncode == 0 else (done.stdout or "").rstrip()

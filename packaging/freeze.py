@@ -6,7 +6,7 @@
 
 It computes on the processor. PyInstaller runs in an environment of its own (build/freeze/environment), which holds what
 ``packaging/dev.py run`` installs: the optional packages of that environment are the packaged program's. Takes some
-minutes. Needs nothing but the standard library and, for the Debian package, the program dpkg-deb.
+minutes. Needs nothing but the standard library, the programs tar and xz and, for the Debian package, dpkg-deb.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -211,33 +210,13 @@ def desktop_files() -> dict[str, Path]:
 
 # --- The archives -----------------------------------------------------------------------------------------------------
 def tar(folder: Path, target: Path) -> Path:
-    """Pack the folder; the archive."""
+    """Pack the folder, without the user who packs it and so that every user may read it; the archive."""
     path = target / f"{NAME}-{version()}-linux-{platform.machine()}.tar.xz"
     say(f"Packing {path.name}")
-    path.unlink(missing_ok=True)
-    program = shutil.which("xz")
-    if program is None:
-        with tarfile.open(path, "w:xz", preset=_TAR_PRESET) as archive:
-            archive.add(folder, NAME, filter=anonymous)
-        return path
-    # The program packs on all cores, the library on one.
-    command = [program, "--threads=0", f"-{_TAR_PRESET}", "--stdout"]
-    with path.open("wb") as file, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file) as packer:
-        assert packer.stdin is not None
-        with tarfile.open(fileobj=packer.stdin, mode="w|") as archive:
-            archive.add(folder, NAME, filter=anonymous)
-        packer.stdin.close()
-    if packer.returncode:
-        raise SetUpError(f"xz could not write {path}.")
+    command = ["tar", "--create", "--xz", "--owner=root:0", "--group=root:0", "--mode=a+rX", f"--file={path}"]
+    command += [f"--directory={folder.parent}", folder.name]
+    quietly(command, f"tar and xz could not write {path}.", {**os.environ, "XZ_OPT": f"--threads=0 -{_TAR_PRESET}"})
     return path
-
-
-def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without the user who packed it, and as every user may read it."""
-    member.uid = member.gid = 0
-    member.uname = member.gname = "root"
-    member.mode |= 0o444 | (0o111 if member.mode & 0o100 else 0)
-    return member
 
 
 def debian_package(folder: Path, target: Path) -> Path | None:

@@ -26,8 +26,8 @@ class PackedBuild(build_py):
         if self.editable_mode:
             return
         # Imported here: an installation in place happens before these are there.
-        sys.path.insert(0, str(ROOT / "engine"))
-        from paretone.models.files.bundled import pack_models
+        sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "packaging")]
+        from packing import pack_models
 
         there = Path(self.build_lib) / INSTALLED
         for path in self._resources():
@@ -38,8 +38,9 @@ class PackedBuild(build_py):
         pack_models(RESOURCES / "models", there / "models")
 
     def get_source_files(self) -> list[str]:
-        """What a source distribution needs: this file and the resources, too."""
-        own = (Path(__file__).resolve(), *self._resources())
+        """What a source distribution needs: this file, the one that packs, and the resources, too."""
+        this = Path(__file__).resolve()
+        own = (this, this.with_name("packing.py"), *self._resources())
         return [*super().get_source_files(), *(one.relative_to(ROOT).as_posix() for one in own)]
 
     @staticmethod

@@ -233,10 +233,6 @@ class Accessible:
         for child in self.children():
             yield from child.showing()
 
-    def focus(self) -> None:
-        """Put the focus there."""
-        self._ask("GrabFocus", interface="Component")
-
 
 def _ask(
     bus: DBusConnection, address: DBusAddress, method: str, signature: str | None = None, body: tuple = ()

@@ -99,7 +99,7 @@ def window(
         timeout=PATIENCE_MILLISECONDS,
     )
     made.state.selection.set_text("Rice.")
-    made.state.selection.set_option("steps", 3)
+    made.state.selection.set_option("steps", 2)
     yield made
     close(made, qtbot)
 

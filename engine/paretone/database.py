@@ -110,13 +110,13 @@ class Database:
             path, kind = self.folder / name, ""
             if name == AUDIO:
                 kind = "it is no folder" if path.exists() and not path.is_dir() else ""
-            elif path.exists() and not path.is_file():
+            elif path.exists():
                 try:
                     require_regular(path)
                 except OSError as error:
+                    if path.is_file():
+                        raise
                     kind = (error.strerror or "it is no file").partition(";")[0]
-            elif path.exists():
-                require_regular(path)
             elif path.is_symlink():
                 kind = "it is a symbolic link that leads nowhere"
             if kind:

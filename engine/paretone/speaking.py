@@ -2,14 +2,14 @@
 
 Models take plans. Each function here resolves its setting once, and reads the text once:
 
-* :func:`synthesise` speaks to the end; :func:`stream` yields pieces as they become playable;
+* :func:`synthesise` speaks to the end;
 * :func:`scripted` reads a text for other methods of a model, such as ``model.operations(script)``;
 * :func:`make_ready` does preparations that should not count as speaking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from paretone.models.base import Piece, SpeechModel, Synthesis, Voice
@@ -31,18 +31,6 @@ def scripted(
     """Script of ``text`` for ``model``: see :class:`paretone.models.base.Script`. ``artefacts`` and ``prepared`` as in
     :func:`paretone.techniques.resolve`. Raises :class:`paretone.errors.PlainError`."""
     return model.script(text, voice, resolve(model.info, setting, artefacts, prepared=prepared), observer)
-
-
-def stream(
-    model: SpeechModel,
-    text: str,
-    voice: Voice,
-    setting: Setting,
-    artefacts: Sequence[Artefact] = (),
-    observer: Observer = SILENT,
-) -> Generator[Piece, None, Synthesis]:
-    """Speak piece by piece: see :meth:`paretone.models.base.SpeechModel.stream`."""
-    return (yield from model.stream(scripted(model, text, voice, setting, artefacts, observer), observer))
 
 
 def synthesise(

@@ -78,7 +78,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view order-of-convergence", "samples with every solver at every number of steps"),
     Rule(r"measure-weights", "measures four packings in rounds"),
     Rule(r"error_curve:", "speaks three sentences to measure the curve"),
-    Rule(r"roofline --(setting|model )", "measures in rounds; test_cli_roofline.py does so always"),
+    Rule(r"roofline --(setting|model (?!.*--device cuda))", "measures in rounds; test_cli_roofline.py does so always"),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
     Rule(r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Llasa)))", "trains; here for some seconds each"),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 from paretone.models import load_model
-from paretone.models.base import Synthesis, Utterance
+from paretone.models.base import Piece, SpeechModel, Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice
 from paretone.models.minis.lm_mini import LmMiniSpeech
-from paretone.observer import Observer
+from paretone.observer import SILENT, Observer
 from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import spade, speculative
 from paretone.views import compute_view
@@ -66,3 +67,15 @@ def write_all(root: Path) -> Path:
 def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
     """The script of a synthesis of :data:`TEXT`."""
     return scripted(model, TEXT, voice("", "lm-mini"), chosen)
+
+
+def stream(
+    model: SpeechModel,
+    text: str,
+    by: Voice,
+    chosen: Setting,
+    artefacts: Sequence[Artefact] = (),
+    observer: Observer = SILENT,
+) -> Generator[Piece, None, Synthesis]:
+    """Speak with any model piece by piece."""
+    return (yield from model.stream(scripted(model, text, by, chosen, artefacts, observer), observer))

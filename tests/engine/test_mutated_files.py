@@ -17,7 +17,6 @@ from paretone.audio.recording import read_recording
 from paretone.listening import trials
 from paretone.models import load_model
 from paretone.models.f5.checkpoint import read_f5_checkpoint
-from paretone.models.files import bundled
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.files.trained_weights import find_language_weights
@@ -45,6 +44,7 @@ from tests.engine.models.megatts3 import small_release as small_megatts3
 from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.omnivoice import small_release as small_omnivoice
 from tests.engine.mutating import Kind, check, void
+from tests.engine.small_packed import packing
 from tests.engine.test_first_edition import PROFILES, WRITTEN
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -76,7 +76,7 @@ def write_packed(root: Path) -> None:
     small_language.write_student(root / "whole" / "lm")
     with pytest.MonkeyPatch.context() as patch:
         small_packed.pack_small(patch)
-        bundled.pack_models(root / "whole", root / "packed")
+        packing.pack_models(root / "whole", root / "packed")
     shutil.rmtree(root / "whole")
 
 

@@ -169,28 +169,3 @@ def test_a_fault_is_a_failure(docs: ModuleType, tmp_path: Path, monkeypatch: pyt
     assert docs.build(Path(sys.executable), tmp_path / "site") != 0
     for fault in ("gone.md", "other.md", "There is no technique named 'nothing'"):
         assert fault in said[0]
-
-
-def test_pages_are_kept_in_a_folder_or_only_checked(
-    docs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An environment that can test is enough; one that only runs the application gets Sphinx in addition."""
-    built: list[Path] = []
-    prepared: list[tuple[str, ...]] = []
-
-    def keep(python: Path, folder: Path) -> int:
-        built.append(folder)
-        return len(built) - 1
-
-    monkeypatch.setattr(docs, "build", keep)
-    monkeypatch.setattr(docs.dev, "prepare_system", lambda needs: None)
-    monkeypatch.setattr(docs.dev, "prepare_environment", prepared.append)
-    monkeypatch.setattr(docs.dev, "read_stamp", lambda: {"extras": ["dev", "search"]})
-    assert docs.main([str(tmp_path)]) == 0
-    assert built == [tmp_path] and str(tmp_path / "index.html") in capsys.readouterr().out
-    monkeypatch.setattr(docs.dev, "read_stamp", lambda: {"extras": ["search"]})
-    assert docs.main(["--check"]) == 1
-    assert not built[1].exists()
-    assert docs.main([]) == 2
-    assert built[2] == ROOT / "build" / "docs"
-    assert prepared == [("dev",), ("docs",), ("docs",)]

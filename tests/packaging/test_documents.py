@@ -80,19 +80,6 @@ def test_every_picture_is_shown_somewhere() -> None:
     assert pictures
 
 
-def test_sizes_of_the_bundled_language_model_are_those_of_its_files() -> None:
-    model = ROOT / "resources" / "models" / "lm-mini"
-    weights = {
-        kind: [one.stat().st_size for one in model.glob(f"{kind}/*.safetensors")]
-        for kind in (".", "tokenizer", "drafts", "students")
-    }
-    told = " ".join(text(ROOT / "resources" / "docs" / "bundled-models.md").split())
-    own, more = (sum(sum(weights[one]) for one in kinds) for kinds in ((".", "tokenizer"), ("drafts", "students")))
-    assert f"LM mini and its speech tokenizer are {own / 1e6:.1f} MB; two drafts and two students" in told
-    assert f" are {more / 1e6:.1f} MB more." in told
-    assert [len(one) for one in weights.values()] == [1, 1, 2, 2]
-
-
 @pytest.mark.parametrize("document", PRESENT, ids=lambda one: one.name)
 def test_commands_in_sentences_are_understood(document: Path) -> None:
     """They may leave out what a command cannot do without, but name no option or choice that it does not know."""

@@ -25,11 +25,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.errors import DeviceError, StudyError
+from paretone.errors import DeviceError
 from paretone.extras import EXTRAS
 from paretone.models import catalogue
 from paretone.models.files import bundled
-from paretone.models.files.bundled import origin
 from paretone.setting.profile import SUFFIX, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
@@ -39,24 +38,10 @@ from tests.workload import only_in_full
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 # Scripts, not packages: one imports the other.
-dev, freeze = map(import_module, ("dev", "freeze"))
+dev, freeze, packing = map(import_module, ("dev", "freeze", "packing"))
 
 MIME = "application/x-paretone-profile+json"
 TEXT = "The salt breeze came across from the sea."
-SEARCH = """
-title = "Two trials"
-model = "f5-mini"
-sentences = "harvard"
-count = 1
-
-[search]
-trials = 2
-seed = 1
-objectives = ["speed_up"]
-
-[search.space]
-steps.steps = { low = 4, high = 7 }
-"""
 thorough = [
     pytest.mark.slow,
     pytest.mark.timeout(3600),
@@ -121,20 +106,17 @@ def test_a_desktop_knows_profiles(tmp_path: Path, profile: Profile) -> None:
     assert done.returncode == 0 and f"{MIME}:*{SUFFIX}" in (tmp_path / "globs2").read_text(), done.stderr
 
 
-def test_the_tar_names_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tar_names_nobody(tmp_path: Path) -> None:
     folder = tmp_path / "paretone"
     folder.mkdir()
     (folder / "paretone").write_text("program")
     (folder / "paretone").chmod(0o700)
     (folder / "paretone-gui").symlink_to("paretone")
-    path = freeze.tar(folder, tmp_path)
-    monkeypatch.setattr(freeze.shutil, "which", lambda name: None)
-    for archive in (path, freeze.tar(folder, tmp_path)):
-        with tarfile.open(archive) as opened:
-            members = {one.name: one for one in opened.getmembers()}
-        assert {one.uname for one in members.values()} == {"root"} and {one.uid for one in members.values()} == {0}
-        assert members["paretone/paretone"].mode & 0o555 == 0o555
-        assert members["paretone/paretone-gui"].linkname == "paretone"
+    with tarfile.open(freeze.tar(folder, tmp_path)) as opened:
+        members = {one.name: one for one in opened.getmembers()}
+    assert {one.uname for one in members.values()} == {"root"} and {one.uid for one in members.values()} == {0}
+    assert members["paretone/paretone"].mode & 0o555 == 0o555
+    assert members["paretone/paretone-gui"].linkname == "paretone"
 
 
 def test_the_wheel_is_built_from_what_the_repository_has() -> None:
@@ -212,9 +194,9 @@ class TestPackaged:
         (models,) = packaged.place.rglob("_internal/paretone/resources/models")
         known = json.loads((models / bundled.LIST).read_text(encoding="utf-8"))
         weights = {one.relative_to(models).as_posix(): one for one in models.rglob(f"*{bundled.SUFFIX}")}
-        assert {name: origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known
+        assert {name: packing.origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known
         packed = json.loads((models / bundled.PACKED_LIST).read_text(encoding="utf-8"))
-        assert set(packed.values()) == {origin(path) for path in weights.values()} - {""}
+        assert set(packed.values()) == {packing.origin(path) for path in weights.values()} - {""}
 
     def test_every_technique_command_and_bench_is_there(self, packaged: Packaged) -> None:
         known = packaged.json("models")
@@ -244,15 +226,6 @@ class TestPackaged:
         assert done.returncode == 0, done.stderr[-4000:]
         assert (packaged.home / "draft" / "checkpoint.pt").is_file()
         assert list((packaged.home / ".local" / "share" / "paretone" / "models" / "lm-mini").rglob("*.safetensors"))
-
-    def test_it_searches_and_reports(self, packaged: Packaged) -> None:
-        (packaged.home / "search.toml").write_text(SEARCH)
-        on_cluster = packaged.run("study", "run", "search.toml", "--ray", "local")
-        assert on_cluster.returncode == StudyError.exit_code and "cannot add it" in on_cluster.stderr
-        assert "Traceback" not in on_cluster.stderr
-        packaged.json("study", "run", "search.toml")
-        packaged.json("study", "export", "search.toml")
-        assert (packaged.home / "search.study" / "report" / "report.html").stat().st_size > 1000
 
     def test_what_cannot_be_done_is_a_sentence(self, packaged: Packaged) -> None:
         peers = packaged.run("bench", "peers")

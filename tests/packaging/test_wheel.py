@@ -24,7 +24,16 @@ from tests.workload import only_in_full, workload
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 100 * 2**20
 """Bytes of a file that package registries take."""
-SOURCES = ("app", "engine", "resources", "packaging/packed_build.py", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    "app",
+    "engine",
+    "resources",
+    "packaging/packed_build.py",
+    "packaging/packing.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 PATIENCE_SECONDS = 240
 """When a test gives up; never what it measures."""
 pytestmark = pytest.mark.slow

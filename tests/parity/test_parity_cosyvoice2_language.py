@@ -23,8 +23,7 @@ from paretone.models.cosyvoice2.language_model import (
     Ratios,
 )
 from paretone.models.cosyvoice2.text import ENOUGH, LONGEST, SHORTEST, normalised, pieces
-from paretone.models.families.language_network import TokenModel
-from paretone.models.families.training_layout import IGNORED
+from paretone.models.families.language_network import IGNORED, TokenModel
 from paretone.models.networks.causal import NOTHING, CausalConfig
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms

@@ -14,10 +14,10 @@ from paretone.bench.masked import PlainRun
 from paretone.errors import SettingError
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.omnivoice import sound, text
+from paretone.models.omnivoice import front_end, text
 from paretone.models.omnivoice.checkpoint import hubert
+from paretone.models.omnivoice.front_end import WholePassages
 from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, HiggsEncoder, WindowedHiggs, reach
-from paretone.models.omnivoice.sound import WholePassages
 from paretone.sampling.demasking import Canvas, Guide, Rules, candidates, demask
 from paretone.sampling.demasking_schedule import Block, commit_counts, demasking_times
 from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures, full_precision
@@ -143,21 +143,6 @@ def test_parity_omnivoice_lm_candidates(fixture: Fixture, run: str, item: int) -
         assert_close(likeliest, fixture[f"{start}{step}.confidence"], TOLERANCE, f"log-probabilities of step {step}")
 
 
-@masked_models
-@torch.inference_mode()
-def test_parity_omnivoice_lm_exact_savings_leave_the_scores(fixture: Fixture) -> None:
-    """The fused network against the one that runs as upstream, on the same canvases and parts of them."""
-    network = network_of(fixture)
-    request = request_of(fixture, "clone", 0)
-    guidance = fixture.description["runs"]["clone"]["config"]["guidance_scale"]
-    plain, fused = PlainRun(network, request, guidance), FusedMasked.of(network).begin(request, guidance)
-    for codes in fixture["clone.item0.tokens_before_step"]:
-        for first, last in ((0, request.frames), (request.frames // 7, request.frames // 2)):
-            expected = plain.scores(codes, first, last, Guide.BOTH)
-            found = fused.scores(codes, first, last, Guide.BOTH).log_softmax(-1)
-            assert_close(found, expected, TOLERANCE, "the log-probabilities")
-
-
 RATE = 24000
 utilities = pytest.mark.parametrize("fixture", fixtures("ar", lambda description: "combine_text" in description))
 
@@ -229,7 +214,7 @@ def test_parity_omnivoice_util_silence(fixture: Fixture) -> None:
     names = [name for name in fixture.names if name.startswith("remove_silence_")]
     assert names
     for name in names:
-        found, _ = sound.without_silence(audio_of(fixture), RATE, *map(int, name.split("_")[2:]))
+        found, _ = front_end.without_silence(audio_of(fixture), RATE, *map(int, name.split("_")[2:]))
         assert np.array_equal(found, fixture[name][0].numpy()), name
 
 
@@ -237,17 +222,17 @@ def test_parity_omnivoice_util_silence(fixture: Fixture) -> None:
 def test_parity_omnivoice_util_long_references(fixture: Fixture) -> None:
     expected = fixture.description["trim_long_audio"]
     speech = np.resize(audio_of(fixture), expected["in_samples"])  # repeated as often as it takes
-    assert sound.cut_of(speech, RATE) * RATE == expected["out_samples"]
+    assert front_end.cut_of(speech, RATE) * RATE == expected["out_samples"]
 
 
 @utilities
 def test_parity_omnivoice_util_fades(fixture: Fixture) -> None:
-    found = joined(audio_of(fixture), sound.QUIET)
+    found = joined(audio_of(fixture), front_end.QUIET)
     assert_close(torch.from_numpy(found), fixture["fade_pad_default"][0], 1e-6, "faded and padded speech")
     given, expected = fixture["short"][0], fixture["fade_pad_short"][0]
     pad = (len(expected) - len(given)) // 2
     assert not expected[:pad].any() and not expected[-pad:].any()
-    short = sound.fade_edges(given.numpy(), int(sound.FADE_SECONDS * RATE))
+    short = front_end.fade_edges(given.numpy(), int(front_end.FADE_SECONDS * RATE))
     assert_close(torch.from_numpy(short), expected[pad:-pad], 1e-6, "faded short speech")
 
 

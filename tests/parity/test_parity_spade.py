@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel
-from paretone.models.families.training_layout import IGNORED
+from paretone.models.families.language_network import IGNORED
 from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.networks.causal import CausalConfig
 from paretone.techniques.spade.training import (

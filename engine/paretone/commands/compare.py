@@ -208,7 +208,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if distance is None:
         lines.append(measured[0].why_not)
     else:
-        lines.append(difference_line(distance, Metrics(**difference_medians), "B against A"))
+        lines.append(difference_line(distance, Metrics(**difference_medians)))
         lines += _difference_spread(difference_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _busy_lines(measured, medians)
@@ -554,9 +554,9 @@ def parts_line(row: Mapping[str, float | None]) -> str:
     )
 
 
-def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
-    """Sentence on the differences between two takes, beginning with ``of``."""
-    parts = [] if distance is None else [f"log-mel distance {distance:.4f} (natural-log units)"]
+def difference_line(distance: float, metrics: Metrics) -> str:
+    """Sentence on the differences between the two sides' takes."""
+    parts = [f"log-mel distance {distance:.4f} (natural-log units)"]
     if metrics.mel_cepstral_distortion is not None:
         parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")
     if metrics.timbre_distance is not None:
@@ -565,7 +565,7 @@ def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
         parts.append(f"F0 error {metrics.pitch_error:.2f} semitones")
     if metrics.voicing_error is not None:
         parts.append(f"voicing differs in {percent(metrics.voicing_error, 1)} of the frames")
-    return f"{of}: {', '.join(parts)}."
+    return f"B against A: {', '.join(parts)}."
 
 
 # --- The two sides ----------------------------------------------------------------------------------------------------

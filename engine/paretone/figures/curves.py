@@ -10,7 +10,7 @@ import numpy as np
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
-from paretone.figures.svg import LINE, escape, label, mark
+from paretone.figures.svg import LINE, Plane, escape, label, mark
 from paretone.measure.metrics import HIGHER, LOWER
 
 LOGARITHMIC_FROM = 8.0
@@ -113,11 +113,10 @@ def _svg(width: int, height: int, attributes: str, parts: Sequence[str]) -> str:
     return "\n".join([opening, *parts, "</svg>"])
 
 
-class _Plot:
+class _Plot(Plane):
     def __init__(self, shown: Curves) -> None:
+        super().__init__(shown.scales(), LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM)
         self.shown = shown
-        self.across, self.up = shown.scales()
-        self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
     def parts(self) -> list[str]:
         shown = self.shown
@@ -129,15 +128,8 @@ class _Plot:
             *(part for one in shown.curves for part in self._curve(one)),
         ]
 
-    def _x(self, value: float) -> float:
-        return LEFT + float(self.across.share(np.array(value))) * (self.right - LEFT)
-
-    def _y(self, value: float) -> float:
-        return self.bottom - float(self.up.share(np.array(value))) * (self.bottom - TOP)
-
     def _axes(self) -> list[str]:
-        frame = f"M{LEFT} {TOP} V{self.bottom} H{self.right}"
-        parts = [f'<path d="{frame}" fill="none" stroke="currentColor" opacity=".5"/>']
+        parts = [self.frame()]
         free = float("-inf")
         for value, name in self.shown.ticks():
             x, half = self._x(value), max(_NEAREST, _LETTER * len(name)) / 2

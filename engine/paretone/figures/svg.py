@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from paretone.figures.glyphs import FILLED, Glyph, corners, part
-from paretone.figures.scatter import Corners, Dimension, Scatter, tick_text
+from paretone.figures.scatter import Corners, Dimension, Scale, Scatter, tick_text
 
 _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 """Source: W3C, Extensible Markup Language 1.0, production Char."""
@@ -61,6 +61,24 @@ def legend(entries: Sequence[tuple[Glyph, str]], left: float, right: float, top:
     return parts
 
 
+class Plane:
+    """The area of a plot between its axes, with a scale along each."""
+
+    def __init__(self, scales: tuple[Scale, Scale], left: float, top: float, right: float, bottom: float) -> None:
+        self.across, self.up = scales
+        self.left, self.top, self.right, self.bottom = left, top, right, bottom
+
+    def frame(self) -> str:
+        along = f"M{self.left} {self.top:.1f} V{self.bottom} H{self.right}"
+        return f'<path d="{along}" fill="none" stroke="currentColor" opacity=".5"/>'
+
+    def _x(self, value: float) -> float:
+        return self.left + float(self.across.share(np.array(value))) * (self.right - self.left)
+
+    def _y(self, value: float) -> float:
+        return self.bottom - float(self.up.share(np.array(value))) * (self.bottom - self.top)
+
+
 # --- Scatter plots ----------------------------------------------------------------------------------------------------
 WIDTH, HEIGHT = 720, 430
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 56
@@ -87,27 +105,19 @@ def draw(shown: Scatter) -> str:
     )
 
 
-class _Plot:
+class _Plot(Plane):
     def __init__(self, shown: Scatter, top: float) -> None:
-        self.shown, self.top = shown, top
-        self.across, self.up = shown.scales()
-        self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+        super().__init__(shown.scales(), LEFT, top, WIDTH - RIGHT, HEIGHT - BOTTOM)
+        self.shown = shown
 
     def parts(self) -> list[str]:
         edge, _ = self.shown.edge(self.across, self.up)
         points = [self._point(index) for index in range(len(self.shown.glyphs))]
         return [*self._axes(), *self._line(edge), *points]
 
-    def _x(self, value: float | np.ndarray) -> float:
-        return LEFT + float(self.across.share(np.array(value))) * (self.right - LEFT)
-
-    def _y(self, value: float | np.ndarray) -> float:
-        return self.bottom - float(self.up.share(np.array(value))) * (self.bottom - self.top)
-
     def _axes(self) -> list[str]:
         middle, centre, bottom = (self.top + self.bottom) / 2, (LEFT + self.right) / 2, self.bottom
-        frame = f"M{LEFT} {self.top:.1f} V{bottom} H{self.right}"
-        parts = [f'<path d="{frame}" fill="none" stroke="currentColor" opacity=".5"/>']
+        parts = [self.frame()]
         for value in self.across.ticks(_TICKS_ACROSS):
             parts.append(f'<path d="M{self._x(value):.1f} {bottom} v5" stroke="currentColor" opacity=".5"/>')
             parts.append(label(self._x(value), bottom + LINE, tick_text(value), "middle"))

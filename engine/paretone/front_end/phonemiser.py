@@ -15,11 +15,10 @@ from functools import cached_property
 from importlib import import_module
 
 from paretone.errors import TextError
-from paretone.front_end.chunking import sentences
 from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
-from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text, sentences
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import write_out
 from paretone.observer import may_stop

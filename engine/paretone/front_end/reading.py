@@ -22,11 +22,10 @@ import numpy as np
 
 from paretone.errors import SettingError, TextError
 from paretone.front_end.alignment import Alignment, align_phones
-from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from paretone.front_end.lengths import default_lengths
 from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
-from paretone.front_end.speakable import language_of
+from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, language_of, sentences
 from paretone.observer import may_stop
 
 # Tempo and emphasis of a sentence.

@@ -18,11 +18,10 @@ from paretone.audio.recording import Recording
 from paretone.errors import AudioError, TextError
 from paretone.extras import how_to_add
 from paretone.front_end.alignment import forced_words, spelled_words
-from paretone.front_end.chunking import sentences
 from paretone.front_end.forced_alignment import FoundWord, installed
 from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.front_end.phones import BLANK, PUNCTUATION, TimedPhone, timed_phones
-from paretone.front_end.speakable import ENGLISH, language_of, script_of
+from paretone.front_end.speakable import ENGLISH, language_of, script_of, sentences
 from paretone.wording import percent
 
 PHONE = 0.085

@@ -19,7 +19,7 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import TrainingError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
-from paretone.models.families.training_layout import IGNORED, TrainingRow
+from paretone.models.families.language_network import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE

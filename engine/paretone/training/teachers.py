@@ -28,7 +28,7 @@ from paretone.models.cosyvoice2.language_model import CosyNames
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
 from paretone.models.cosyvoice2.text import normalised, read_text
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.training_layout import HuggingFaceNames, TrainingRow
+from paretone.models.families.language_network import HuggingFaceNames, TrainingRow
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.errors import TrainingError
-from paretone.models.families.training_layout import Parts, TensorNames
+from paretone.models.families.language_network import Parts, TensorNames
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.observer import may_stop
 from paretone.sampling.tokens import TokenSampler

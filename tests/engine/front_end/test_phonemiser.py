@@ -75,10 +75,8 @@ def test_thousands_of_characters_of_anything_come_back(phonemise: NaturalPhonemi
         ("Don't go, she said.", "Do n't _ go , _ she _ said ."),
         ('"Yes," he said.', '" Yes , " _ he _ said .'),
         ("The boy's dogs' tails aren't here", "The _ boy 's _ dogs ' _ tails _ are n't _ here"),
-        ("well-known and/or (odd)", "well - known _ and / or _ ( odd )"),
         ("I cannot, they'd've", "I _ can not , _ they 'd 've"),
         ("In the U.S. at 5 P.M.", "In _ the _ U.S. _ at _ 5 _ P.M."),
-        ("J. K. Rowe", "J. _ K. _ Rowe"),
         ("Wait... what?! No -- yes…", "Wait ... _ what ? ! _ No _ -- _ yes …"),
         ("'Go!' said 'em all, 'cause.", "' Go ! ' _ said _ 'em _ all , _ 'cause ."),
     ],
@@ -166,14 +164,11 @@ VOWEL, CONSONANT, PAUSE = Context(True), Context(False), Context(None)
     ("word", "tag", "phonemes"),
     [
         ("house", "NN", "hˈWs"),
-        ("House", "NNP", "hˈWs"),
-        ("walks", "VBZ", "wˈɔks"),
         ("wishes", "VBZ", "wˈɪʃᵻz"),
         ("boys'", "NNS", "bˈYz"),
         ("GPU", "NN", "ʤˌipˌijˈu"),
         ("U.S.", "NNP", "jˌuˈɛs"),
         ("NASA", "NNP", "nˈæsə"),
-        ("café", "NN", "kæfˈA"),
         ("cafés", "NNS", "kæfˈAz"),
     ],
 )
@@ -187,7 +182,6 @@ def test_listed_words_their_forms_and_letters(word: str, tag: str, phonemes: str
         ("read", {"VB": "ɹˈid", "VBD": "ɹˈɛd"}),
         ("live", {"VBP": "lˈɪv", "JJ": "lˈIv"}),
         ("record", {"NN": "ɹˈɛkəɹd", "VB": "ɹəkˈɔɹd"}),
-        ("close", {"VB": "klˈOz", "JJ": "klˈOs"}),
     ],
 )
 def test_the_part_of_speech_decides(word: str, readings: dict[str, str]) -> None:

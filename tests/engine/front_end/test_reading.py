@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError, TextError
-from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from paretone.front_end.phones import EDGE, PHONES, PhoneVocabulary, labels, words
 from paretone.front_end.reading import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, NaturalReader, Prosody
+from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 
 SENTENCE = "Rice is often served in round bowls."
 

@@ -20,7 +20,7 @@ from paretone import cli
 from paretone.errors import PlainError, TextError
 from paretone.models import load_model
 from paretone.models.base import Voice
-from paretone.models.catalogue import entry, voice
+from paretone.models.catalogue import voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.voices import transcript_of
 from paretone.models.voices import (
@@ -34,8 +34,6 @@ from paretone.models.voices import (
     without_folder,
 )
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting
-from paretone.speaking import synthesise
 from paretone.studies.store import DATABASE
 from paretone.training.natural_teacher import original_speech
 from tests.engine.measure.roofline.known import keep_known_ceilings
@@ -182,23 +180,6 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
     assert capsys.readouterr().err.count(doubt) == 1, "studies say it once, too"
     assert cli.main([*speak, "--transcript", voice(FIRST).transcript]) == 0
     assert doubt not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("model", "transcript", "said"),
-    [("f5-mini", "今天天气很好。", "is in Chinese"), ("lm-mini", "∂∫∂", "has no words")],
-)
-def test_a_transcript_that_a_bundled_model_cannot_read_is_refused_as_such(
-    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, transcript: str, said: str
-) -> None:
-    own = ["--voice", str(recording), "--transcript", transcript]
-    assert cli.main(["speak", "--model", model, "--text", "One.", "--out", str(tmp_path / "o.wav"), *own]) != 0
-    said_there = capsys.readouterr().err.splitlines()[-1]
-    assert said_there.startswith(f"The transcript of the recording {said}") and "; " in said_there
-    loaded, setting = load_model(model, device="cpu"), Setting(model, entry(model).options_with())
-    with pytest.raises(PlainError) as raised:  # As from Python, where nobody asks before.
-        synthesise(loaded, "One.", own_voice(recording, transcript), setting)
-    assert str(raised.value) == said_there
 
 
 def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:

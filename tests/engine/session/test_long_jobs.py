@@ -190,8 +190,6 @@ def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
     assert f"{tmp_path / 'mine' / 'README.md'} exists with other content" in failure.sentence
     assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]
 
-    engine.submit(ExportProfile(3, made, "elsewhere", str(tmp_path / "other")))
-    assert "choose one of f5-tts, " in recorder.end_of(3).sentence
     engine.submit(ShutDown(4))
     assert engine.join(PATIENCE_SECONDS)
 

@@ -172,15 +172,3 @@ def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThr
     assert progress[-1].text == "Repeat 3 of 3"
     assert not recorder.of(2, AudioReady)
     assert not recorder.of(2, TakeReady)
-
-
-def test_repeats_that_were_finished_before_a_cancel_count(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    recorder.react = lambda event: (
-        engine.cancel(2) if isinstance(event, Progress) and event.job == 2 and event.done == 250 else None
-    )
-    engine.submit(_time_again(2, 100))
-    assert isinstance(recorder.end_of(2), JobCancelled)
-    (timed,) = recorder.of(2, TimedAgain)
-    assert len(timed.runs) == 2
-    assert recorder.of(2, Progress)[-1].done == 250, "the step at which it was cancelled is the last"

@@ -17,7 +17,7 @@ from paretone.errors import TrainingError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
-from paretone.models.families.training_layout import IGNORED
+from paretone.models.families.language_network import IGNORED
 from paretone.models.llasa import adapter
 from paretone.observer import Observer
 from paretone.setting.knobs import Values

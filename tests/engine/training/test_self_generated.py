@@ -14,7 +14,7 @@ from torch.nn import functional
 from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
-from paretone.models.families.training_layout import IGNORED
+from paretone.models.families.language_network import IGNORED
 from paretone.models.minis import lm_mini as adapter
 from paretone.observer import Observer
 from paretone.setting.setting import Setting

@@ -20,7 +20,7 @@ from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
 from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
 from paretone.models.cosyvoice2.flow_networks import Estimator
-from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPassages, CosyPrompt, VoicePrompts, prepare
+from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds, Ratios
 from paretone.models.cosyvoice2.text import TextTokenizer
@@ -33,7 +33,7 @@ from paretone.models.cosyvoice2.token_to_mel import (
 )
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
-from paretone.models.families.passages import Decoded, TokenDecoder
+from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.loading import LoadRequest
@@ -205,7 +205,7 @@ class CosySpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[CosyPrompt, CosyPassages]:
+    ) -> tuple[CosyPrompt, Passages[CosyPassage]]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])
         return prepare(text, mode, instruction, voice, heard, self._tokenizer)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.models.base import DraftWeights, StudentWeights
@@ -32,7 +31,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Reco
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
 from paretone.models.families.language_network import DraftTensors
-from paretone.models.files.checkpoints import read_float_weights, read_weights
+from paretone.models.files.checkpoints import read_float_weights, read_weights, shapes_of
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.causal import CausalConfig
 
@@ -85,23 +84,13 @@ class OfficialFolder:
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
         """Tensors of the draft, under the names of ``llm.pt``."""
-        layers: dict[int, dict[str, Tensor]] = {}
-        head = None
-        for name, value in read_weights(Path(draft.path), self.check).items():
-            number, _, inner = name.removeprefix(LAYERS).partition(".")
-            if name == HEAD:
-                head = value
-            elif name.startswith(LAYERS) and number.isdecimal():
-                layers.setdefault(int(number), {})[inner] = value
-            else:
-                raise CheckpointError(f"{draft.path} is not a draft of CosyVoice 2: it holds {name}.")
-        return DraftTensors(layers, head)
+        return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
     def flow(self) -> TokenToMel:
         """Speech tokens to mel frames, on the device."""
         path = self.root / FLOW
         weights = read_weights(path, self.check)
-        flow = TokenToMel(flow_config(_shapes(weights), str(path)))
+        flow = TokenToMel(flow_config(shapes_of(weights), str(path)))
         flow.load_official(weights, str(path))
         return flow.eval().requires_grad_(False).to(self.device)
 
@@ -109,7 +98,7 @@ class OfficialFolder:
         """Mel frames to audio, on the device."""
         path = self.root / VOCODER
         weights = read_weights(path, self.check)
-        vocoder = Hift(hift_config(_shapes(weights), str(path)))
+        vocoder = Hift(hift_config(shapes_of(weights), str(path)))
         vocoder.load_official(weights, str(path))
         return vocoder.eval().requires_grad_(False).to(self.device)
 
@@ -174,7 +163,3 @@ class _Shapes:
     def count(self, pattern: str) -> int:
         """Number of distinct values of the group in ``pattern``."""
         return len({match[1] for name in self._shapes if (match := re.match(pattern, name))})
-
-
-def _shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(value.shape) for name, value in weights.items()}

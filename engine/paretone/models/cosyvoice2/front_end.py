@@ -41,6 +41,7 @@ from paretone.models.cosyvoice2.language_model import PromptIds
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, SPEECH_RATE, RecordingEncoder, speech_mel
 from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normalised, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
+from paretone.models.families.passages import Passages
 from paretone.models.families.voices import transcript_notes
 from paretone.paths import data_folder
 from paretone.wording import beyond
@@ -194,17 +195,9 @@ class CosyPassage:
     """Expected number of speech tokens."""
 
 
-@dataclass(frozen=True)
-class CosyPassages:
-    """A text cut into passages, with notes for the user."""
-
-    passages: tuple[CosyPassage, ...]
-    notes: tuple[str, ...] = ()
-
-
 def prepare(
     text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
-) -> tuple[CosyPrompt, CosyPassages]:
+) -> tuple[CosyPrompt, Passages[CosyPassage]]:
     """Prepare ``text`` to follow the ``voice`` with the prompt ``heard``; ``instruction`` applies in its ``mode``.
 
     Raises :class:`TextError` for an instruction that is missing or within the text, and :class:`AudioError` for a
@@ -222,7 +215,7 @@ def prepare(
         notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
     if instruction.strip() and mode != INSTRUCT:
         notes = *notes, f"The instruction was ignored: choose the mode {_INSTRUCTED}."
-    return prompt, CosyPassages(passages, notes)
+    return prompt, Passages(passages, notes)
 
 
 def _instructed(text: str, mode: str, instruction: str) -> str:

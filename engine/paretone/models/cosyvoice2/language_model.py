@@ -17,9 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.families.language_network import TokenModel
-from paretone.models.families.training_layout import IGNORED, Parts, TrainingRow
-from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
+from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
+from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers, shapes_of
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request
@@ -77,7 +76,7 @@ class LanguageModel:
         expected = official_shapes(config, ids, rows)
         if tied and TEXT_HEAD not in weights:
             del expected[TEXT_HEAD]
-        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        check_shapes(expected, shapes_of(weights), where)
         weights.pop(TEXT_HEAD, None)
         require_fractions(weights, where)
         require_numbers(weights, where)
@@ -186,7 +185,7 @@ class CosyNames:
         return Parts(body, embedding, tensors[HEAD], tensors[BIAS])
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """As in :class:`paretone.models.families.training_layout.TensorNames`, without the unused tied head of text."""
+        """As in :class:`TensorNames`, without the unused tied head of text."""
         text, marks, speech = parts.embedding.split(
             [self.text, self.marks, len(parts.embedding) - self.text - self.marks]
         )

@@ -22,7 +22,6 @@ from paretone.models.f5.front_end import (
     CharacterFrontEnd,
     FramePhones,
     Passage,
-    Passages,
     Prompt,
     PromptReader,
     TextFrontEnd,
@@ -30,7 +29,7 @@ from paretone.models.f5.front_end import (
 from paretone.models.f5.text import Vocabulary
 from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.families.passages import Decoded, Sampler
+from paretone.models.families.passages import Decoded, Passages, Sampler
 from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.kernels.precision import offered, upstream
@@ -77,7 +76,7 @@ class F5Speech(FlowSpeech):
         options: Values,
         check: Callable[[], None] = lambda: None,
         seed: int | None = None,
-    ) -> tuple[Prompt, Passages]:
+    ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
         speed, quick_start = float(options["speed"]), bool(options["quick_start"])
         return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed)

@@ -29,6 +29,7 @@ from paretone.models.files.checkpoints import (
     lora_error,
     read_checkpoint,
     require_no_lora,
+    shapes_of,
     sound_tensors,
 )
 from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
@@ -167,7 +168,7 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
     """
     path = find_checkpoint(place)
     weights = backbone_weights(read_checkpoint(path, check), str(path))
-    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    shapes = shapes_of(weights)
     entries = _vocabulary_entries(shapes, path)
     description = _described(path, variant, entries)
     if description is None:
@@ -242,7 +243,7 @@ def expected_shapes(
     :func:`paretone.models.networks.shapes.without_weights`."""
     with without_weights(found, where):
         backbone = _BACKBONES[config.backbone](config)
-    return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
+    return shapes_of(backbone.state_dict())
 
 
 def _fits(shapes: Mapping[str, tuple[int, ...]], config: BackboneConfig) -> bool:

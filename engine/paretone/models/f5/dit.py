@@ -36,9 +36,14 @@ def chosen_branches(guided: bool, branches: Sequence[int] | None) -> tuple[int, 
     return (ALL, NOTHING) if guided else (ALL,)
 
 
-def drops_text(branch: int) -> bool:
-    """Whether a branch lacks the text."""
-    return branch == NOTHING
+def given(
+    embed: TextEmbedding, prompt: Tensor, ids: Tensor, branches: Sequence[int], mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Prompts and embedded texts of all ``branches``; each text is embedded once."""
+    drops = [branch == NOTHING for branch in branches]
+    texts = {drop: embed(ids, prompt.shape[1], drop, mask) for drop in dict.fromkeys(drops)}
+    prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in branches]
+    return torch.cat(prompts), torch.cat([texts[drop] for drop in drops])
 
 
 class DiTBlock(nn.Module):
@@ -121,11 +126,9 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
             mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
-        by_drop = {drop: self.text_embed(ids, frames, drop, mask) for drop in dict.fromkeys(map(drops_text, chosen))}
-        texts = [by_drop[drops_text(branch)] for branch in chosen]
-        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
+        prompts, texts = given(self.text_embed, prompt, ids, chosen, mask)
         mask = None if mask is None else mask.repeat(len(chosen), 1)
-        constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
+        constant = self.input_embed.constant(prompts, texts, mask)
         return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
     def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:

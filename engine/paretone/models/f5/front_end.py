@@ -38,6 +38,7 @@ from paretone.models.f5.text import (
     split,
     split_for_streaming,
 )
+from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed, transcript_of
 
 TARGET_LEVEL = 0.1
@@ -140,16 +141,10 @@ class Passage:
     """Frames to sample, including the prompt's."""
 
 
-@dataclass(frozen=True)
-class Passages:
-    """A text cut into passages, with notes for the user."""
-
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...] = ()
-
-
 class TextFrontEnd(Protocol):
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+    def passages(
+        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+    ) -> Passages[Passage]:
         """Cut ``text`` into passages for ``prompt``; ``quick_start`` shortens the first, for an earlier start. A front
         end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.TextError`."""
 
@@ -201,7 +196,9 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+    def passages(
+        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+    ) -> Passages[Passage]:
         """Cut and encode ``text`` like the official package; for a ``quick_start`` with a shorter first passage, and
         with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)
@@ -236,7 +233,9 @@ class FramePhones:
     def phones(self) -> tuple[str, ...]:
         return self._vocabulary.phones
 
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+    def passages(
+        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+    ) -> Passages[Passage]:
         """Cut ``text`` into passages. ``quick_start`` shortens the first, for an earlier start."""
         pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
         # One phone per frame for the recording: measured, or aligned from the transcript.

@@ -17,12 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.f5.config import BackboneConfig
-from paretone.models.f5.dit import chosen_branches, drops_text
+from paretone.models.f5.dit import chosen_branches, given
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.layers import TimeEmbedding
 from paretone.models.networks.shapes import Modules
 from paretone.sampling.flow import Probe
-from paretone.sampling.guidance import ALL
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
@@ -137,9 +136,6 @@ class UNetT(nn.Module):
         """
         prompt, frames = prompt.to(self.proj_out.weight.dtype), prompt.shape[1]
         chosen = chosen_branches(guided, branches)
-        by_drop = {drop: self.text_embed(ids, frames, drop) for drop in dict.fromkeys(map(drops_text, chosen))}
-        texts = [by_drop[drops_text(branch)] for branch in chosen]
-        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
         mask = None
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
@@ -147,7 +143,7 @@ class UNetT(nn.Module):
         weight = self.proj_out.weight
         return UNetTConditioning(
             len(chosen),
-            self.input_embed.constant(torch.cat(prompts), torch.cat(texts), None),
+            self.input_embed.constant(*given(self.text_embed, prompt, ids, chosen), None),
             self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
             self.rotary_embed.table(1 + frames),
             mask,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +30,78 @@ from paretone.sampling.cache import KeyValueCache, Prefixes
 from paretone.sampling.tokens import TokenSampler
 from paretone.sampling.verification import Rule
 from paretone.setting.plan import LanguagePlan, Part
+
+IGNORED = -100
+"""Label of a position that is not predicted."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    transformer: Mapping[str, Tensor] = field(repr=False)
+    """Under the names of :class:`paretone.models.networks.causal.CausalTransformer`."""
+    embedding: Tensor = field(repr=False)
+    """(vocabulary, hidden): the single table that embeds sequences."""
+    head: Tensor = field(repr=False)
+    """(codes + stops, hidden)."""
+    bias: Tensor | None = field(default=None, repr=False)
+    """(codes + stops,)."""
+
+
+class TensorNames(Protocol):
+    @property
+    def layers(self) -> str:
+        """Prefix of a layer's number."""
+
+    @property
+    def head(self) -> str:
+        """Name of the head's weight."""
+
+    def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
+        """Group a checkpoint's tensors, without copying."""
+
+    def tensors(self, parts: Parts) -> dict[str, Tensor]:
+        """Inverse of :meth:`parts`: a checkpoint's tensors by name."""
+
+    def spoken(self, head: Tensor) -> Tensor:
+        """Select the rows of an official head that can be spoken, (codes + stops, hidden)."""
+
+
+@dataclass(frozen=True)
+class HuggingFaceNames:
+    """Names of a causal model on the Hugging Face Hub, whose vocabulary has the speech ids ``rows`` (codes + stops,).
+    When written, all other rows of the head are zero."""
+
+    rows: Tensor = field(repr=False)
+    layers: str = "model.layers."
+    head: str = "lm_head.weight"
+    embedding: str = "model.embed_tokens.weight"
+    body: str = "model."
+
+    def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
+        """Group the tensors; without a separate head, the embedding is the head."""
+        tables = self.embedding, self.head
+        body = {name.removeprefix(self.body): value for name, value in tensors.items() if name not in tables}
+        embedding = tensors[self.embedding]
+        return Parts(body, embedding, self.spoken(tensors.get(self.head, embedding)))
+
+    def tensors(self, parts: Parts) -> dict[str, Tensor]:
+        head = torch.zeros_like(parts.embedding)
+        head[self.rows.to(head.device)] = parts.head
+        named = {self.body + name: value for name, value in parts.transformer.items()}
+        return named | {self.embedding: parts.embedding, self.head: head}
+
+    def spoken(self, head: Tensor) -> Tensor:
+        return head[self.rows.to(head.device)]
+
+
+@dataclass(frozen=True)
+class TrainingRow:
+    """One training sequence of a model whose positions are counted from its beginning."""
+
+    ids: tuple[int, ...]
+    """Ids in the vocabulary of :attr:`Parts.embedding`."""
+    labels: tuple[int, ...]
+    """Next row of the head at each position; :data:`IGNORED` if not predicted."""
 
 
 class TokenModel(nn.Module):
@@ -212,6 +284,27 @@ class DraftTensors:
     """Trained layers by their number in the target, with official names after ``layers.N.``."""
     head: Tensor | None = field(repr=False)
     """(codes + stops, hidden), if trained."""
+
+    @classmethod
+    def read(
+        cls,
+        draft: DraftWeights,
+        layers: str,
+        head: str,
+        spoken: Callable[[Tensor], Tensor] = lambda head: head,
+        check: Callable[[], None] = lambda: None,
+    ) -> DraftTensors:
+        """Tensors in the file of a draft, whose names are ``layers`` + ``N.…`` and ``head``; ``spoken`` selects the
+        head's rows, ``check`` may raise to cancel. Raises :class:`CheckpointError`."""
+        weights = read_weights(Path(draft.path), check)
+        table = weights.pop(head, None)
+        found: dict[int, dict[str, Tensor]] = {}
+        for name, value in weights.items():
+            number, _, inner = name.removeprefix(layers).partition(".")
+            if not (name.startswith(layers) and number.isdecimal()):
+                raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
+            found.setdefault(int(number), {})[inner] = value
+        return cls(found, None if table is None else spoken(table))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -62,15 +62,15 @@ class Uttered(NamedTuple):
     """Trace of the passage so far, given its start in seconds."""
 
 
-class Passages(Protocol):
-    """A text cut into passages, with notes for the user."""
+AnyPassage = TypeVar("AnyPassage", bound=Passage)
 
-    @property
-    def passages(self) -> tuple[Any, ...]:
-        """The model's own, each a :class:`Passage`."""
 
-    @property
-    def notes(self) -> tuple[str, ...]: ...
+@dataclass(frozen=True)
+class Passages(Generic[AnyPassage]):
+    """A text cut into a model's own passages, with notes for the user."""
+
+    passages: tuple[AnyPassage, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

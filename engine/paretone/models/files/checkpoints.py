@@ -295,8 +295,7 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
     Raises :class:`CheckpointError` that names the faulty keys and ``where`` they come from.
     """
     own = module.state_dict()
-    expected = {name: tuple(value.shape) for name, value in own.items()}
-    check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+    check_shapes(shapes_of(own), shapes_of(weights), where)
     wrong = [name for name, value in weights.items() if _kind(value) != _kind(own[name])]
     if wrong:
         found = [f"{name} holds {_kind(weights[name])} instead of {_kind(own[name])}" for name in wrong]
@@ -348,6 +347,10 @@ def require_fractions(weights: Mapping[str, Tensor], where: str) -> None:
     wrong = [f"{name} holds {_kind(value)}" for name, value in weights.items() if not value.is_floating_point()]
     if wrong:
         raise CheckpointError(f"{where} is damaged: {_shown(wrong)} instead of fractions; download it again.")
+
+
+def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def check_shapes(

@@ -13,10 +13,11 @@ import torch
 
 from paretone import device as devices
 from paretone.errors import TextError
-from paretone.front_end.chunking import chunks
+from paretone.front_end.speakable import chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
+from paretone.models.families.passages import Passages
 from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, load_decoder, optimised, parameters
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
@@ -41,12 +42,6 @@ class LlasaPassage:
     text: str
     expected: int
     ids: tuple[int, ...] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class LlasaPassages:
-    passages: tuple[LlasaPassage, ...]
-    notes: tuple[str, ...] = ()
 
 
 class LlasaSpeech(LanguageSpeech):
@@ -85,7 +80,7 @@ class LlasaSpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[LlasaPrompt, LlasaPassages]:
+    ) -> tuple[LlasaPrompt, Passages[LlasaPassage]]:
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         speaker = str(options["speaker"])
         fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
@@ -93,7 +88,7 @@ class LlasaSpeech(LanguageSpeech):
         pieces = chunks(text, prompt.seconds, budget)
         if not any(any(map(str.isalnum, piece)) for piece in pieces):
             raise TextError("There is nothing to speak in this text; type a sentence.")
-        return prompt, LlasaPassages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
+        return prompt, Passages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
 
     def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> LlasaPassage:
         expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))

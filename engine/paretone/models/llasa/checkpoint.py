@@ -27,6 +27,7 @@ from paretone.models.files.checkpoints import (
     read_weights,
     require_fractions,
     require_numbers,
+    shapes_of,
 )
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.llasa.tokenizer import LlasaTokenizer
@@ -79,18 +80,7 @@ class LlasaFolder:
         return optimised(self._network(read_weights(Path(student.path)), config, False, student.path))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Tensors of the draft."""
-        layers: dict[int, dict[str, Tensor]] = {}
-        head = None
-        for name, value in read_weights(Path(draft.path)).items():
-            number, _, inner = name.removeprefix(LAYERS).partition(".")
-            if name == HEAD and value.shape == (self.rows, self.config.hidden):
-                head = self._spoken(value)
-            elif name.startswith(LAYERS) and number.isdecimal():
-                layers.setdefault(int(number), {})[inner] = value
-            else:
-                raise CheckpointError(f"{draft.path} is not a draft of LLaSA: it holds {name}.")
-        return DraftTensors(layers, head)
+        return DraftTensors.read(draft, LAYERS, HEAD, self._spoken)
 
     def _network(
         self,
@@ -107,7 +97,7 @@ class LlasaFolder:
         expected = {f"{BODY}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
         tables = (EMBEDDING,) if tied and HEAD not in weights else (EMBEDDING, HEAD)
         expected |= dict.fromkeys(tables, (self.rows, config.hidden))
-        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        check_shapes(expected, shapes_of(weights), where)
         require_fractions(weights, where)
         for name in list(weights):  # One by one, so that not all are in memory twice.
             check()
@@ -125,6 +115,10 @@ class LlasaFolder:
 
     def _spoken(self, table: Tensor) -> Tensor:
         """Select the :attr:`spoken_rows` of an official table."""
+        if table.shape != (self.rows, self.config.hidden):
+            raise CheckpointError(
+                f"A draft for {self.shards.where} needs a head of ({self.rows}, {self.config.hidden})."
+            )
         return table[self.spoken_rows.to(table.device)]
 
     @property
@@ -208,7 +202,7 @@ def load_decoder(
         raise CheckpointError(f"{shards.where} is not XCodec2: it holds {named_first(strange, NAMES_SHOWN)}.")
     if converted:
         weights = original_names(weights, shards.where)
-    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    shapes = shapes_of(weights)
     config = XCodec2Config.from_shapes(shapes, shards.where, _heads(folder / CONFIG) if converted else None)
     if converted:
         weights[_WINDOW] = torch.hann_window(config.window)  # The converted release does not store it.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError, TextError
-from paretone.models.families.training_layout import IGNORED, TrainingRow
+from paretone.models.families.language_network import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.llasa.config import INSTALL
 

@@ -22,7 +22,7 @@ from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.families.passages import Decoded, Sampler
+from paretone.models.families.passages import Decoded, Passages, Sampler
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.kernels.precision import offered
@@ -32,7 +32,7 @@ from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.megatts3.dit import BRANCHES, MegaConditioning, MegaDiT
 from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
-from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE, MegaPassage, MegaPassages, MegaPrompt
+from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE, MegaPassage, MegaPrompt
 from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
 from paretone.models.minis.megatts3_mini import MegaMiniFolder, MegaMiniFrontEnd
 from paretone.models.minis.natural_vocoder import GroupedCodec
@@ -75,7 +75,7 @@ WARM_UP_LATENTS = 24
 class FrontEnd(Protocol):
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MegaPrompt, MegaPassages]:
+    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """Prepare voice and text. Of the sampler's ``options``, the speed matters here; ``check`` may raise to cancel;
         a front end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.AudioError` and
         :class:`paretone.errors.TextError`."""
@@ -115,7 +115,7 @@ class MegaSpeech(FlowSpeech):
         options: Values,
         check: Callable[[], None] = lambda: None,
         seed: int | None = None,
-    ) -> tuple[MegaPrompt, MegaPassages]:
+    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         return self._front_end(text, voice, options, check, seed)
 
     def _begin(
@@ -193,11 +193,11 @@ class OfficialReading:
 
     def __init__(self, front_end: OfficialFrontEnd) -> None:
         self._front_end = front_end
-        self._last: tuple[tuple[MegaPrompt, str, Tempo], MegaPassages] | None = None
+        self._last: tuple[tuple[MegaPrompt, str, Tempo], Passages[MegaPassage]] | None = None
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MegaPrompt, MegaPassages]:
+    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         audio = Path(voice.audio)
         tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
         prompt = self._front_end.prompt(audio, check=check)

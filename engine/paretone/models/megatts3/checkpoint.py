@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint, sound_tensors
+from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint, shapes_of, sound_tensors
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.config import DiTConfig
@@ -80,8 +80,7 @@ class OfficialFolder:
 
     def backbone(self) -> MegaDiT:
         weights = read_part(self.backbone_path, "dit", self.check)
-        shapes = {name: tuple(value.shape) for name, value in weights.items()}
-        config = DiTConfig.from_shapes(shapes, str(self.backbone_path))
+        config = DiTConfig.from_shapes(shapes_of(weights), str(self.backbone_path))
         model = loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
         return model.eval().requires_grad_(False)
 

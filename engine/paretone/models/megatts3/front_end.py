@@ -25,6 +25,7 @@ from paretone.front_end.writing import write_out
 from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.f5.text import split
+from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed
 from paretone.models.megatts3 import aligner
 from paretone.models.megatts3.aligner import Aligner
@@ -32,7 +33,7 @@ from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS, no_latents
 from paretone.models.megatts3.duration_model import DurationModel, DurationPrompt, Tempo, settled_durations
 from paretone.models.megatts3.graphemes import GraphemeModel, ReadPhones
-from paretone.models.megatts3.phones import MegaPassage, MegaPassages, MegaPrompt, Timed
+from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
 from paretone.reading import require_regular
 
@@ -311,7 +312,7 @@ class OfficialFrontEnd:
         tempo: Tempo | None = None,
         seed: int = 0,
         check: Callable[[], None] = lambda: None,
-    ) -> MegaPassages:
+    ) -> Passages[MegaPassage]:
         """``text`` in the voice of ``audio``. ``seed`` draws the disturbance of durations if ``tempo`` has one;
         ``check`` may raise to cancel.
 
@@ -337,7 +338,7 @@ class OfficialFrontEnd:
             )
             spoken = Timed(phones.phones, phones.tones, tuple(durations))
             passages.append(MegaPassage.of(segment, prompt.spoken, spoken))
-        return MegaPassages(tuple(passages), tuple(notes))
+        return Passages(tuple(passages), tuple(notes))
 
     def _read_segment(self, segment: str) -> ReadPhones:
         # ``check`` is not an argument, because the cache key is the segment alone.

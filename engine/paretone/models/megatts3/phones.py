@@ -310,11 +310,3 @@ class MegaPassage:
 
 def _row(numbers: Sequence[int] | np.ndarray) -> Tensor:
     return torch.from_numpy(np.asarray(numbers, np.int64))[None]
-
-
-@dataclass(frozen=True)
-class MegaPassages:
-    """A text cut into passages, with notes for the user."""
-
-    passages: tuple[MegaPassage, ...]
-    notes: tuple[str, ...] = ()

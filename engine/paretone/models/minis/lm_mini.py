@@ -17,18 +17,16 @@ from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
-from paretone.models.families.passages import Decoded, TokenDecoder
+from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import (
     check_shapes,
     loaded_strictly,
     opened,
     read_float_weights,
-    read_weights,
     require_fractions,
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.speaking import (
@@ -38,7 +36,6 @@ from paretone.models.minis.speaking import (
     MiniFolder,
     MiniFrontEnd,
     MiniPassage,
-    MiniPassages,
     MiniPrompt,
     MiniSpeech,
     NaturalCoding,
@@ -118,17 +115,10 @@ class LmMiniFolder(MiniFolder):
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        layout, head = self.layout(), None
-        layers: dict[int, dict[str, Tensor]] = {}
-        for name, value in read_weights(Path(draft.path), self.check).items():
-            number = layer_of(name)
-            if name == HEAD:
-                head = self._rows(value, layout, draft.path)
-            elif number is not None and name.startswith(prefix := f"{BODY}layers.{number}."):
-                layers.setdefault(number, {})[name.removeprefix(prefix)] = value
-            else:
-                raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
-        return DraftTensors(layers, head)
+        layout = self.layout()
+        return DraftTensors.read(
+            draft, f"{BODY}layers.", HEAD, lambda head: self._rows(head, layout, draft.path), self.check
+        )
 
     def tokenizer(self, device: torch.device) -> SpeechTokenizer:
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
@@ -262,7 +252,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MiniPrompt, MiniPassages]:
+    ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
         prompt = self._front_end.prompt(voice)
         check()
         return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed)

@@ -18,14 +18,14 @@ from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.front_end import Prompt, PromptReader
-from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.families.passages import Passages
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, shapes_of
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.phones import (
     ENGLISH_TONE,
     MegaPassage,
-    MegaPassages,
     MegaPrompt,
     Timed,
     durations_of_phones,
@@ -63,7 +63,7 @@ class MegaMiniFolder(MiniFolder):
     def backbone(self) -> MegaDiT:
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
-        config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
+        config = DiTConfig.from_shapes(shapes_of(weights), where)
         model = loaded_strictly(lambda: MegaDiT(config), weights, where)
         return model.eval().requires_grad_(False)
 
@@ -82,12 +82,12 @@ class MegaMiniFrontEnd:
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None
-    ) -> tuple[MegaPrompt, MegaPassages]:
+    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
         prompt = self._prompt(voice)
         pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"], seed=seed)
         passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
-        return prompt, MegaPassages(passages, notes)
+        return prompt, Passages(passages, notes)
 
     def _prompt(self, voice: Voice) -> MegaPrompt:
         read = self._read_prompt(voice)

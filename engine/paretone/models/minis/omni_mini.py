@@ -17,7 +17,7 @@ from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
-from paretone.models.families.passages import Decoded, GridDecoder
+from paretone.models.families.passages import Decoded, GridDecoder, Passages
 from paretone.models.files.checkpoints import load_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
@@ -30,7 +30,6 @@ from paretone.models.minis.speaking import (
     MiniFolder,
     MiniFrontEnd,
     MiniPassage,
-    MiniPassages,
     MiniPrompt,
     MiniSpeech,
     NaturalCoding,
@@ -194,7 +193,7 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
 
     def _passages(
         self, text: str, voice: Voice, prompt: MiniPrompt, options: Values, seed: int | None = None
-    ) -> MiniPassages:
+    ) -> Passages[MiniPassage]:
         return self._front_end.passages(text, float(options["speed"]), bool(options["by_sentence"]), seed)
 
     def _request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:

@@ -25,7 +25,7 @@ from paretone.front_end.reading import NaturalReader
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import Prompt, PromptReader
-from paretone.models.families.passages import Decoded
+from paretone.models.families.passages import Decoded, Passages
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import (
@@ -242,12 +242,6 @@ class MiniPassage:
     """Canvas length of a masked model."""
 
 
-@dataclass(frozen=True)
-class MiniPassages:
-    passages: tuple[MiniPassage, ...]
-    notes: tuple[str, ...] = ()
-
-
 class MiniFrontEnd(ABC, Generic[Codec]):
     """Prepares voices and texts, and caches the last voice. A model defines the form of its phones and codes."""
 
@@ -265,11 +259,13 @@ class MiniFrontEnd(ABC, Generic[Codec]):
     def _codes(self, codes: Tensor) -> Any:
         """Network form of codes (n, …)."""
 
-    def passages(self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None) -> MiniPassages:
+    def passages(
+        self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None
+    ) -> Passages[MiniPassage]:
         """Cut ``text`` into pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
         :class:`paretone.errors.TextError`."""
         pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
-        return MiniPassages(
+        return Passages(
             tuple(MiniPassage(one.text, self._phones(one.phones), self._coding.end_of(one.phones)) for one in pieces),
             notes,
         )

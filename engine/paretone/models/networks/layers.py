@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.models.files.checkpoints import check_shapes, load_strictly
+from paretone.models.files.checkpoints import check_shapes, load_strictly, shapes_of
 from paretone.models.kernels import products
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 
@@ -326,6 +326,5 @@ def load_normalised(
 
     Raises :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file.
     """
-    found = {name: tuple(value.shape) for name, value in weights.items()}
-    check_shapes(stored_shapes(module, naming, plain), found, where)
+    check_shapes(stored_shapes(module, naming, plain), shapes_of(weights), where)
     load_strictly(module, fused(weights, naming), where)

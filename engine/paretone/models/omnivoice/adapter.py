@@ -17,6 +17,7 @@ from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
+from paretone.models.families.passages import Passages
 from paretone.models.families.speech import Joiner
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.loading import LoadRequest
@@ -24,13 +25,13 @@ from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder
 from paretone.models.omnivoice.front_end import (
     OmniVoicePassage,
-    OmniVoicePassages,
     OmniVoicePrompt,
+    StreamedPassages,
     VoiceReader,
+    WholePassages,
     prepare,
 )
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
-from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
 from paretone.observer import Observer
 from paretone.paths import data_folder
@@ -76,7 +77,7 @@ class OmniVoiceSpeech(MaskedSpeech):
 
     def _passages(
         self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
-    ) -> OmniVoicePassages:
+    ) -> Passages[OmniVoicePassage]:
         return prepare(text, prompt, options)
 
     def _following(

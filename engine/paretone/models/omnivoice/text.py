@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.front_end import chunking
+from paretone.front_end import speakable
 from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.omnivoice.config import INSTALL
 from paretone.paths import resource
@@ -241,7 +241,7 @@ def chunks(text: str, longest: int, shortest: int = SHORTEST_CHUNK) -> list[str]
 
 def sentences(text: str) -> list[str]:
     """Cut ``text`` into sentences, including Chinese and Japanese ones."""
-    parts = (re.split(r"(?<=[。！？])(?![。！？”’」』）])", one) for one in chunking.sentences(text))
+    parts = (re.split(r"(?<=[。！？])(?![。！？”’」』）])", one) for one in speakable.sentences(text))
     return [part.strip() for found in parts for part in found if part.strip()]
 
 

@@ -18,7 +18,7 @@ from paretone.errors import CheckpointError, ProfileError
 from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, safetensors_file
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
-from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
+from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint, shapes_of
 from paretone.models.files.trained_weights import weight_set_folders
 from paretone.setting.profile import Profile
 from paretone.wording import listed
@@ -65,7 +65,7 @@ class GuidanceFreeWeights:
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
         tensors = backbone_weights(read_checkpoint(path), str(path))
-        shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+        shapes = shapes_of(tensors)
         check_shapes(expected_shapes(checkpoint.config), shapes, str(path))
         return cls(path, metadata, tensors, checkpoint.path.parent)
 

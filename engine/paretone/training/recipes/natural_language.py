@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.front_end.phones import PhoneVocabulary
-from paretone.models.families.training_layout import HuggingFaceNames
+from paretone.models.families.language_network import HuggingFaceNames
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.lm_mini import Layout as LmLayout

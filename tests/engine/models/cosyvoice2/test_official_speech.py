@@ -27,9 +27,10 @@ from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream, synthesise
+from paretone.speaking import synthesise
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
 from tests.engine.recorder import collected
+from tests.engine.speaking import stream
 
 MODEL = "CosyVoice2-0.5B"
 TEXT = "Rain comes tomorrow."

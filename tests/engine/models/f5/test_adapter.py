@@ -18,9 +18,10 @@ from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, voice, voices
 from paretone.setting.setting import Setting
-from paretone.speaking import scripted, stream
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.recorder import collected
+from tests.engine.speaking import stream
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

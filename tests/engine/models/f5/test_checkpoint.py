@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
@@ -208,19 +207,6 @@ def test_other_models_are_refused(tmp_path: Path, content: dict) -> None:
     torch.save(content, tmp_path / "a.pt")
     with pytest.raises(CheckpointError, match="is not an F5-TTS or E2-TTS checkpoint"):
         read_f5_checkpoint(tmp_path / "a.pt")
-
-
-def test_finding_the_file_in_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="holds no checkpoint"):
-        find_checkpoint(tmp_path)
-    (tmp_path / "b.pt").touch()
-    assert find_checkpoint(tmp_path).name == "b.pt"
-    (tmp_path / "a.safetensors").touch()
-    assert find_checkpoint(tmp_path).name == "a.safetensors"
-    (tmp_path / "c.safetensors").touch()
-    os.utime(tmp_path / "a.safetensors", (1, 1))
-    with pytest.raises(CheckpointError, match=r"several checkpoints \(c\.safetensors, a\.safetensors\)"):
-        find_checkpoint(tmp_path)
 
 
 def test_checkpoints_of_a_training_come_newest_first(tmp_path: Path) -> None:

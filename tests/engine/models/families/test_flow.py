@@ -166,22 +166,6 @@ def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> Non
         calibrate_model(model, [Utterance("One.", VOICE)], plain(solver="midpoint"), Observer())
 
 
-def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
-    of = using(plain(), FREE, PRUNED, NARROW)
-    capture = model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 6)
-    assert capture.maps.shape[0] == 1
-    assert capture.maps.dtype == np.float32
-    with pytest.raises(SettingError, match="the grid 7 steps"):
-        model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 7)
-
-
-def test_takes_say_what_they_are_not(model: F5Speech) -> None:
-    assert speak(model, plain(steps=1)).notes == ("Read by the test.",)
-    assert "trained to speak without guidance are another matter" in speak(model, plain(steps=1, guidance=0.0)).notes[0]
-    nine = using(plain(), UsedTechnique("steps", Values(steps=9)))
-    assert "evenly spaced" in speak(model, nine).notes[0]
-
-
 def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)

@@ -17,12 +17,10 @@ from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream
 from paretone.techniques import problem
-from tests.engine.models.small_causal import small_model
 from tests.engine.recorder import Clock, Follower, collected
 from tests.engine.small_language import write_model
-from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
+from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, stream, write_all
 from tests.workload import workload
 
 
@@ -166,17 +164,6 @@ def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
     """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
     script = script_of(model, setting(drafted()))
     assert script.network.target.tokens.head_is_half == script.network.draft.tokens.head_is_half == available()
-
-
-def test_kept_layers_share_weights_where_nothing_is_trained() -> None:
-    model = small_model()
-    copied, shared = model.kept([0, 3]), model.optimised().kept([0, 3])
-    model.head.zero_()
-    assert copied.head.any()
-    assert shared.head.data_ptr() == model.head.data_ptr()
-    with torch.inference_mode():
-        x = model.embed([[3, 4, 5, 6]])
-        torch.testing.assert_close(shared.transformer(x), copied.transformer(x))
 
 
 @pytest.fixture

@@ -13,9 +13,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from paretone.errors import CheckpointError
-from paretone.models.catalogue import voice
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_weight_sets, trained_guidance, weight_set_folders
+from paretone.models.files.trained_weights import find_weight_sets, trained_guidance
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.draft_length import AdaptiveLength
@@ -62,13 +61,6 @@ def test_what_does_not_say_so_is_no_cfg_free_checkpoint(tmp_path: Path, metadata
     assert trained_guidance(path) is None
 
 
-def test_they_are_next_to_the_checkpoint_or_in_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    near, own = weight_set_folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
-    assert near == tmp_path / "f5-mini" / "cfg_free"
-    assert own.parts[-3:] == ("models", "f5-mini", "cfg_free")
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
     return load(write_all(tmp_path_factory.mktemp("language") / "model"))
@@ -91,27 +83,6 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
     assert fast.measurements.evaluations > fast.measurements.target_passes
     assert {"accepted", "bonus"} <= set(fast.trace.decoding.outcomes)
     assert all(len(cycle.drafted) <= 3 for cycle in fast.trace.decoding.cycles)
-
-
-@pytest.mark.parametrize("knobs", [{"tolerance": 0.4, "draft_length": 8}, {"verification": "token"}])
-def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> None:
-    chosen = setting(drafted(**knobs))
-    assert problem(model.info, chosen) is None
-    make_ready(model, chosen, voice("", "lm-mini"))
-    synthesis = spoken(model, chosen)
-    assert synthesis.measurements.tokens == len(synthesis.trace.decoding.tokens) > 20
-    assert len(synthesis.trace.decoding.outcomes) == synthesis.measurements.tokens
-    reads = [len(cycle.drafted) for cycle in synthesis.trace.decoding.cycles]
-    assert max(reads) > 0
-
-
-def test_drafts_are_verified_as_a_whole_without_tolerance(model: LmMiniSpeech) -> None:
-    def block(**knobs: object) -> bool:
-        return dict(resolve(model.info, setting(drafted(**knobs))).decoding.arguments)["block"]
-
-    assert block(tolerance=0.0)
-    assert not block(tolerance=0.1)
-    assert not block(tolerance=0.0, verification="token")
 
 
 def lengths(model: LmMiniSpeech) -> list[AdaptiveLength]:

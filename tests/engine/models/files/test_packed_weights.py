@@ -19,6 +19,7 @@ from paretone.models.files.bundled import FORMAT, LAYERS, PACKED, STEPS
 from paretone.models.files.checkpoints import Shards, fingerprint, is_packed_file, metadata_of, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned
 from paretone.paths import resource
+from tests.engine.small_packed import packing
 
 
 def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
@@ -26,7 +27,7 @@ def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
     there = {path.relative_to(root).as_posix(): path for path in root.rglob("*.safetensors")}
     digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in there.items()}
     assert bundled.listed() == {name: bundled.original(digest) for name, digest in digests.items()}, (
-        "weights have changed: python -m paretone.models.files.bundled"
+        "weights have changed: python packaging/packing.py"
     )
 
 
@@ -118,7 +119,7 @@ def models(tmp_path: Path) -> Path:
 def packed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, packed, as if it shipped."""
     target = models.with_name("packed")
-    bundled.pack_models(models, target)
+    packing.pack_models(models, target)
     monkeypatch.setattr(bundled, "root", lambda: target)
     return target
 
@@ -167,8 +168,8 @@ def test_packing_gives_the_same_file_every_time_and_from_what_is_packed(
     models: Path, packed: Path, tmp_path: Path
 ) -> None:
     again, twice = tmp_path / "again", tmp_path / "twice"
-    bundled.pack_models(models, again)
-    bundled.pack_models(packed, twice)
+    packing.pack_models(models, again)
+    packing.pack_models(packed, twice)
     for name in (MODEL, STUDENT, GUIDED, bundled.LIST, bundled.PACKED_LIST):
         assert (again / name).read_bytes() == (packed / name).read_bytes()
     assert json.loads((twice / bundled.LIST).read_text()) == bundled.listed()

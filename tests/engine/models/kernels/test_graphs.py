@@ -87,17 +87,6 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an 
 
 
 # --- The cache --------------------------------------------------------------------------------------------------------
-def test_the_one_used_longest_ago_is_given_up():
-    graphs: GraphCache[str] = GraphCache(Again())
-    graphs.most = 2
-    for name in "abacb":
-        assert graphs.find(name, lambda name=name: f"made {name}", name) == f"made {name}"
-    assert len(graphs) == 2
-    notes = graphs.notes()
-    assert [note.split(" took")[0][-1] for note in notes] == ["a", "b", "c", "b"]
-    assert graphs.notes() == ()
-    graphs.clear()
-    assert len(graphs) == 0
 
 
 class Weighed:
@@ -212,20 +201,16 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
 
 
 # --- What is refused --------------------------------------------------------------------------------------------------
-def test_a_device_without_graphs_is_refused(tmp_path):
+def test_what_cannot_have_graphs_is_refused(tmp_path):
     info = speaking.load(write_model(tmp_path / "model")).info
     assert "CUDA graphs need an NVIDIA GPU" in (problem(info, speaking.setting(graphs())) or "")
-
-
-@pytest.mark.parametrize(("name", "other"), [("ditreducio", "graphs"), ("dual_block_cache", "compilation")])
-def test_partial_evaluations_are_not_recorded(name, other):
-    setting = Setting("f5-mini").with_technique(UsedTechnique(name)).with_technique(UsedTechnique(other))
-    assert "another part of every evaluation" in conflict(setting, other)
-
-
-def test_graphs_and_compiling_exclude_each_other():
-    setting = Setting("f5-mini").with_technique(graphs()).with_technique(UsedTechnique("compilation"))
-    assert "do without one of the two" in conflict(setting, "graphs")
+    for name, other, said in (
+        ("ditreducio", "graphs", "another part of every evaluation"),
+        ("dual_block_cache", "compilation", "another part of every evaluation"),
+        ("compilation", "graphs", "do without one of the two"),
+    ):
+        setting = Setting("f5-mini").with_technique(UsedTechnique(name)).with_technique(UsedTechnique(other))
+        assert said in conflict(setting, other)
 
 
 # --- On a card --------------------------------------------------------------------------------------------------------

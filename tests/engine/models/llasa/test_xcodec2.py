@@ -195,17 +195,6 @@ def test_speech_of_one_window_is_what_is_decoded_at_once(decoder: XCodec2Decoder
     assert np.abs(plain - windows.whole(codes).samples).max() > 1e-4  # The reference is heard in what follows it.
 
 
-def test_windows_are_near_the_whole_and_nearer_with_more_context(decoder: XCodec2Decoder) -> None:
-    codes = some_codes(200)
-    whole = WindowedDecoder(decoder).whole(codes).samples
-
-    def error(context: int) -> float:
-        found = streamed(decoder, codes, [200], window=Window(20, context))
-        return float(np.sqrt(np.mean((found - whole) ** 2) / np.mean(whole**2)))
-
-    assert 0 < error(150) < error(40) < error(0)
-
-
 def test_windows_fade_into_one_another(decoder: XCodec2Decoder) -> None:
     codes, fade = some_codes(100), FADE_CODES * HOP
     windows = WindowedDecoder(decoder, window=Window(40, 40, first=40))

@@ -26,12 +26,13 @@ from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import scripted, stream
+from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio, resolve, technique
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.recorder import collected
+from tests.engine.speaking import stream
 from tests.engine.techniques.ditreducio.observing import Recorder
 
 MINI = "megatts3-mini"

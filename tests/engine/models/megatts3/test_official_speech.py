@@ -32,7 +32,6 @@ from tests.engine.models.megatts3.small_release import (
     SMALL_ALIGNER,
     SMALL_DIT,
     SMALL_WAVVAE,
-    TRANSFORMER_CONFIG,
     WAVVAE_CONFIG,
     save_checkpoint,
     wavvae_weights,
@@ -315,16 +314,6 @@ def test_inputs_that_are_never_given_may_have_weights(release: Path) -> None:
     whole = weights_of(path, "dur_model")
     save_checkpoint(path, "dur_model", whole | {"char_encoder.emb.weight": torch.zeros(4000, 32)})
     OfficialFolder(release).duration_model()
-
-
-@pytest.mark.parametrize(
-    ("entries", "words"),
-    [({"win_size": None}, "lacks 'win_size'"), ({"frames_multiple": 4}, "frames_multiple is 4, but only 8")],
-)
-def test_the_transformers_configuration_is_checked(release: Path, entries: dict, words: str) -> None:
-    write_config(release / "diffusion_transformer/config.yaml", TRANSFORMER_CONFIG | entries)
-    with pytest.raises(CheckpointError, match=words):
-        OfficialFolder(release).window()
 
 
 MODEL = "MegaTTS3"

@@ -11,32 +11,29 @@ import pytest
 import torch
 
 from paretone.audio.cross_fade import faded_after
-from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import Piece, Synthesis, Voice
-from paretone.models.catalogue import entry, voice
-from paretone.models.f5.front_end import PromptReader
+from paretone.models.catalogue import entry
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH
 from paretone.models.minis.omni_mini import OmniMiniSpeech
 from paretone.models.minis.speaking import (
     LAYOUT_FILE,
     NOBODY,
-    phones_of_prompt,
 )
 from paretone.models.networks.quantised_mel import token_phones
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream, synthesise
+from paretone.speaking import synthesise
 from paretone.techniques import applying_to
 from tests.engine.recorder import collected
 from tests.engine.small_natural import CODEBOOKS, CODES, write_lm, write_named, write_omni, write_recording
 from tests.engine.small_vocos import write_vocos
+from tests.engine.speaking import stream
 from tests.same_sound import assert_same_sound
-from tests.voices import FIRST
 
 TEXT = "Is it 5:30 already?"
 Speech = LmMiniSpeech | OmniMiniSpeech
@@ -175,15 +172,6 @@ def test_what_cannot_be_read_is_refused(model: Speech, anna: Voice, text: str):
         spoken(model, setting(model), anna, text)
 
 
-def test_long_texts_are_passages_and_sentences_can_be(lm: LmMiniSpeech, omni: OmniMiniSpeech, anna: Voice):
-    text = "Rice is often served in round bowls. The juice of lemons makes fine punch. It is late and the weather bad."
-    _, passages = lm._prepare(text, anna, setting(lm, speed=1.0).options, lambda: None, 0)
-    assert len(passages.passages) > 1
-    assert " ".join(one.text for one in passages.passages) == text
-    by_sentence = spoken(omni, setting(omni, by_sentence=True), anna, text)
-    assert len(by_sentence.trace.demasking.passages) == 3
-
-
 def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: Voice):
     blocks = setting(omni, speed=1.0).with_technique(UsedTechnique("blockwise", Values()))
     text = "The juice of lemons makes fine punch."
@@ -227,20 +215,3 @@ def test_a_vocoder_of_other_speech_is_refused(lm_folder: Path, omni_folder: Path
         write_vocos(tmp_path / entry(name).vocoder)
         with pytest.raises(CheckpointError, match="put that of natural speech there"):
             load_model(name, folder=str(alone), device="cpu")
-
-
-OTHER = "The juice of lemons makes fine punch, and nobody knows why."
-
-
-def _notes(folder: Path, transcript: str) -> tuple[str, ...]:
-    own = shutil.copyfile(voice(FIRST).audio, folder / "me.wav")
-    read = PromptReader(MelFrontEnd(), True)(Voice("me", "Me", str(own), transcript))
-    return phones_of_prompt(read, NaturalReader())[1]
-
-
-def test_words_that_are_not_found_are_said_once(tmp_path: Path) -> None:
-    pytest.importorskip("pocketsphinx")
-    doubt, effect = _notes(tmp_path, f"{voice(FIRST).transcript} {OTHER}")
-    assert doubt.startswith("The words of the transcript could not be found in me.wav; check")
-    assert "only estimated, so the voice may be copied less well" in effect and "found" not in effect
-    assert _notes(tmp_path, voice(FIRST).transcript) == ()

@@ -18,20 +18,21 @@ from paretone.models.catalogue import voice
 from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
+from paretone.models.omnivoice.front_end import StreamedPassages
 from paretone.models.omnivoice.higgs import WindowedHiggs
-from paretone.models.omnivoice.sound import StreamedPassages
 from paretone.models.omnivoice.text import sentences
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import DemaskingTrace
-from paretone.speaking import make_ready, scripted, stream
+from paretone.speaking import make_ready, scripted
 from paretone.techniques import resolve, technique
 from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 from tests.engine.recorder import Follower, collected
+from tests.engine.speaking import stream
 from tests.workload import workload
 
 RATE, HOP = 24000, 960

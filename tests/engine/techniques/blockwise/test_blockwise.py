@@ -23,9 +23,9 @@ from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream
 from tests.engine.bench.test_masked import report_of
 from tests.engine.small_omni_mini import write_model
+from tests.engine.speaking import stream
 from tests.workload import crossed, only_in_full, workload
 
 TEXT = "The birch canoe slid on the smooth planks, while rice is often served in round bowls."
