@@ -159,3 +159,25 @@ def stoppable(check: Callable[[], None]) -> Iterator[None]:
 def may_stop() -> None:
     """Raise if the current work is to stop."""
     _check.get()()
+
+
+class Work:
+    """Counts units of work for an observer and lets it stop the work."""
+
+    def __init__(self, observer: Observer, total: float) -> None:
+        self._observer, self._total, self._done = observer, total, 0.0
+
+    def check(self) -> None:
+        self._observer.check()
+
+    def done(self, units: float = 1) -> None:
+        self.reached(self._done + units)
+
+    def finish(self) -> None:
+        self.reached(self._total)
+
+    def reached(self, units: float) -> None:
+        """Raise the number of finished units to at least this."""
+        self._observer.check()
+        self._done = min(max(self._done, units), self._total)
+        self._observer.progress(round(self._done), round(self._total))

@@ -13,7 +13,7 @@ from paretone.session.events import ModelLoaded, Prepared
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.techniques.ditreducio.record import Calibrated, CalibrationRecord
-from paretone_app.features.guidance.presenter import why_no_guidance
+from paretone_app.features.guidance import why_no_guidance
 from paretone_app.features.strategy.state import CalibrationStore, StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs

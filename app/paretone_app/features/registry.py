@@ -13,7 +13,6 @@ from paretone_app.features import (
     glossary,
     grids,
     groups,
-    guidance,
     lab,
     layers,
     listen,
@@ -103,6 +102,7 @@ EXTRAS = Feature(
     actions=(FeatureAction("extras", "&Optional packages…", "What can be installed in addition, and for what"),),
     menus=(MenuPart("&Help", ("extras",), after="keys"),),
 )
+GUIDANCE = Feature("guidance", "paretone_app.features.guidance:GuidancePresenter", technique="guidance_free")
 GUIDE = Feature(
     "guide",
     "paretone_app.features.guide:GuidePresenter",
@@ -178,7 +178,7 @@ FEATURES = (
     LOG,
     views.FEATURE,
     transfer.FEATURE,
-    guidance.FEATURE,
+    GUIDANCE,
     training.FEATURE,
     decoding.FEATURE,
     layers.FEATURE,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -63,6 +63,7 @@ _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
     "log_mel_distance, notes, machine, "
 )
+"""Columns in the order of a summary's fields."""
 _LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"), ("unfinished", 4, "''"), ("repeats", 4, "'[]'"))
 """Columns added later: first schema version, and value of older takes."""
 
@@ -284,29 +285,21 @@ class Library(Database):
 _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
 
 
+_READ: dict[str, Callable[[Any], object]] = {
+    "voice": without_folder,
+    "setting": setting_of,
+    "measurements": lambda text: record(Measurements, parsed_json(text)),
+    "starred": bool,
+    "notes": texts_of,
+    "metrics": lambda text: record(Metrics, parsed_json(text)),
+    "repeats": lambda text: tuple(record(Measurements, one) for one in parsed_json(text)),
+}
+"""Readers of columns that differ from a summary's fields."""
+
+
 def _summary(row: tuple) -> TakeSummary:
-    one, created, text, voice, setting, rate, frames, measured, label, starred, fidelity, distance, *rest = row
-    notes, machine, metrics, checkpoint, unfinished, repeats = rest
-    return TakeSummary(
-        one,
-        created,
-        text,
-        without_folder(voice),
-        setting_of(setting),
-        rate,
-        frames,
-        record(Measurements, parsed_json(measured)),
-        label,
-        bool(starred),
-        fidelity,
-        distance,
-        texts_of(notes),
-        machine,
-        record(Metrics, parsed_json(metrics)),
-        checkpoint,
-        unfinished,
-        tuple(record(Measurements, one) for one in parsed_json(repeats)),
-    )
+    values = dict(zip(TakeSummary.__dataclass_fields__, row, strict=True))
+    return TakeSummary(**(values | {name: read(values[name]) for name, read in _READ.items()}))
 
 
 def _trace_json(trace: Trace) -> dict:

@@ -131,26 +131,9 @@ def _looked(one: QWidget, look: str) -> QWidget:
     return one
 
 
-def _push(look: str, checked: bool = False) -> Made:
-    def make(text: str) -> QWidget:
-        one = QPushButton(text)
-        one.setCheckable(checked)
-        one.setChecked(checked)
-        return _looked(one, look)
-
-    return make
-
-
-def _tool(look: str, checked: bool = False) -> Made:
-    def make(text: str) -> QWidget:
-        one = QToolButton()
-        one.setText(text)
-        one.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        one.setCheckable(checked)
-        one.setChecked(checked)
-        return _looked(one, look)
-
-    return make
+def _button(kind: type, look: str = "", checked: bool = False) -> Made:
+    more = {"checkable": True, "checked": True} if checked else {}
+    return lambda text: _looked(kind(text=text, focusPolicy=Qt.FocusPolicy.StrongFocus, **more), look)
 
 
 def _side(side: str, checked: bool) -> Made:
@@ -181,20 +164,8 @@ def _spin(kind: type) -> Made:
     return make
 
 
-def _checkable(kind: type, checked: bool) -> Made:
-    def make(text: str) -> QWidget:
-        one = kind(text)
-        one.setChecked(checked)
-        return one
-
-    return make
-
-
 def _group(look: str, checkable: bool) -> Made:
-    def make(text: str) -> QWidget:
-        return _looked(QGroupBox(text, checkable=checkable), look)
-
-    return make
+    return lambda text: _looked(QGroupBox(text, checkable=checkable), look)
 
 
 def _progress(value: int) -> Made:
@@ -202,10 +173,10 @@ def _progress(value: int) -> Made:
 
 
 CONTROLS: dict[str, Made] = {
-    **{f"push button {look}": _push(look) for look in BUTTON_LOOKS},
-    **{f"push button {look}, checked": _push(look, checked=True) for look in ("", "filter")},
-    **{f"tool button {look}": _tool(look) for look in TOOL_LOOKS},
-    **{f"tool button {look}, checked": _tool(look, checked=True) for look in ("", "workspace", "card")},
+    **{f"push button {look}": _button(QPushButton, look) for look in BUTTON_LOOKS},
+    **{f"push button {look}, checked": _button(QPushButton, look, checked=True) for look in ("", "filter")},
+    **{f"tool button {look}": _button(QToolButton, look) for look in TOOL_LOOKS},
+    **{f"tool button {look}, checked": _button(QToolButton, look, checked=True) for look in ("", "workspace", "card")},
     **{f"button of take {side}": _side(side, checked=False) for side in "AB"},
     **{f"button of take {side}, checked": _side(side, checked=True) for side in "AB"},
     "combo box": _combo,
@@ -215,10 +186,10 @@ CONTROLS: dict[str, Made] = {
     "line, placeholder": lambda text: QLineEdit(placeholderText=text),
     "text": QPlainTextEdit,
     "text, placeholder": lambda text: QPlainTextEdit(placeholderText=text),
-    "check box": _checkable(QCheckBox, False),
-    "check box, checked": _checkable(QCheckBox, True),
-    "radio button": _checkable(QRadioButton, False),
-    "radio button, checked": _checkable(QRadioButton, True),
+    "check box": _button(QCheckBox),
+    "check box, checked": _button(QCheckBox, checked=True),
+    "radio button": _button(QRadioButton),
+    "radio button, checked": _button(QRadioButton, checked=True),
     "group": _group("", checkable=False),
     "card": _group("card", checkable=True),
     "chosen card": _group("chosen-card", checkable=True),

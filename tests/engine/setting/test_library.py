@@ -20,7 +20,6 @@ import pytest
 from paretone import database
 from paretone.database import AUDIO
 from paretone.errors import LibraryError
-from paretone.setting import library as module
 from paretone.setting.knobs import Values
 from paretone.setting.library import DATABASE, SCHEMA, DeletedTakes, KeptAudio, Library, LibraryDamaged
 from paretone.setting.setting import Setting, UsedTechnique
@@ -257,20 +256,6 @@ def test_takes_of_the_first_schema_have_no_metrics_and_no_checkpoint(library: Li
     with Library(first) as newer:
         newer.add(take(1))
         assert newer.load(take(1).id) == take(1)
-
-
-def test_a_migration_that_fails_changes_nothing(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library.close()
-    half = "ALTER TABLE takes ADD COLUMN mood TEXT; ALTER TABLE nowhere ADD COLUMN x TEXT"
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "_MIGRATIONS", (*module._MIGRATIONS, half))
-        patched.setattr(module, "SCHEMA", SCHEMA + 1)
-        with pytest.raises(LibraryError, match="no such table: nowhere"):
-            Library(tmp_path / "takes")
-    with Library(tmp_path / "takes") as again:
-        again.add(take(0))
 
 
 def test_an_unreadable_library_can_be_set_aside(library: Library, tmp_path: Path) -> None:

@@ -235,18 +235,6 @@ def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) ->
     assert path.read_bytes() != before
 
 
-def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
-    attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
-    used = UsedTechnique("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
-    whole = Profile.of(setting().with_technique(used), info(), (attention,))
-    path = tmp_path / "p.json"
-    whole.save(path)
-    assert Profile.load(path) == whole
-    # The knob stands for the next calibration; what a profile says is what its table does.
-    moved = UsedTechnique("ditreducio", Values(branch_skip="both"), attention.fingerprint)
-    assert Profile.of(setting().with_technique(moved), info(), (attention,)) == whole
-
-
 def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     Profile.of(setting(), info(), (table(),), replace(evidence(), voice="own:/gone/me.wav")).save(path)

@@ -26,42 +26,39 @@ if TYPE_CHECKING:
 class AttentionPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        state = services.state
         self._strategy = services.features.find(StrategyPresenter).state
         self.attention: AttentionPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
         self._capture_selected = services.actions.add(
             "Capture the selected cell", lambda: self._capture(*built(self.attention).grid.cursor_cell)
         )
-        for signal in (self._strategy.changed, state.selection.model_changed):
-            signal.connect(self._show_similarities)
-        state.selection.model_changed.connect(self._forget_capture)
-        state.jobs.ended.connect(self._job_ended)
 
     def _build_attention(self) -> QWidget:
         from paretone_app.features.attention.panel import AttentionPanel
 
         self.attention = AttentionPanel(self._theme.colours, self._capture_selected)
         self.attention.cell_chosen.connect(self._capture)
+        self._strategy.changed.connect(self._show_similarities)
+        self._state.selection.model_changed.connect(self._follow_model)
+        self._state.jobs.ended.connect(self._job_ended)
         self._show_similarities()
         return self.attention
 
     @Slot()
     def _show_similarities(self) -> None:
-        if self.attention is None:
-            return
-        state, record = self._state, self._strategy.record
-        self.attention.set_times(state.selection.step_times)
+        state, record, panel = self._state, self._strategy.record, built(self.attention)
+        panel.set_times(state.selection.step_times)
         steps = state.selection.options_in_force.get("steps")
         if record is not None and not record.is_for_end and record.table.steps == steps:
-            self.attention.set_similarities(record.similarities, record.cut)
+            panel.set_similarities(record.similarities, record.cut)
         elif state.selection.info is not None and steps is not None:
-            self.attention.set_layout(state.selection.info.layers, int(steps))
+            panel.set_layout(state.selection.info.layers, int(steps))
 
     @Slot()
-    def _forget_capture(self) -> None:
-        if self.attention is not None and not self._state.selection.ready:
-            self.attention.clear_capture()
+    def _follow_model(self) -> None:
+        self._show_similarities()
+        if not self._state.selection.ready:
+            built(self.attention).clear_capture()
 
     def follow(self, event: Event) -> None:
         if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.selection.ready:
@@ -99,5 +96,5 @@ class AttentionPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.CALIBRATE:
             self._show_similarities()
-        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED and self.attention is not None:
-            self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")
+        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED:
+            built(self.attention).show_failure(sentence or "The capture was cancelled; choose the cell again.")

@@ -13,7 +13,7 @@ from paretone.setting.take import Take
 from paretone.techniques.speculative.view import VIEW
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.state.playing import take_title
 from paretone_app.widgets.action import ActionButton
@@ -37,8 +37,6 @@ class DecodingPresenter(Presenter):
             "Measure several tolerances and draft lengths (opens Views)",
         )
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
-        services.state.comparison.changed.connect(self._show_takes)
-        services.state.comparison.chosen_changed.connect(self._show_takes)
 
     def _build_decoding(self) -> QWidget:
         from paretone_app.features.decoding.panel import DecodingPanel
@@ -47,6 +45,8 @@ class DecodingPresenter(Presenter):
         self.decoding.hear_wanted.connect(self._hear)
         self.decoding.follow(self._state.playing, self._state.coming)
         self.decoding.pages.empty.add(self._make)
+        for signal in (self._state.comparison.changed, self._state.comparison.chosen_changed):
+            signal.connect(self._show_takes)
         self._show_takes()
         self.refresh()
         return self.decoding
@@ -60,12 +60,11 @@ class DecodingPresenter(Presenter):
 
     @Slot()
     def _show_takes(self) -> None:
-        if self.decoding is not None:
-            compared = self._state.comparison
-            self.decoding.set_takes(compared.take_a, compared.take_b)
-            if compared.chosen is not self._chosen:
-                self._chosen = compared.chosen
-                self.decoding.set_chosen(self._chosen)
+        compared, panel = self._state.comparison, built(self.decoding)
+        panel.set_takes(compared.take_a, compared.take_b)
+        if compared.chosen is not self._chosen:
+            self._chosen = compared.chosen
+            panel.set_chosen(self._chosen)
 
     @Slot(str, float)
     def _hear(self, side: str, seconds: float) -> None:

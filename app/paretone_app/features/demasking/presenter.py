@@ -41,7 +41,6 @@ class DemaskingPresenter(Presenter):
             self._why_not_decode,
         )
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
-        services.state.comparison.changed.connect(self._show_takes)
 
     def refresh(self) -> None:
         if self.demasking is None:
@@ -94,14 +93,14 @@ class DemaskingPresenter(Presenter):
         self.demasking.hear_wanted.connect(self._player.hear)
         self.demasking.follow(self._state.playing, self._state.coming)
         self.demasking.pages.empty.add(self._make)
+        self._state.comparison.changed.connect(self._show_takes)
         self._show_takes()
         self.refresh()
         return self.demasking
 
     @Slot()
     def _show_takes(self) -> None:
-        if self.demasking is not None:
-            self.demasking.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
+        built(self.demasking).set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
 
     def decode(self, side: str, passage: int, step: int, codebooks: int = 0) -> None:
         """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, with ``codebooks`` only its first ones, and

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.session.events import Telemetry
 from paretone.setting.take import Take
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.numbers import localised
 from paretone_app.state.jobs import Job, Outcome
 
@@ -24,11 +24,7 @@ class MetersPresenter(Presenter):
         super().__init__(services)
         self.meters: MetersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
-        services.state.synthesis.take_added.connect(self._show_take)
-        services.state.synthesis.remeasured.connect(self._show_medians)
         services.state.synthesis.timing_ended.connect(self._tell_of_timing)
-        services.state.comparison.changed.connect(self._show_comparison)
-        services.state.jobs.ended.connect(self._job_ended)
         self._features = services.features
         made, jobs = self._state.synthesis, self._state.jobs
         self._repeat = self._actions["repeat"]
@@ -51,19 +47,18 @@ class MetersPresenter(Presenter):
 
         self.meters = MetersPanel(self._theme.colours)
         self.meters.offer(self._repeat)
+        self._state.synthesis.take_added.connect(self._show_take)
+        self._state.synthesis.remeasured.connect(self.meters.show_factor)
+        self._state.comparison.changed.connect(self._show_comparison)
+        self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         self._show_comparison()
         return self.meters
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
-        if self.meters is not None and not take.unfinished:
-            self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
-
-    @Slot(object)
-    def _show_medians(self, take: Take) -> None:
-        if self.meters is not None:
-            self.meters.show_factor(take)
+        if not take.unfinished:
+            built(self.meters).show_take(take, self._features.find(PlayerPresenter).deck.waits)
 
     @Slot(str)
     def _tell_of_timing(self, remarks: str) -> None:
@@ -72,11 +67,10 @@ class MetersPresenter(Presenter):
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        if self.meters is not None and outcome is not Outcome.FINISHED:
-            self.meters.forget(job.number, outcome.value)
+        if outcome is not Outcome.FINISHED:
+            built(self.meters).forget(job.number, outcome.value)
 
     @Slot()
     def _show_comparison(self) -> None:
-        if self.meters is not None:
-            compared = self._state.comparison
-            self.meters.show_comparison(compared.take_a, compared.take_b, compared.headline(), compared.basis())
+        compared = self._state.comparison
+        built(self.meters).show_comparison(compared.take_a, compared.take_b, compared.headline(), compared.basis())

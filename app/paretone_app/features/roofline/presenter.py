@@ -32,7 +32,6 @@ class RooflinePresenter(Presenter):
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
-        services.state.jobs.ended.connect(self._job_ended)
         add = services.actions.add
         self._measure = {
             side: add(
@@ -94,6 +93,7 @@ class RooflinePresenter(Presenter):
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)
+        self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.roofline
 
@@ -117,11 +117,11 @@ class RooflinePresenter(Presenter):
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is not Kind.ROOFLINE or self.roofline is None:
+        if job.kind is not Kind.ROOFLINE:
             return
         said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
         wrote = f"Wrote {self._trace}." if self._trace is not None else ""
-        self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
+        built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
     @Slot(str)
     def _ask_for_sheet(self, ending: str) -> None:

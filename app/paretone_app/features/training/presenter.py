@@ -44,7 +44,6 @@ class TrainingPresenter(Presenter):
         """Techniques with a training that were in use at the last refresh."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
-        services.state.jobs.ended.connect(self._job_ended)
         add = services.actions.add
         tip = "Train from the model's own weights"
         self._start = add("St&art", lambda: self._start_planned(resume=False), tip, self._why_not_now)
@@ -184,6 +183,7 @@ class TrainingPresenter(Presenter):
         self.training = TrainingPanel(self._theme.colours, actions)
         self.training.install.follow(self._state.installing)
         self.training.training_chosen.connect(self._choose)
+        self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.training
 
@@ -211,9 +211,9 @@ class TrainingPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         from paretone_app.features.training.panel import CHECKPOINT
 
-        if job.kind is Kind.TRAIN and self.training is not None:
+        if job.kind is Kind.TRAIN:
             request = job.command.request if isinstance(job.command, Prepare) else None
             kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
-            self.training.end(said, failed=outcome is Outcome.FAILED)
+            built(self.training).end(said, failed=outcome is Outcome.FAILED)

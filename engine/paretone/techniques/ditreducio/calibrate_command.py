@@ -119,14 +119,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         _write(one, setting, model)
         ops_ratio = resolve(model.info, setting, (one.calibrated.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
-    machine = session.machine
-    data: dict[str, Any] = {"calibrations": found}
-    if options.thresholds is None:
-        data = {**found[0], "machine": machine}
-    if options.thresholds is not None:
-        data["machine"] = machine
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
-    data["published"] = [one.to_json() for one in compared]
+    data: dict[str, Any] = found[0] if options.thresholds is None else {"calibrations": found}
+    data = {**data, "machine": session.machine, "published": [one.to_json() for one in compared]}
     return Result(data, "\n".join([_shown(calibrations, found), *(one.sentence for one in compared)]))
 
 

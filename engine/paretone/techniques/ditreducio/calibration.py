@@ -26,7 +26,7 @@ from statistics import fmean
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.observer import Observer
+from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.compatibility import Compatibility
@@ -40,7 +40,7 @@ from paretone.techniques.ditreducio.record import (
     origin,
 )
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Trajectory, Work
+from paretone.techniques.ditreducio.trajectory import Trajectory
 
 Rows = tuple[tuple[SkipAction, ...], ...]
 

@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.observer import Observer
+from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.operations import OperationCounts
@@ -37,7 +37,6 @@ from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial, end_origin
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work
 
 ROUNDS = 6
 """Rounds that save the budget, in equal parts."""

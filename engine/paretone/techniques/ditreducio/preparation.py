@@ -11,7 +11,7 @@ import torch
 from paretone.errors import ProfileError
 from paretone.measure.fidelity import log_mel_distance
 from paretone.models.base import Script, SpeechModel, Utterance, flow_model
-from paretone.observer import Observer
+from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
@@ -29,7 +29,7 @@ from paretone.techniques.ditreducio.record import (
     TransferReport,
 )
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Trajectory, Work, mean_absolute_error
+from paretone.techniques.ditreducio.trajectory import Trajectory, mean_absolute_error
 
 
 def calibrate_model(

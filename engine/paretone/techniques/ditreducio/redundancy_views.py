@@ -11,6 +11,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
 from paretone.models.base import AttentionCapture
+from paretone.observer import Work
 from paretone.setting.knobs import Choice, Effect, Knob, Number, defaults
 from paretone.speaking import scripted
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
@@ -114,7 +115,7 @@ def compute_similarity(task: Task) -> Findings:
     from paretone.sampling.actions import SkipAction
     from paretone.techniques import ditreducio
     from paretone.techniques.ditreducio.probing import target_of
-    from paretone.techniques.ditreducio.trajectory import Trajectory, Work
+    from paretone.techniques.ditreducio.trajectory import Trajectory
 
     target = target_of(task)
     layers, steps = target.backbone.layers, target.steps

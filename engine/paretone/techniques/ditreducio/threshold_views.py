@@ -350,11 +350,12 @@ def ablation_knobs(layers: int) -> tuple[Knob, ...]:
 
 
 @dataclass(frozen=True)
-class AblationPoint:
-    threshold: float
+class Point:
+    label: str
     ops_ratio: float
     distance: float
-    word_error_rate: float | None
+    threshold: float = 0.0
+    word_error_rate: float | None = None
     interval: tuple[float, float] = (0.0, 0.0)
 
 
@@ -378,7 +379,7 @@ def compute_ablation(task: Task) -> Findings:
     judge = judge_of(sentences)
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
     floor = None if judge is None else word_errors(judge, sentences, baseline)
-    points: dict[str, list[AblationPoint]] = {}
+    points: dict[str, list[Point]] = {}
     calibrations = []
     for variant in variants:
         record = record_at_hand(task) if variant is FULL else None
@@ -390,10 +391,11 @@ def compute_ablation(task: Task) -> Findings:
             spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
             heard = None if judge is None else word_errors(judge, sentences, spoken)
             points.setdefault(variant.title, []).append(
-                AblationPoint(
-                    threshold,
+                Point(
+                    f"δ = {threshold:g}",
                     fmean(one.measurements.ops_ratio for one in spoken),
                     distance(baseline, spoken),
+                    threshold,
                     None if heard is None else heard.rate,
                     (0.0, 0.0) if heard is None else heard.interval(),
                 )
@@ -425,13 +427,11 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
     return calibrated
 
 
-def _ablation_panels(
-    points: Mapping[str, Sequence[AblationPoint]], floor: float | None, unit: str
-) -> tuple[Lines, ...]:
+def _ablation_panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
     saved = Axis("Operations of the baseline", "%")
 
     def curves(
-        along: Callable[[AblationPoint], float], up: Callable[[AblationPoint], float], judged: bool = False
+        along: Callable[[Point], float], up: Callable[[Point], float], judged: bool = False
     ) -> tuple[Curve, ...]:
         return tuple(
             Curve(
@@ -440,21 +440,16 @@ def _ablation_panels(
                 tuple(map(up, row)),
                 tuple(100 * one.interval[0] for one in row) if judged else (),
                 tuple(100 * one.interval[1] for one in row) if judged else (),
-                tuple(f"δ = {one.threshold:g}" for one in row),
+                tuple(one.label for one in row),
             )
             for name, row in points.items()
         )
 
-    def ratio(point: AblationPoint) -> float:
+    def ratio(point: Point) -> float:
         return 100 * point.ops_ratio
 
     panels = [
-        Lines(
-            "Saving and cost",
-            saved,
-            Axis("Log-mel distance to the baseline", "natural-log units"),
-            curves(ratio, lambda point: point.distance),
-        ),
+        _saving_and_cost(points),
         Lines(
             "Saving by threshold",
             Axis("Threshold δ", unit),
@@ -472,7 +467,7 @@ def _ablation_panels(
 
 
 def _ablation_caption(
-    points: Mapping[str, Sequence[AblationPoint]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
+    points: Mapping[str, Sequence[Point]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
 ) -> str:
     largest = max(one.threshold for one in points[FULL.title])
     parts = [
@@ -487,7 +482,7 @@ def _ablation_caption(
     return f"{words} Means over {sentences} sentences that were not calibrated on, {tables}{heard}"
 
 
-def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[AblationPoint]) -> str:
+def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str:
     """Compare the cost of a variant with the full method's at equal savings, where these overlap."""
     if name == FULL.title:
         return ""
@@ -505,7 +500,7 @@ def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[Ablati
     return f"At equal operations {name} is {percent(abs(ratio - 1))} {more} the baseline than the full method."
 
 
-def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:
+def _interpolated(ops_ratio: float, points: Sequence[Point]) -> float | None:
     """Distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
     ordered = sorted(points, key=lambda point: point.ops_ratio)
     for left, right in pairwise(ordered):
@@ -549,13 +544,6 @@ def objective_knobs(layers: int) -> tuple[Knob, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Point:
-    label: str
-    ops_ratio: float
-    distance: float
-
-
 def compute_objectives(task: Task) -> Findings:
     from paretone.techniques.ditreducio.end_calibration import end_units
     from paretone.views.quality import distance, judged_utterances, speak_all
@@ -584,9 +572,7 @@ def compute_objectives(task: Task) -> Findings:
             spoken = speak_all(model, sentences, used, work, spoken_units, f"{name}, {label}", (table,))
             ratio = fmean(one.measurements.ops_ratio for one in spoken)
             points.setdefault(name, []).append(Point(label, ratio, distance(baseline, spoken)))
-    return Findings(
-        (_objectives_panel(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences
-    )
+    return Findings((_saving_and_cost(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences)
 
 
 def _budgets(smallest: float, count: int) -> tuple[float, ...]:
@@ -594,7 +580,7 @@ def _budgets(smallest: float, count: int) -> tuple[float, ...]:
     return tuple(100 - (100 - smallest) * (at + 1) / count for at in range(count))
 
 
-def _objectives_panel(points: dict[str, list[Point]]) -> Lines:
+def _saving_and_cost(points: Mapping[str, Sequence[Point]]) -> Lines:
     return Lines(
         "Saving and cost",
         Axis("Operations of the baseline", "%"),

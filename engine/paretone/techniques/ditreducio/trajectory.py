@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import PlainError, SettingError
-from paretone.observer import Observer
+from paretone.observer import Work
 from paretone.sampling.actions import SkipAction, extrapolation_factor
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
@@ -85,30 +85,6 @@ COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True)
 REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))
 SPARING_ATTENTION = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(keep_output=True))
 """Reuse the attention's output, compute the feed-forward."""
-
-
-class Work:
-    """Counts layer evaluations for an observer and lets it stop the work."""
-
-    def __init__(self, observer: Observer, total: int) -> None:
-        self._observer = observer
-        self._total = total
-        self._done = 0
-
-    def check(self) -> None:
-        self._observer.check()
-
-    def done(self, layer_evaluations: int) -> None:
-        self.reached(self._done + layer_evaluations)
-
-    def finish(self) -> None:
-        self.reached(self._total)
-
-    def reached(self, layer_evaluations: int) -> None:
-        """Raise the number of finished units to at least this."""
-        self._observer.check()
-        self._done = min(max(self._done, layer_evaluations), self._total)
-        self._observer.progress(self._done, self._total)
 
 
 @dataclass

@@ -25,7 +25,7 @@ from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.fidelity import Sounded, with_difference
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
 from paretone.models.base import FlowModel, SpeechModel, Synthesis, Utterance, flow_model
-from paretone.observer import SILENT, Observer, Passing, StepReport
+from paretone.observer import SILENT, Observer, Passing, StepReport, Work
 from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
@@ -317,29 +317,32 @@ def search_grid(
     journal = Journal(known, resume)
     noisy = adds_noise(others, flow)
     takes = 0 if name == DISTANCE else SEEDS if name not in FIDELITY and metric(name).across_seeds else 1
-    work = _Work(observer, len(utterances), takes, measures=name not in FIDELITY and not noisy, many=not noisy)
-    work.total = work.first + work.each(steps) * (most_trials(method, steps, int(knobs["passes"])) + len(titled))
-    observer.status(f"Speaking with {MANY} steps" if work.first else "Loading the judge")
-    objective = objective_of(flow, utterances, others, name, observer, work.step)
+    measures = name not in FIDELITY and not noisy
+    # In evaluations: those of the reference run, and of a trial, which measures the end point and speaks takes.
+    first = 0 if noisy else len(utterances) * MANY
+    each = len(utterances) * steps * (measures + takes * (1 + SPEAKING))
+    work = Work(observer, first + each * (most_trials(method, steps, int(knobs["passes"])) + len(titled)))
+    observer.status(f"Speaking with {MANY} steps" if first else "Loading the judge")
+    objective = objective_of(flow, utterances, others, name, observer, work.done)
     trials: list[Trial] = []
 
     def value(times: Times) -> Value:
         candidate = replace(grid, times=times)
         if times not in journal.known:
             used = setting.with_technique(UsedTechnique(NAME, knobs, candidate.fingerprint))
-            journal.add(times, objective.value(used, candidate, work.step))
+            journal.add(times, objective.value(used, candidate, work.done))
         return journal.known[times]
 
     def tried(trial: Trial) -> None:
         trials.append(trial)
-        work.reach(work.first + work.each(steps) * len(trials))
+        work.reached(first + each * len(trials))
         passes = f"Pass {trial.pass_number}, time {trial.moved} of {steps - 1}" if trial.pass_number else "Known grids"
         if len(trials) == 1 or (trials[-2].pass_number, trials[-2].moved) != (trial.pass_number, trial.moved):
             observer.status(passes)
         on_trial(trial)
 
     best = search(method, value, [times for _, times in titled], int(knobs["passes"]), tried)
-    work.reach(work.total)
+    work.finish()
     journal.close()
     of = {one.times: one for one in trials}
     how = "O3S" if method == OPTIMAL else "a coordinate search"
@@ -367,31 +370,6 @@ def start_grids(steps: int) -> list[tuple[str, Times]]:
         found.append((f"EPSS {steps}", sampling_grid(steps, "epss", -1.0)))
     found += [("sway −1", sampling_grid(steps, "uniform", -1.0)), ("even", sampling_grid(steps, "uniform", 0.0))]
     return [(title, rounded(times.tolist())) for title, times in found]
-
-
-class _Work:
-    """Progress of the search, in evaluations."""
-
-    def __init__(self, observer: Observer, utterances: int, takes: int, measures: bool, many: bool) -> None:
-        """Per utterance, ``takes`` are spoken, and the end point is computed if ``measures``; the reference run comes
-        first if ``many``."""
-        self._observer = observer
-        self._each = utterances * (measures + takes * (1 + SPEAKING))
-        self.first = float(many * utterances * MANY)
-        """Evaluations of the reference run."""
-        self.total = 1.0
-        self._done = 0.0
-
-    def each(self, steps: int) -> float:
-        return self._each * steps
-
-    def step(self) -> None:
-        self.reach(self._done + 1)
-
-    def reach(self, done: float) -> None:
-        self._observer.check()
-        self._done = min(max(self._done, done), self.total)
-        self._observer.progress(round(self._done), round(self.total))
 
 
 def carry_out_search(task: JobTask) -> Searched:

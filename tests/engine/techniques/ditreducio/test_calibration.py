@@ -12,6 +12,7 @@ from torch import Tensor
 
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models.f5.dit import DiT
+from paretone.observer import Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.flow import Planned, euler_steps, sampling_grid
@@ -27,7 +28,7 @@ from paretone.techniques.ditreducio.end_calibration import EndPath, calibrate_en
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work, mean_absolute_error
+from paretone.techniques.ditreducio.trajectory import mean_absolute_error
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.workload import crossed, workload

@@ -7,6 +7,7 @@ import pytest
 from paretone.errors import Cancelled, ProfileError
 from paretone.measure.fidelity import log_mel_distance
 from paretone.models.base import Utterance, Voice
+from paretone.observer import Work
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
@@ -15,7 +16,6 @@ from paretone.techniques.ditreducio.preparation import calibrate_model, measure_
 from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport
 from paretone.techniques.ditreducio.skipping_bench import sample
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work
 from tests.engine import small_speech
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder

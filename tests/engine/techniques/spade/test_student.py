@@ -13,9 +13,12 @@ from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, LayerImportance, read_record
 from paretone.models.minis.lm_mini import LmMiniSpeech
+from paretone.paths import resource
+from paretone.reading import parsed_toml
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
+from paretone.studies.definition import parse
 from paretone.techniques import problem, resolve, spade
 from paretone.techniques.spade.training import (
     composite_loss,
@@ -26,6 +29,7 @@ from paretone.techniques.spade.training import (
 )
 from paretone.training.token_recipe import Seen, divergence
 from paretone.views.figure import Bars
+from tests.engine.small_language import write_model, write_student
 from tests.engine.speaking import load, view, write_all
 
 DEPTH = 6
@@ -165,3 +169,23 @@ def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSp
     assert divergence.series[0].low == ends[0]
     assert divergence.series[0].notes[1] == "rank 1 to 3"
     assert "the most important layers are 0, 2, 1" in figure.caption
+
+
+def test_the_ablation_is_a_study_of_the_students_that_were_trained(tmp_path: Path) -> None:
+    root = write_model(tmp_path / "model")
+    write_student(root, (0, 1)).rename(root / "students" / "student-2-cosine.safetensors")
+    write_student(root, (0, 2), targets="original")
+    text = resource("studies", "lm-mini-ablation.toml").read_text(encoding="utf-8")
+    for ours, theirs in (("0,1,8,9,10,11", "0,2"), ("0,1,2,9,10,11", "0,1")):
+        assert f'layers = "{ours}"' in text
+        text = text.replace(ours, theirs)
+    model, settings = load(root), {one.name: one.setting for one in parse(parsed_toml(text)).candidates}
+    assert len(settings) == 6 and problem(model.info, settings["SPADE"]) is not None, "not trained yet"
+    write_student(root, (0, 2))
+    info = model.look_for_weights(lambda: None)
+    ran = {name: resolve(info, one).weights for name, one in settings.items() if "SPADE" in name}
+    assert {name: (one.retained, one.targets) for name, one in ran.items()} == {
+        "SPADE": ((0, 2), "following"),
+        "SPADE, layers by cosine": ((0, 1), "following"),
+        "SPADE, original layers": ((0, 2), "original"),
+    }

@@ -1,4 +1,4 @@
-"""The guidance presenter: tells Setup why the strength has no effect if guidance is in the weights."""
+"""Guidance: tells Setup why its strength has no effect if guidance is in the weights."""
 
 from __future__ import annotations
 
