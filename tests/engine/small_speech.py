@@ -20,7 +20,7 @@ from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Passages, Prompt, PromptLevel
 from paretone.models.f5.unett import UNetT
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint
-from paretone.models.files.trained_weights import PREFIX, find_weight_sets, interval_metadata, save_interval_weights
+from paretone.models.files.trained_weights import PREFIX, find_weight_sets, interval_metadata, save_in_half
 from paretone.models.networks.diffusion import IntervalEmbedding, add_interval
 from paretone.models.networks.vocos import Vocos, VocosConfig
 from paretone.setting.knobs import Values
@@ -146,7 +146,7 @@ def save_intervals(path: Path, base: str = FINGERPRINT, learnt: bool = False, gu
     torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.5 if learnt else 1e-6)
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=guidance), "displacement")
     named = {PREFIX + name: value.half().float() for name, value in backbone.state_dict().items()}
-    save_interval_weights(path, named, interval_metadata(described, base, 7))
+    save_in_half(path, named, interval_metadata(described, base, 7))
     return path
 
 

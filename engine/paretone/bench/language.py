@@ -16,7 +16,7 @@ from paretone.bench import budget, bundled
 from paretone.bench.budget import Turns, heard_in_turns
 from paretone.errors import SettingError
 from paretone.measure.timing import Interval, interval, running_order, stopwatch
-from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors
+from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict, Way, counted_errors
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.language import LanguageSpeech
@@ -167,6 +167,20 @@ def listened(said: Mapping[str, Sequence[VoiceVerdict]], arguments: argparse.Nam
     one = next(iter(said.values()))
     of = len(bundled.heard_sentences(arguments))
     return f" {budget.heard(len(one[0].errors.words), of, f'in each of {len(one)} voices')}"
+
+
+def clean(said: Mapping[str, Sequence[VoiceVerdict]], column: str) -> list[dict[str, object]]:
+    """Rows of the original speech and of its copy by the vocoder, named in ``column``."""
+    return [{column: name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+
+
+def heard_beside(said: Mapping[str, Sequence[VoiceVerdict]], name: str, plain: str) -> dict[str, object]:
+    """Columns of the way ``name``, if it was heard, compared with ``plain``."""
+    if name not in said:
+        return {}
+    found = heard(said[name])
+    near = plain in said and found["word error rate"] - heard(said[plain])["word error rate"] <= WORD_ERRORS
+    return {**found, "within 2 points": "yes" if near else "no"}
 
 
 def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:

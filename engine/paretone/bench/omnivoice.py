@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> Report:
         row: dict[str, object] = {"weights": arguments.model, "way": name}
         for what, values in (("latency", found.last), ("first audio", found.first)):
             row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
-        row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
+        row |= gains[name].columns()
         row["forwards per second"] = found.evaluations / found.backbone_seconds
         row["launches per forward"] = counts[name]
         row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))

@@ -115,7 +115,6 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
     return rows
 
 
-def _gain(found: Interval, rounds: int) -> dict[str, object]:
+def _gain(found: Interval, rounds: int) -> dict[str, float]:
     # A single round has no interval.
-    ends = {"low": found.low, "high": found.high} if rounds > 1 else {}
-    return {"speed-up": found.median, **ends}
+    return found.columns() if rounds > 1 else {"speed-up": found.median}

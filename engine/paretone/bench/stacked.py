@@ -336,9 +336,7 @@ def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTime
     product, take = sampled.speed_up[rung.title], whole.speed_up[rung.title]
     return {
         "step factor": _step(below, rung, sampled).median,
-        "backbone": product.median,
-        "low": product.low,
-        "high": product.high,
+        **product.columns("backbone"),
         "whole take": take.median,
     }
 

@@ -141,7 +141,7 @@ class SentenceReader:
         for word in reversed(words):
             may_stop()
             word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
-            context = _context(context, word)
+            context = _after(context, word.phonemes, "" if word.mark is not None else word.text)
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             if word.text == "point" and before.text in _DIGITS and after.text in _DIGITS:
                 word.phonemes = unstressed(word.phonemes)
@@ -243,10 +243,6 @@ def _joined(parts: Sequence[_Part]) -> str:
     return "".join(
         weakened(part.phonemes or "") if place in weaker else part.phonemes or "" for place, part in enumerate(spoken)
     )
-
-
-def _context(after: Context, word: _Word) -> Context:
-    return _after(after, word.phonemes, "" if word.mark is not None else word.text)
 
 
 def _after(context: Context, phonemes: str, text: str) -> Context:

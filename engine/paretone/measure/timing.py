@@ -45,6 +45,10 @@ class Interval:
         """Whether a ratio differs from 1; if not, it must not be reported as a difference."""
         return not self.low <= 1 <= self.high
 
+    def columns(self, name: str = "speed-up") -> dict[str, float]:
+        """Columns of a bench's row, the median under ``name``."""
+        return {name: self.median, "low": self.low, "high": self.high}
+
 
 @dataclass(frozen=True)
 class PairedTimes:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import random
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Generic
 
 import torch
+from safetensors.torch import save
+from torch import Tensor
 
 from paretone import device as devices
+from paretone import files
 from paretone.models.catalogue import voices
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
-from paretone.training.learner import SMALL_PARAMETERS, Rates
+from paretone.training.learner import SMALL_PARAMETERS, Network, Rates
 from paretone.training.manifest import require_both, with_validation
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import save_with_log
@@ -34,7 +37,61 @@ FEWEST = 8
 OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
 """In the work folder: the model's own speech, and the prepared recordings."""
 
-MakeRecipe = Callable[[TokenData, torch.device], TokenRecipe]
+
+class CompanionRecipe(TokenRecipe[Network], Generic[Network]):
+    """Trains ``model`` with the outputs of the frozen ``teacher`` on the same sequences."""
+
+    kind: ClassVar[str]
+    """Kind of the file's weights."""
+
+    def __init__(
+        self,
+        teacher: Teacher,
+        model: Network,
+        retained: Sequence[int],
+        data: TokenData,
+        device: torch.device,
+        options: TokenOptions,
+    ) -> None:
+        super().__init__(model, retained, teacher.base, data, teacher.collate, device, options)
+        self.teacher, self.sampler = teacher.network.to(device), teacher.sampler
+
+    @property
+    def particulars(self) -> dict[str, str]:
+        """What the metadata say of this kind alone."""
+        raise NotImplementedError
+
+    def metadata_after(self, seconds: float) -> dict[str, str]:
+        return {
+            "kind": self.kind,
+            "base": self.base,
+            **self.particulars,
+            "minutes": f"{seconds / 60:.3g}",
+            "steps": str(self.steps),
+            "origin": self.data.origin,
+        }
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        raise NotImplementedError
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Averaged weights for the file."""
+        raise NotImplementedError
+
+    @property
+    def file_name(self) -> str:
+        raise NotImplementedError
+
+    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
+        """Raises :class:`OSError`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(path, save(dict(self.tensors()), dict(metadata)))
+
+    def export(self, folder: Path) -> None:
+        self.save(folder / self.file_name, self.metadata_after(0.0))
+
+
+MakeRecipe = Callable[[TokenData, torch.device], CompanionRecipe]
 
 
 class Companion(ABC):
@@ -54,11 +111,11 @@ class Companion(ABC):
         Raises :class:`paretone.errors.PlainError` before any speech is generated if it cannot be trained.
         """
 
-    def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+    def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
         """Follower of the run: ``follower`` after the companion's own callbacks at milestones."""
         return follower
 
-    def figures(self, recipe: TokenRecipe) -> Values:
+    def figures(self, recipe: CompanionRecipe) -> Values:
         """Figures of the result, for :attr:`paretone.training.requests.Trained.figures`."""
         return Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
 

@@ -24,13 +24,14 @@ from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Prompt
 from paretone.models.families.flow import FlowSpeech
+from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
-from paretone.training.manifest import read_manifest, require_both
+from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
@@ -177,6 +178,36 @@ def own_readings(
     training, held_out = (
         tuple(one for number, one in enumerate(found) if (number in kept_back) == held) for held in (False, True)
     )
+    return training, held_out
+
+
+def recorded_readings(
+    request: FineTuningRequest,
+    base: str,
+    ready: Callable[[], Callable[[ManifestRow], Iterable[Reading]]],
+    processes: Processes,
+    follower: Follower,
+    *beside: str,
+) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
+    """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns, for
+    training and for validation. They are kept in the work folder, and made again if a recording changes or a file
+    ``beside`` it, given by suffixes."""
+    manifest = Path(request.manifest)
+    follower.status(f"Reading {manifest.name}")
+    rows = read_manifest(manifest, follower.check)
+    told = [
+        [
+            str(row.audio.resolve()),
+            row.voice,
+            *(changed(row.audio.with_suffix(one)) for one in (row.audio.suffix, *beside)),
+        ]
+        for row in rows
+    ]
+    with processes.first_process_first():
+        follower.status(f"Preparing {len(rows)} recordings")
+        folder = folder_of(Path(request.work) / SPEECH, base, told)
+        heard = list(zip(rows, kept_readings(folder, rows, ready, follower), strict=True))
+    training, held_out = (tuple(one for row, one in heard if row.held_out == held) for held in (False, True))
     return training, held_out
 
 

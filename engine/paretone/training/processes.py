@@ -60,6 +60,15 @@ class Processes:
 
         return gather_object([value])
 
+    def own(self, values: list[Any]) -> Any:
+        """This process's value of those that :meth:`gather` returned in the run to resume. Raises
+        :class:`TrainingError` if that had another number of processes."""
+        if len(values) != self.count:
+            raise TrainingError(
+                f"The run to resume has {len(values)} processes, but here are {self.count}; start as many."
+            )
+        return values[self.number]
+
     @contextmanager
     def first_process_first(self) -> Iterator[None]:
         """Make the others wait until the first process has left the block."""

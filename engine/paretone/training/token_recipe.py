@@ -1,5 +1,5 @@
 """Base of trainings of speech language models: the network with the whole embedding table and the head's speech rows,
-its losses, the optional frozen teacher, and batches. See :class:`paretone.training.session.Recipe`."""
+its losses, and batches. See :class:`paretone.training.session.Recipe`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 import torch
@@ -164,7 +163,7 @@ class TokenData:
 
 
 class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
-    """Trains ``model``; some recipes use the outputs of the frozen ``teacher`` on the same sequences."""
+    """Trains ``model``."""
 
     name: ClassVar[str]
     matrices: ClassVar[LayerMatrices] = LayerMatrices("layers.")
@@ -172,18 +171,18 @@ class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
 
     def __init__(
         self,
-        teacher: TokenNetwork | None,
         model: Network,
+        retained: Sequence[int],
         base: str,
         data: TokenData,
         collate: Collate,
         device: torch.device,
         options: TokenOptions,
     ) -> None:
-        """``base``: fingerprint of the initial checkpoint, the teacher's; ``collate``: layout of batches for the
-        model."""
+        """``retained``: numbers of the layers of the initial checkpoint that ``model`` has, ``base``: its fingerprint;
+        ``collate``: layout of batches for the model."""
         super().__init__(Learner.by(model.to(device), self.matrices, options), device, options)
-        self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
+        self.retained = tuple(retained)
         self.base, self.data, self.collate = base, data, collate
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
 
@@ -194,16 +193,6 @@ class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
         """Validation figures of the averaged model, one value per predicting position of ``batch``."""
-        raise NotImplementedError
-
-    def metadata_after(self, seconds: float) -> dict[str, str]:
-        raise NotImplementedError
-
-    def summary(self, validation: Mapping[str, float]) -> str:
-        raise NotImplementedError
-
-    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """Write the averaged weights with ``metadata``. Raises :class:`OSError`."""
         raise NotImplementedError
 
     # --- The recipe ---------------------------------------------------------------------------------------------------
@@ -256,18 +245,6 @@ class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
             )
         super().restore(state)
         self._queue.restore(state["queue"])
-
-    @property
-    def retained(self) -> tuple[int, ...]:
-        """Numbers of the teacher's layers that the model keeps."""
-        raise NotImplementedError
-
-    def export(self, folder: Path) -> None:
-        self.save(folder / self.file_name, self.metadata_after(0.0))
-
-    @property
-    def file_name(self) -> str:
-        raise NotImplementedError
 
 
 def listed(layers: Sequence[int]) -> str:

@@ -98,12 +98,12 @@ def draft_recipe(
     teacher: LmMiniTeacher, data: TokenData, initial: dict | None = None, **options: object
 ) -> DraftRecipe:
     chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1, **options)
-    return DraftRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, teacher.sampler, chosen, initial)
+    return DraftRecipe(teacher, data, CPU, chosen, initial)
 
 
 def student_recipe(teacher: LmMiniTeacher, data: TokenData, **options: object) -> StudentRecipe:
     chosen = StudentOptions(positions=300, warm_up=1, average_decay=0.5, retained=(0, 2), **options)
-    return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, chosen)
+    return StudentRecipe(teacher, data, CPU, chosen)
 
 
 def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> list[float]:
@@ -244,7 +244,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(
 def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmMiniTeacher, data: TokenData) -> None:
     state = student_recipe(teacher, data).state()
     other = StudentOptions(positions=300, retained=(0, 1))
-    recipe = StudentRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, other)
+    recipe = StudentRecipe(teacher, data, CPU, other)
     with pytest.raises(TrainingError, match="keeps other layers"):
         recipe.restore(state)
     teacher.base = "other"

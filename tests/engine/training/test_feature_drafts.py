@@ -97,8 +97,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> P
 def recipe_of(teacher: LmMiniTeacher) -> FeatureDraftRecipe:
     data = TokenData(utterances()[4:], utterances()[:4], "a test")
     options = FeatureDraftOptions(positions=300, warm_up=1, average_decay=0.5)
-    cpu = torch.device("cpu")
-    return FeatureDraftRecipe(teacher.network, teacher.base, data, teacher.collate, cpu, teacher.sampler, options)
+    return FeatureDraftRecipe(teacher, data, torch.device("cpu"), options)
 
 
 def test_it_learns_resumes_and_speaks(root: Path) -> None:

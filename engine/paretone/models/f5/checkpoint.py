@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
 from paretone.audio.mel import BIGVGAN, STYLES, VOCOS
 from paretone.errors import CheckpointError
-from paretone.files import write_atomically
 from paretone.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
@@ -33,6 +31,7 @@ from paretone.models.files.checkpoints import (
     sound_tensors,
 )
 from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
+from paretone.models.files.trained_weights import COUNTERS, PREFIX, save_in_half
 from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed
@@ -57,7 +56,6 @@ _WRAPPERS = ("_orig_mod", "module")
 """Parts of weight names added by ``torch.compile`` and ``DistributedDataParallel``."""
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
 """File names in the official training for the last checkpoint, and for the initial one."""
-_COUNTERS = ("initted", "step")
 _LEGACY_KEYS = (
     "mel_spec.mel_stft.mel_scale.fb",
     "mel_spec.mel_stft.spectrogram.window",
@@ -172,7 +170,8 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
     entries = _vocabulary_entries(shapes, path)
     description = _described(path, variant, entries)
     if description is None:
-        candidates = tuple(name for name in VARIANTS if _fits(shapes, replace(VARIANTS[name], text_num_embeds=entries)))
+        known = {name: replace(config, text_num_embeds=entries) for name, config in VARIANTS.items()}
+        candidates = tuple(name for name, config in known.items() if expected_shapes(config) == shapes)
         if not candidates:
             raise CheckpointError(
                 f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
@@ -212,7 +211,7 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
         if name in stripped:
             raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
         stripped[name] = value
-    kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
+    kept = {key: value for key, value in stripped.items() if key not in (*COUNTERS, *_LEGACY_KEYS)}
     weights = {
         key.removeprefix(_WEIGHTS_PREFIX): value
         for key, value in kept.items()
@@ -244,10 +243,6 @@ def expected_shapes(
     with without_weights(found, where):
         backbone = _BACKBONES[config.backbone](config)
     return shapes_of(backbone.state_dict())
-
-
-def _fits(shapes: Mapping[str, tuple[int, ...]], config: BackboneConfig) -> bool:
-    return expected_shapes(config) == dict(shapes)
 
 
 def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> int:
@@ -298,11 +293,5 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
 
 def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
     """Write the weights under their official keys atomically in float16. Raises :class:`OSError`."""
-    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
-    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
-    write_atomically(path, save(weights, dict(metadata) if metadata else None))
-
-
-def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
-    """Weights in half precision; rotary frequencies in full, because positions multiply their error."""
-    return value.cpu().contiguous().to(torch.float32 if key.endswith("inv_freq") else torch.float16)
+    weights = {f"{PREFIX}{key}": value for key, value in model.state_dict().items()}
+    save_in_half(path, weights | {"initted": torch.tensor(True), "step": torch.tensor(step)}, metadata or {})

@@ -163,16 +163,16 @@ def plain_names(content: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(PREFIX): value for name, value in content.items() if name not in COUNTERS}
 
 
-def save_interval_weights(path: Path, weights: Mapping[str, Tensor], told: Mapping[str, str]) -> None:
-    """Write ``weights``, under their names in the model's official layout, atomically in half precision. Rotary
-    frequencies keep their precision, because positions multiply their error. Raises :class:`OSError`."""
+def save_in_half(path: Path, weights: Mapping[str, Tensor], told: Mapping[str, str]) -> None:
+    """Write ``weights`` with the metadata ``told`` atomically, in half precision. Rotary frequencies keep theirs,
+    because positions multiply their error. Raises :class:`OSError`."""
     stored = {
         name: value.cpu().contiguous().to(value.dtype if name.endswith("inv_freq") else torch.float16)
         if value.is_floating_point()
         else value
         for name, value in weights.items()
     }
-    write_atomically(path, save(stored, dict(told)))
+    write_atomically(path, save(stored, dict(told) or None))
 
 
 DRAFTS, STUDENTS = "drafts", "students"

@@ -203,7 +203,8 @@ def load_decoder(
     if converted:
         weights = original_names(weights, shards.where)
     shapes = shapes_of(weights)
-    config = XCodec2Config.from_shapes(shapes, shards.where, _heads(folder / CONFIG) if converted else None)
+    heads = ConfigFile.read(folder / CONFIG).number("num_attention_heads", 16) if converted else None
+    config = XCodec2Config.from_shapes(shapes, shards.where, heads)
     if converted:
         weights[_WINDOW] = torch.hann_window(config.window)  # The converted release does not store it.
     with uninitialised(weights, shards.where):
@@ -234,8 +235,3 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
             raise CheckpointError(f"{where} lacks {missing}, which belongs next to {name}; download it again.")
         renamed[name] = torch.cat([found[one] for one in "qkv"])
     return renamed
-
-
-def _heads(path: Path) -> int:
-    """Number of heads in the converted release's configuration."""
-    return ConfigFile.read(path).number("num_attention_heads", 16)

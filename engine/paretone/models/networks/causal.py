@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import torch
@@ -289,8 +290,8 @@ class CausalTransformer(nn.Module):
         for index, layer in enumerate(self.layers):
             if index in skip:
                 continue
-            extend = None if cache is None else _extension(cache, index)
-            weights = _shown(probe, index) if probe is not None and attention else None
+            extend = None if cache is None else partial(cache.extend, index)
+            weights = partial(probe, index, "attention") if probe is not None and attention else None
             hidden = hidden + layer.self_attn(layer.input_layernorm(hidden), rotary, mask, extend, weights)
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
             if probe is not None:
@@ -342,11 +343,3 @@ def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
     embeddings and head."""
     seen = tokens * context + tokens * (tokens + 1) / 2
     return 2 * config.layers * (tokens * config.weights_of_layer + 2 * seen * config.width)
-
-
-def _extension(cache: KeyValueCache, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    return lambda keys, values: cache.extend(layer, keys, values)
-
-
-def _shown(probe: Probe, layer: int) -> Callable[[Tensor], None]:
-    return lambda attention: probe(layer, "attention", attention)

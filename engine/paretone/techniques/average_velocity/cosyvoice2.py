@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,34 +20,29 @@ from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
 from paretone.models.cosyvoice2.front_end import VoicePrompts
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel, add_interval, official
-from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.techniques.average_velocity import AverageVelocityRequest
-from paretone.techniques.average_velocity.subjects import Field, Subject
-from paretone.training.batches import BatchQueue, held_out_pairs, moved
+from paretone.techniques.average_velocity.subjects import ClipSubject, Field
+from paretone.training.batches import moved
 from paretone.training.f5_checkpoints import (
-    SPEECH,
     Arrays,
     Reading,
     Say,
     Speaker,
-    folder_of,
-    kept_readings,
     own_readings,
     place_of,
+    recorded_readings,
 )
 from paretone.training.flow_matching import drawn_times
 from paretone.training.learner import LayerMatrices
-from paretone.training.manifest import ManifestRow, read_manifest, require_both
+from paretone.training.manifest import ManifestRow, require_both
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower
 
-JOINED = 0.9
-"""Share of items with two clips of one voice, if the clips allow it."""
 LONGEST_BEGINNING = 0.3
 """Largest share of a single clip that serves as its prompt, as in the official training."""
 LAYER_MATRICES = LayerMatrices("_blocks.", apart_from="mlp")
@@ -84,7 +79,7 @@ class CosyProblem:
     """(B, 3 · bands, frames)."""
 
 
-class CosySubject(Subject[Estimator, CosyProblem]):
+class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
     """The estimator of a flow; the encoder of the tokens stays frozen."""
 
     layers = LAYER_MATRICES
@@ -92,30 +87,18 @@ class CosySubject(Subject[Estimator, CosyProblem]):
     def __init__(
         self, flow: TokenToMel, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
     ) -> None:
-        self._flow, self._clips, self._held_out = flow, clips, held_out
-        # Clips without a known voice cannot be joined; the model's own readings already have prompts.
-        self._joins = all(one.voice and not one.prompt for one in clips)
-        queue = BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed)
-        super().__init__(flow.estimator, queue, seed)
-        self.speech = f"{len(clips)} clips"
+        self._flow = flow
+        super().__init__(flow.estimator, clips, held_out, frames, seed)
 
-    def add_interval(self, model: Estimator) -> None:
+    def add_interval(self, model: Any) -> None:
         add_interval(model)
 
-    def drawn(self, items: list[list[int]], device: torch.device) -> CosyProblem:
-        clips = [[self._clips[one] for one in item] for item in items]
-        return self._problem(clips, drawn_times(len(clips), 0.5, self.generator), self.generator, device)
-
-    def held_out(self, count: int, device: torch.device) -> Sequence[CosyProblem]:
-        generator = torch.Generator().manual_seed(7)
-        batches = held_out_pairs(self._held_out, count, 8, self._joins)
-        return [self._problem(items, torch.zeros(len(items)), generator, device) for items in batches]
-
     @torch.no_grad()
-    def _problem(
-        self, items: Sequence[Sequence[CosyClip]], times: Tensor, generator: torch.Generator, device: torch.device
+    def problem(
+        self, items: Sequence[Sequence[CosyClip]], time: float | None, generator: torch.Generator, device: torch.device
     ) -> CosyProblem:
-        """Problem of items of one clip, or two joined clips of one voice."""
+        count = len(items)
+        times = drawn_times(count, 0.5, generator) if time is None else torch.full((count,), time)
         flow = self._flow.to(device)
         lengths = [sum(clip.frames for clip in item) for item in items]
         speech = torch.zeros(len(items), max(lengths), flow.config.bands)
@@ -175,33 +158,22 @@ def cosyvoice2_subject(
     folder = OfficialFolder(place_of(chosen, request.folder), check=follower.check)
     folder.require_parts()
     base, flow = fingerprint(folder.root / FLOW, follower.check), folder.flow()
-    training: list[CosyClip] = []
-    held_out: list[CosyClip] = []
+    parts = []
     if request.manifest:
-        for row, clip in _recorded(request, folder, flow, base, processes, follower):
-            (held_out if row.held_out else training).append(clip)
+        ready = _recorded(folder, flow, follower)
+        parts.append(recorded_readings(request, base, ready, processes, follower))
     if request.sentences:
-        speaker = _speaker(request, chosen, follower)
-        own = own_readings(request, chosen, f"{base} {fingerprint(folder.checkpoint)}", speaker, processes, follower)
-        training += map(_clip, own[0])
-        held_out += map(_clip, own[1])
+        speaker, both = _speaker(request, chosen, follower), f"{base} {fingerprint(folder.checkpoint)}"
+        parts.append(own_readings(request, chosen, both, speaker, processes, follower))
+    training, held_out = ([_clip(one) for part in parts for one in part[number]] for number in (0, 1))
     require_both(training, held_out)
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 
 def _recorded(
-    request: AverageVelocityRequest,
-    folder: OfficialFolder,
-    flow: TokenToMel,
-    base: str,
-    processes: Processes,
-    follower: Follower,
-) -> list[tuple[ManifestRow, CosyClip]]:
-    """Recordings as encoded by the release's own models; their texts are not needed."""
-    manifest = Path(request.manifest)
-    follower.status(f"Reading {manifest.name}")
-    rows = read_manifest(manifest, follower.check)
-    told = [[str(row.audio.resolve()), row.voice, changed(row.audio)] for row in rows]
+    folder: OfficialFolder, flow: TokenToMel, follower: Follower
+) -> Callable[[], Callable[[ManifestRow], Iterable[Reading]]]:
+    """Encodes recordings by the release's own models; their texts are not needed."""
 
     def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
         prompts = VoicePrompts(folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width)
@@ -212,10 +184,7 @@ def _recorded(
 
         return hear
 
-    with processes.first_process_first():
-        follower.status(f"Preparing {len(rows)} recordings")
-        place = folder_of(Path(request.work) / SPEECH, base, told)
-        return list(zip(rows, map(_clip, kept_readings(place, rows, ready, follower)), strict=True))
+    return ready
 
 
 def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: Follower) -> Speaker:

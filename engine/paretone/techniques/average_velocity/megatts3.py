@@ -14,7 +14,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
-from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS
@@ -22,22 +21,18 @@ from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
-from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import AverageVelocityRequest
-from paretone.techniques.average_velocity.subjects import Field, Subject
-from paretone.training.batches import BatchQueue, held_out_pairs
+from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.f5_checkpoints import (
-    SPEECH,
     Arrays,
     Reading,
     after_prompt,
     flow_speaker,
-    folder_of,
-    kept_readings,
     own_readings,
     place_of,
+    recorded_readings,
 )
 from paretone.training.flow_matching import (
     LatentFlowOptions,
@@ -45,40 +40,30 @@ from paretone.training.flow_matching import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from paretone.training.manifest import ManifestRow, read_manifest, require_both
+from paretone.training.manifest import ManifestRow, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.requests import Follower
 
-JOINED = 0.9
 OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
 
 
-class MegaSubject(Subject[MegaDiT, LatentProblem]):
+class MegaSubject(ClipSubject[MegaDiT, LatentProblem, LatentClip]):
     layers = LAYER_MATRICES
 
-    def __init__(
-        self, model: MegaDiT, clips: Sequence[LatentClip], held_out: Sequence[LatentClip], frames: int, seed: int
-    ) -> None:
-        self._clips, self._held_out = clips, held_out
-        # Clips without a known voice cannot be joined; the model's own readings already have prompts.
-        self._joins = all(one.voice and not one.prompt for one in clips)
-        super().__init__(model, BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed), seed)
-        self.speech = f"{len(clips)} clips"
-
-    def add_interval(self, model: MegaDiT) -> None:
-        add_interval(model)
-
-    def drawn(self, items: list[list[int]], device: torch.device) -> LatentProblem:
-        batch = collate_latents([[self._clips[one] for one in item] for item in items])
-        return draw_latent_problem(batch, OBJECTIVE, self.generator).to(device)
-
-    def held_out(self, count: int, device: torch.device) -> Sequence[LatentProblem]:
-        generator = torch.Generator().manual_seed(7)
-        batches = [collate_latents(items) for items in held_out_pairs(self._held_out, count, 8, self._joins)]
-        return [latent_synthesis_problem(batch, 0.0, generator).to(device) for batch in batches]
+    def problem(
+        self,
+        items: Sequence[Sequence[LatentClip]],
+        time: float | None,
+        generator: torch.Generator,
+        device: torch.device,
+    ) -> LatentProblem:
+        batch = collate_latents(items)
+        if time is None:
+            return draw_latent_problem(batch, OBJECTIVE, generator).to(device)
+        return latent_synthesis_problem(batch, time, generator).to(device)
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:
         return _fields(model, (problem,))
@@ -170,24 +155,14 @@ class MegaSpeechSource:
 
     def recorded(self, folder: OfficialFolder) -> Clips:
         """Recordings as the release encodes them: with its aligner, and the latents next to them or its encoder."""
-        manifest, follower = Path(self.request.manifest), self.follower
-        follower.status(f"Reading {manifest.name}")
-        rows = read_manifest(manifest, follower.check)
-        told = [
-            [str(row.audio.resolve()), row.voice, changed(row.audio), changed(row.audio.with_suffix(LATENTS))]
-            for row in rows
-        ]
 
         def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
             front_end = OfficialFrontEnd.load(folder, folder.wavvae())
-            return lambda row: [Reading(row.voice, _heard(front_end.prompt(row.audio, check=follower.check)))]
+            check = self.follower.check
+            return lambda row: [Reading(row.voice, _heard(front_end.prompt(row.audio, check=check)))]
 
-        with self.processes.first_process_first():
-            follower.status(f"Preparing {len(rows)} recordings")
-            place = folder_of(Path(self.request.work) / SPEECH, self.base, told)
-            clips = map(_clip, kept_readings(place, rows, ready, follower))
-        heard = list(zip(rows, clips, strict=True))
-        training, held_out = ([clip for row, clip in heard if row.held_out == held] for held in (False, True))
+        parts = recorded_readings(self.request, self.base, ready, self.processes, self.follower, LATENTS)
+        training, held_out = (list(map(_clip, part)) for part in parts)
         return training, held_out
 
 

@@ -33,7 +33,7 @@ from paretone.models.files.trained_weights import (
     described_interval,
     interval_metadata,
     plain_names,
-    save_interval_weights,
+    save_in_half,
     user_folder,
 )
 from paretone.observer import may_stop
@@ -336,13 +336,9 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         processes."""
         if state["base"] != self._base:
             raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
-        if len(state["draws"]) != self.processes.count:
-            raise TrainingError(
-                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
-                "start as many."
-            )
+        draws = self.processes.own(state["draws"])
         super().restore(state)
-        self.subject.restore(state["draws"][self.processes.number])
+        self.subject.restore(draws)
 
     def export(self, folder: Path) -> None:
         self.save(folder / self.file_name)
@@ -355,7 +351,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_interval_weights(path, named, interval_metadata(weights, self._base, self.steps))
+        save_in_half(path, named, interval_metadata(weights, self._base, self.steps))
 
     @property
     def file_name(self) -> str:

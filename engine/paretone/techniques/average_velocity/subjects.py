@@ -21,7 +21,7 @@ from paretone.models.files.trained_weights import PREFIX
 from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
-from paretone.training.batches import BatchQueue, moved
+from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, moved
 from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
@@ -82,9 +82,9 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     def next(self, device: torch.device) -> AnyProblem:
         return self.drawn(self.queue.next(), device)
 
-    @abstractmethod
-    def add_interval(self, model: Model) -> None:
+    def add_interval(self, model: Any) -> None:
         """Add an embedding of intervals to ``model``, initially without effect."""
+        add_interval(model)
 
     @abstractmethod
     def drawn(self, items: list[list[int]], device: torch.device) -> AnyProblem:
@@ -112,6 +112,45 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     def restore(self, state: Mapping[str, Any]) -> None:
         self.queue.restore(state["queue"])
         self.generator.set_state(state["generator"])
+
+
+JOINED = 0.9
+"""Share of items with a prompt or two clips of one voice, if the speech allows it."""
+
+
+class PromptedClip(QueuedClip, Protocol):
+    @property
+    def prompt(self) -> int:
+        """Length of the prompt at the start of the clip."""
+
+
+Clip = TypeVar("Clip", bound=PromptedClip)
+
+
+class ClipSubject(Subject[Model, AnyProblem], Generic[Model, AnyProblem, Clip]):
+    """A subject whose speech is clips in memory."""
+
+    def __init__(self, model: Model, clips: Sequence[Clip], held_out: Sequence[Clip], frames: int, seed: int) -> None:
+        self._clips, self._held_out = clips, held_out
+        # Clips without a known voice cannot be joined; the model's own readings already have prompts.
+        self._joins = all(one.voice and not one.prompt for one in clips)
+        super().__init__(model, BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed), seed)
+        self.speech = f"{len(clips)} clips"
+
+    def drawn(self, items: list[list[int]], device: torch.device) -> AnyProblem:
+        clips = [[self._clips[one] for one in item] for item in items]
+        return self.problem(clips, None, self.generator, device)
+
+    def held_out(self, count: int, device: torch.device) -> Sequence[AnyProblem]:
+        generator = torch.Generator().manual_seed(7)
+        batches = held_out_pairs(self._held_out, count, 8, self._joins)
+        return [self.problem(items, 0.0, generator, device) for items in batches]
+
+    @abstractmethod
+    def problem(
+        self, items: Sequence[Sequence[Clip]], time: float | None, generator: torch.Generator, device: torch.device
+    ) -> AnyProblem:
+        """Problem of items of one clip, or two joined clips of one voice, at ``time`` or at drawn times."""
 
 
 Field = Callable[[Tensor, Tensor], Tensor]
@@ -189,31 +228,12 @@ class TargetsInUse(Generic[Target]):
 
 SHORTEST_PROMPT, LONGEST_PROMPT = 70, 350
 """Mel frames of a recording that serves as a prompt: prompts cost time and contribute nothing to the loss."""
-JOINED = 0.9
-"""Share of items with a prompt, if the model can read prompts."""
 OBJECTIVE = FlowMatchingOptions(drop_audio=0.0, drop_both=0.0, whole_second_clip=1.0)
 
 
 @dataclass(frozen=True)
-class F5Problem:
-    draw: FlowMatchingDraw
+class F5Problem(FlowMatchingDraw):
     ids: Tensor
-
-    @property
-    def noised(self) -> Tensor:
-        return self.draw.noised
-
-    @property
-    def target(self) -> Tensor:
-        return self.draw.target
-
-    @property
-    def times(self) -> Tensor:
-        return self.draw.times
-
-    @property
-    def span(self) -> Tensor:
-        return self.draw.span
 
 
 class F5Subject(Subject[DiT, F5Problem]):
@@ -225,9 +245,6 @@ class F5Subject(Subject[DiT, F5Problem]):
         queue = BatchQueue(examples.training, frames, JOINED if self._joins else 0.0, seed, prompt)
         super().__init__(model, queue, seed)
         self.speech = f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h"
-
-    def add_interval(self, model: DiT) -> None:
-        add_interval(model)
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
         share = float(torch.rand((), generator=self.generator))
@@ -247,13 +264,13 @@ class F5Subject(Subject[DiT, F5Problem]):
         return replace(clip, ids=clip.ids[part], mel=clip.mel[part])
 
     def field(self, model: DiT, problem: F5Problem) -> Field:
-        return velocity_field(model, problem.ids, problem.draw)
+        return velocity_field(model, problem.ids, problem)
 
     def guided(self, model: DiT, problem: F5Problem, guidance: Values) -> Field:
         strength = float(guidance["guidance"])
         if not is_guided(strength):
             return self.field(model, problem)
-        branches = velocity_fields(model, problem.ids, (problem.draw, without_conditions(problem.draw)))
+        branches = velocity_fields(model, problem.ids, (problem, without_conditions(problem)))
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
             learnt, unlearnt = branches(state, times).float().chunk(2)
@@ -267,4 +284,4 @@ class F5Subject(Subject[DiT, F5Problem]):
 
 
 def _on(device: torch.device, batch: SpeechBatch, draw: FlowMatchingDraw) -> F5Problem:
-    return F5Problem(moved(draw, device), batch.ids.to(device))
+    return moved(F5Problem(**vars(draw), ids=batch.ids), device)

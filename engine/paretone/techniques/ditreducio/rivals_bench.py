@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means
-from paretone.models.base import Utterance
+from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.loading import load_vocoder
@@ -40,6 +41,7 @@ from paretone.techniques import resolve
 from paretone.techniques.ditreducio import END, TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone.techniques.ditreducio.table import StrategyTable
 
 NAME = "rivals"
 COUNTED = 0.5
@@ -149,7 +151,8 @@ def run(arguments: argparse.Namespace) -> Report:
     model = bundled.loaded_flow(arguments)
     baseline = bundled.setting(arguments)
     plain = Way(f"baseline, {arguments.steps} steps", baseline)
-    contenders = list(_contenders(model, baseline, arguments))
+    entrants = Entrants(model, baseline, arguments.text, bundled.speaker(arguments), arguments.targets)
+    contenders = list(entrants.all())
     times = _timed(model, plain, contenders, arguments, within)
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences, voices = bundled.heard_sentences(arguments, [arguments.text]), bundled.heard_voices(arguments)
@@ -161,16 +164,8 @@ def run(arguments: argparse.Namespace) -> Report:
     for one in contenders:
         said = heard[one.way.title]
         distances[one.way.title] = each_distance(reference, said)
-        speed_up = times.speed_up[one.way.title]
-        rows.append(
-            {
-                **_row(one.technique, said, reference, one),
-                "speed-up": speed_up.median,
-                "low": speed_up.low,
-                "high": speed_up.high,
-                "realised share": one.realised(times),
-            }
-        )
+        row = _row(one.technique, said, reference, one) | times.speed_up[one.way.title].columns()
+        rows.append({**row, "realised share": one.realised(times)})
     rows.append({"technique": "A/A", "speed-up": times.same.median})
     shares = {one.way.title: _share(heard[one.way.title]) for one in contenders}
     for name in OWN:
@@ -207,88 +202,82 @@ def compared(
 
 
 # --- Entrants ---------------------------------------------------------------------------------------------------------
-def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
-    """All techniques at all targets within their range."""
-    for temporal in TABLES:
-        yield from _tables(model, baseline, temporal, arguments)
-    for target in arguments.targets:
-        yield _for_end(model, baseline, target, arguments)
-    for rival in SEARCHED:
-        for target in arguments.targets:
-            yield _searched(model, baseline, rival, target, arguments)
-    for rival in COUNTED_RIVALS:
-        for target in arguments.targets:
-            yield from _counted(model, baseline, rival, target, arguments)
+@dataclass(frozen=True)
+class Entrants:
+    """Makes the contenders, on the sentence of the searches."""
 
+    model: FlowSpeech
+    baseline: Setting
+    text: str
+    voice: Voice
+    targets: Sequence[float]
 
-def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
-    """One table per target, each from its own calibration: at the threshold predicted by the last one, then adjusted
-    within its record."""
-    voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
-    operations = model.operations(scripted(model, arguments.text, voice, baseline, prepared=False))
-    record: CalibrationRecord | None = None
-    for target in sorted(arguments.targets, reverse=True):
-        if record is not None:
-            threshold = _threshold_for(target, partial(_predicted_share, record, operations))
-        bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
-        used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
-        utterance = Utterance(arguments.text, voice)
-        record = calibrate_model(model, [utterance], baseline.with_technique(used), Observer())
-        moved = _threshold_for(target, partial(_predicted_share, record, operations))
-        table = record.derive(moved).table
-        setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
-        title = f"{TABLES[temporal]} at {target:g}"
-        found = table.ops_ratio(operations)
-        yield Contender(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)), found)
+    def all(self) -> Iterator[Contender]:
+        """All techniques at all targets within their range."""
+        for temporal in TABLES:
+            yield from self._tables(temporal)
+        yield from map(self._for_end, self.targets)
+        for searched, target in product(SEARCHED, self.targets):
+            yield self._searched(searched, target)
+        for counted, target in product(COUNTED_RIVALS, self.targets):
+            yield from self._counted(counted, target)
 
+    @cached_property
+    def _operations(self) -> OperationCounts:
+        return self.model.operations(scripted(self.model, self.text, self.voice, self.baseline, prepared=False))
 
-def _for_end(model: FlowSpeech, baseline: Setting, target: float, arguments: argparse.Namespace) -> Contender:
-    """A table calibrated for the end of the trajectory, on the sentence of the searches."""
-    bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
-    used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
-    utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    table = calibrate_model(model, [utterance], baseline.with_technique(used), Observer()).table
-    setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
-    share = table.ops_ratio(
-        model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))
-    )
-    return Contender(FOR_END, target, f"{100 * target:g} %", Way(f"{FOR_END} at {target:g}", setting, (table,)), share)
+    def _calibrated(self, used: UsedTechnique) -> CalibrationRecord:
+        utterance = Utterance(self.text, self.voice)
+        return calibrate_model(self.model, [utterance], self.baseline.with_technique(used), Observer())
 
+    def _with_table(self, name: str, target: float, knob: str, used: UsedTechnique, table: StrategyTable) -> Contender:
+        setting = self.baseline.with_technique(replace(used, artefact=table.fingerprint))
+        way = Way(f"{name} at {target:g}", setting, (table,))
+        return Contender(name, target, knob, way, table.ops_ratio(self._operations))
 
-def _predicted_share(record: CalibrationRecord, operations: OperationCounts, threshold: float) -> float:
-    return record.derive(threshold).table.ops_ratio(operations)
+    def _tables(self, temporal: str) -> Iterator[Contender]:
+        """One table per target, each from its own calibration: at the threshold predicted by the last one, then
+        adjusted within its record."""
+        threshold, record = FIRST_THRESHOLD, None
+        for target in sorted(self.targets, reverse=True):
+            if record is not None:
+                threshold = self._predicted(record, target)
+            bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
+            used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
+            record = self._calibrated(used)
+            moved = self._predicted(record, target)
+            yield self._with_table(TABLES[temporal], target, f"δ = {moved:.3g}", used, record.derive(moved).table)
 
+    def _predicted(self, record: CalibrationRecord, target: float) -> float:
+        return _threshold_for(target, lambda one: record.derive(one).table.ops_ratio(self._operations))
 
-def _searched(
-    model: FlowSpeech, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
-) -> Contender:
-    bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
+    def _for_end(self, target: float) -> Contender:
+        """A table calibrated for the end of the trajectory."""
+        bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
+        used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
+        return self._with_table(FOR_END, target, f"{100 * target:g} %", used, self._calibrated(used).table)
 
-    shares: dict[float, float] = {}
+    def _searched(self, rival: Searched, target: float) -> Contender:
+        bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
+        shares: dict[float, float] = {}
 
-    def share(threshold: float) -> float:
-        setting = rival.setting(baseline, threshold)
-        shares[threshold] = synthesise(
-            model, arguments.text, bundled.speaker(arguments), setting
-        ).measurements.ops_ratio
-        return shares[threshold]
+        def share(threshold: float) -> float:
+            setting = rival.setting(self.baseline, threshold)
+            shares[threshold] = synthesise(self.model, self.text, self.voice, setting).measurements.ops_ratio
+            return shares[threshold]
 
-    threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
-    way = Way(f"{rival.title} at {target:g}", rival.setting(baseline, threshold))
-    return Contender(rival.title, target, f"{threshold:.3g}", way, shares[threshold])
+        threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
+        way = Way(f"{rival.title} at {target:g}", rival.setting(self.baseline, threshold))
+        return Contender(rival.title, target, f"{threshold:.3g}", way, shares[threshold])
 
-
-def _counted(
-    model: FlowSpeech, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
-) -> Iterator[Contender]:
-    """The number of steps with the nearest share, if within the tolerance."""
-    operations = model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))
-    settings = [rival.setting(baseline, steps) for steps in range(1, baseline.options["steps"])]
-    shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
-    nearest = int(np.argmin(np.abs(np.array(shares) - target)))
-    if abs(shares[nearest] - target) <= TOLERANCE:
-        way = Way(f"{rival.short} at {target:g}", settings[nearest])
-        yield Contender(rival.title, target, f"{rival.symbol} = {nearest + 1}", way, shares[nearest])
+    def _counted(self, rival: Counted, target: float) -> Iterator[Contender]:
+        """The number of steps with the nearest share, if within the tolerance."""
+        settings = [rival.setting(self.baseline, steps) for steps in range(1, self.baseline.options["steps"])]
+        shares = [resolve(self.model.info, one).ops_ratio(self._operations) for one in settings]
+        nearest = int(np.argmin(np.abs(np.array(shares) - target)))
+        if abs(shares[nearest] - target) <= TOLERANCE:
+            way = Way(f"{rival.short} at {target:g}", settings[nearest])
+            yield Contender(rival.title, target, f"{rival.symbol} = {nearest + 1}", way, shares[nearest])
 
 
 def _threshold_for(

@@ -82,7 +82,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
     rows: list[dict[str, object]] = []
     for threshold, table in tables.items():
-        speed_up = comparison.speed_up[f"{threshold:g}"]
         rows.append(
             {
                 "threshold": threshold,
@@ -91,9 +90,7 @@ def run(arguments: argparse.Namespace) -> Report:
                 "BS": table.count(SkipAction.BS),
                 "ops ratio": ratios[threshold],
                 "predicted speed-up": 1 / ratios[threshold],
-                "measured speed-up": speed_up.median,
-                "low": speed_up.low,
-                "high": speed_up.high,
+                **comparison.speed_up[f"{threshold:g}"].columns("measured speed-up"),
                 "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
                 "log-mel distance": distance(sample(target, table)),
             }

@@ -280,16 +280,11 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         another number of processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
-        if len(state["draws"]) != self.processes.count:
-            raise TrainingError(
-                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
-                "start as many."
-            )
+        draws = self.processes.own(state["draws"])
         # Earlier runs had no choice of these two.
         earlier = {"times": SWAYED, "stop_gradient": "true"} | dict(state.get("choices", {}))
         require_same_choices(earlier, self.options.choices)
         super().restore(state)
-        draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
         self._generator.set_state(draws["generator"])
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from paretone.bench import bundled
 from paretone.bench import language as common
 from paretone.bench.budget import Budget, Turns
-from paretone.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, listened, loaded, timed_decoding
+from paretone.bench.language import AGAIN, baseline, clean, heard_beside, judged, listened, loaded, timed_decoding
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError
-from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from paretone.models.base import StudentWeights
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
@@ -53,26 +52,16 @@ def run(arguments: argparse.Namespace) -> Report:
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
     ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Texts of the bundled models' ranking.
     said = judged(model, ways, arguments, Turns(within, least=1), prepared_on=ranked_on)
-    rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
-    floor = heard(said[WHOLE])["word error rate"] if said else None
+    rows = clean(said, "speech")
     for name in ways:
         row: dict[str, object] = {"speech": name}
         if name in times.decoded:
             row |= {"LM real-time factor": times.decoded[name].real_time_factor, "speed-up": 1.0}
         if name in times.speed_up:
-            gain = times.speed_up[name]
-            row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
-        if name in said:
-            errors = heard(said[name])
-            row |= errors
-            is_near = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
-            row["within 2 points"] = "yes" if is_near else "no"
-        rows.append(row)
-    same = times.speed_up[AGAIN]
-    rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
-    top = times.speed_up[retrained]
-    definition = DEFINITION + listened(said, arguments)
-    return Report.of(NAME, top, definition, rows)
+            row |= times.speed_up[name].columns()
+        rows.append(row | heard_beside(said, name, WHOLE))
+    rows.append({"speech": AGAIN, **times.speed_up[AGAIN].columns()})
+    return Report.of(NAME, times.speed_up[retrained], DEFINITION + listened(said, arguments), rows)
 
 
 def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:

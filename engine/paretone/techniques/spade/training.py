@@ -20,14 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
-from paretone import files
 from paretone.errors import SettingError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
@@ -58,19 +57,18 @@ from paretone.techniques.spade import (
     fitting_depth,
 )
 from paretone.techniques.spade.measuring import measure_layers
-from paretone.training.companions import Companion, MakeRecipe, train_companion
+from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe, train_companion
 from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, use_threads
 from paretone.training.session import require_same_choices
-from paretone.training.spoken_tokens import Collate, TokenBatch
+from paretone.training.spoken_tokens import TokenBatch
 from paretone.training.teachers import Teacher
 from paretone.training.token_recipe import (
     Seen,
     TokenData,
     TokenNetwork,
     TokenOptions,
-    TokenRecipe,
     cross_entropy,
     each_divergence,
     listed,
@@ -170,37 +168,24 @@ class StudentOptions(Distillation, TokenOptions):
     """The teacher's layers that the student starts with."""
 
 
-class StudentRecipe(TokenRecipe[TokenNetwork]):
+class StudentRecipe(CompanionRecipe[TokenNetwork]):
     """Trains a student of ``teacher``; see :class:`paretone.training.session.Recipe`."""
 
-    teacher: TokenNetwork
     options: StudentOptions
 
-    name = "spade"
+    name, kind = "spade", "student"
 
-    def __init__(
-        self,
-        teacher: TokenNetwork,
-        base: str,
-        data: TokenData,
-        collate: Collate,
-        device: torch.device,
-        options: StudentOptions,
-    ) -> None:
+    def __init__(self, teacher: Teacher, data: TokenData, device: torch.device, options: StudentOptions) -> None:
         """Raises :class:`paretone.errors.SettingError` for layers that the teacher lacks."""
-        layers = teacher.transformer.config.layers
-        self._retained = require_layers(options.retained, layers)
-        self._targets = target_layers(self._retained, layers, options.original_layers)
+        layers = teacher.network.transformer.config.layers
+        retained = require_layers(options.retained, layers)
+        self._targets = target_layers(retained, layers, options.original_layers)
         torch.manual_seed(options.seed)
-        model = teacher.kept(self._retained).requires_grad_(True)
-        super().__init__(teacher, model, base, data, collate, device, options)
-
-    @property
-    def retained(self) -> tuple[int, ...]:
-        return self._retained
+        model = teacher.network.kept(retained).requires_grad_(True)
+        super().__init__(teacher, model, retained, data, device, options)
 
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
-        options, every = self.options, range(len(self._retained))
+        options, every = self.options, range(len(self.retained))
         looks = self.steps % options.attention_interval == 0
         with torch.no_grad():
             wanted = self.teacher(batch, outputs=self._targets, attention=self._targets if looks else ())
@@ -220,8 +205,13 @@ class StudentRecipe(TokenRecipe[TokenNetwork]):
             "correct": (found.argmax(-1) == batch.labels[batch.predicting]).float(),
         }
 
-    def metadata_after(self, seconds: float) -> dict[str, str]:
-        return self.metadata_at(RECOVERED, seconds / 60)
+    def metadata_after(self, seconds: float, stage: str = RECOVERED) -> dict[str, str]:
+        return {**super().metadata_after(seconds), "stage": stage}
+
+    @property
+    def particulars(self) -> dict[str, str]:
+        retained, importance = listed(self.retained), self.options.importance
+        return {"retained": retained, "importance": importance, **self.options.choices}
 
     def summary(self, validation: Mapping[str, float]) -> str:
         count = len(self.retained)
@@ -230,20 +220,6 @@ class StudentRecipe(TokenRecipe[TokenNetwork]):
             f"speech it agrees with its teacher on {percent(validation['same_first'])} of the tokens, and diverges by "
             f"{validation['divergence']:.3f} nats."
         )
-
-    def metadata_at(self, stage: str, minutes: float) -> dict[str, str]:
-        """Metadata of the file of this ``stage``, after CPU ``minutes``."""
-        return {
-            "kind": "student",
-            "base": self.base,
-            "retained": listed(self.retained),
-            "stage": stage,
-            "minutes": f"{minutes:.3g}",
-            "steps": str(self.steps),
-            "origin": self.data.origin,
-            "importance": self.options.importance,
-            **self.options.choices,
-        }
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "choices": self.options.choices}
@@ -255,9 +231,8 @@ class StudentRecipe(TokenRecipe[TokenNetwork]):
         usual = {name: value for name, value in _USUAL.choices.items() if name != "latents"}
         require_same_choices(usual | dict(state.get("choices", {})), self.options.choices)
 
-    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(path, save(self.average.module.tensors(), dict(metadata)))
+    def tensors(self) -> Mapping[str, Tensor]:
+        return self.average.module.tensors()
 
     @property
     def file_name(self) -> str:
@@ -291,18 +266,14 @@ class Student(Companion):
             other_rate=rates.others,
             retained=self._retained(request, teacher, follower),
         )
+        return partial(StudentRecipe, teacher, options=options)
 
-        def make(data: TokenData, device: torch.device) -> StudentRecipe:
-            return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, device, options)
-
-        return make
-
-    def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+    def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
         """Follower that keeps the student at its stages."""
         assert isinstance(recipe, StudentRecipe)
 
         def save(path: Path, stage: float) -> None:
-            recipe.save(path, recipe.metadata_at(f"minutes:{stage:g}", stage))
+            recipe.save(path, recipe.metadata_after(60 * stage, f"minutes:{stage:g}"))
 
         return KeptStages(
             self.stages,
@@ -313,7 +284,7 @@ class Student(Companion):
             follower,
         )
 
-    def figures(self, recipe: TokenRecipe) -> Values:
+    def figures(self, recipe: CompanionRecipe) -> Values:
         targets = self.options.choices["targets"]
         return super().figures(recipe).replace(depth=len(recipe.retained), targets=targets)
 

@@ -12,27 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save
 from torch import Tensor
 
-from paretone import files
 from paretone.models.files.checkpoints import read_float_weights
 from paretone.models.files.trained_weights import DRAFTS, FEATURE_DRAFT, read_feature_draft
 from paretone.models.networks.feature_draft import FeatureDraft
-from paretone.sampling.tokens import TokenSampler
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import DraftRequest
-from paretone.training.companions import Companion, MakeRecipe
+from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe
 from paretone.training.learner import LayerMatrices, Rates
 from paretone.training.requests import CompanionRequest, Follower
-from paretone.training.spoken_tokens import Collate, TokenBatch
+from paretone.training.spoken_tokens import TokenBatch
 from paretone.training.teachers import Teacher
-from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, listed, overlap
+from paretone.training.token_recipe import TokenData, TokenOptions, listed, overlap
 from paretone.wording import percent
 
 LATER = 0.8
@@ -76,41 +74,34 @@ class Spoken:
     """False in the padding."""
 
 
-class FeatureDraftRecipe(TokenRecipe[FeatureDraft]):
+class FeatureDraftRecipe(CompanionRecipe[FeatureDraft]):
     """Trains a draft of ``teacher``; see :class:`paretone.training.session.Recipe`."""
 
-    teacher: TokenNetwork
     options: FeatureDraftOptions
     # The head is an output layer, for AdamW.
     matrices = LayerMatrices("", apart_from="scores.")
 
-    name = "draft"
+    name, kind = "draft", FEATURE_DRAFT
 
     def __init__(
         self,
-        target: TokenNetwork,
-        base: str,
+        teacher: Teacher,
         data: TokenData,
-        collate: Collate,
         device: torch.device,
-        sampler: TokenSampler,
         options: FeatureDraftOptions = FeatureDraftOptions(),
         initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``sampler`` is for the acceptance in validation; ``initial``: tensors of an earlier draft to start from."""
+        """``initial``: tensors of an earlier draft to start from."""
+        target = teacher.network
         config = target.transformer.config
-        self._sampler, self._progress = sampler, 0.0
+        self._progress = 0.0
         torch.manual_seed(options.seed)
         rank = options.rank or max(1, config.hidden // 4)
         reads = read_layers(config.layers)
         model = FeatureDraft.of_target(target.transformer, target.head.weight, target.head.bias, reads, rank)
         if initial is not None:
             model.load_state_dict(dict(initial))
-        super().__init__(target, model, base, data, collate, device, options)
-
-    @property
-    def retained(self) -> tuple[int, ...]:
-        return self.model.reads
+        super().__init__(teacher, model, reads, data, device, options)
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor | float]]:
         self._progress = progress
@@ -140,7 +131,7 @@ class FeatureDraftRecipe(TokenRecipe[FeatureDraft]):
         for place, output in enumerate(model.unroll(spoken.features, spoken.embedded, self.options.depth)):
             here = self._places(spoken, place)
             drafted, wanted = model.logits(output[here]), spoken.logits[here]
-            found[f"acceptance {place + 1}" if place else "acceptance"] = overlap(drafted, wanted, self._sampler)
+            found[f"acceptance {place + 1}" if place else "acceptance"] = overlap(drafted, wanted, self.sampler)
             if not place:
                 found["same_first"] = (drafted.argmax(-1) == wanted.argmax(-1)).float()
                 found["correct"] = (drafted.argmax(-1) == spoken.labels[here]).float()
@@ -176,15 +167,9 @@ class FeatureDraftRecipe(TokenRecipe[FeatureDraft]):
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "reads": list(self.model.reads)}
 
-    def metadata_after(self, seconds: float) -> dict[str, str]:
-        return {
-            "kind": FEATURE_DRAFT,
-            "base": self.base,
-            "reads": listed(self.model.reads),
-            "minutes": f"{seconds / 60:.3g}",
-            "steps": str(self.steps),
-            "origin": self.data.origin,
-        }
+    @property
+    def particulars(self) -> dict[str, str]:
+        return {"reads": listed(self.model.reads)}
 
     def summary(self, validation: Mapping[str, float]) -> str:
         later = "acceptance 2"
@@ -194,10 +179,8 @@ class FeatureDraftRecipe(TokenRecipe[FeatureDraft]):
             f"held-out speech {percent(validation['acceptance'])} of its first tokens would be accepted{then}."
         )
 
-    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        kept = {name: value.detach().half().contiguous() for name, value in self.average.module.state_dict().items()}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(path, save(kept, dict(metadata)))
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {name: value.half().contiguous() for name, value in self.average.module.state_dict().items()}
 
     @property
     def file_name(self) -> str:
@@ -228,13 +211,7 @@ class DraftOnFeatures(Companion):
         if self.initial is not None:
             read_feature_draft(self.initial, teacher.base, follower.check)
             initial = read_float_weights(self.initial, follower.check)
+        return partial(FeatureDraftRecipe, teacher, options=options, initial=initial)
 
-        def make(data: TokenData, device: torch.device) -> FeatureDraftRecipe:
-            return FeatureDraftRecipe(
-                teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, options, initial
-            )
-
-        return make
-
-    def figures(self, recipe: FeatureDraftRecipe) -> Values:  # type: ignore[override]
-        return Values(reads=",".join(map(str, recipe.model.reads)))
+    def figures(self, recipe: CompanionRecipe) -> Values:
+        return Values(reads=",".join(map(str, recipe.retained)))

@@ -180,9 +180,7 @@ def _rows(
         predicted = predicted_speed_up(expected, length, cost, verification)
         yield {
             "way": name,
-            "speed-up": gain.median,
-            "low": gain.low,
-            "high": gain.high,
+            **gain.columns(),
             "E": sum(len(one.tokens) for one in seen) / len(seen),
             "v": verification,
             "c": cost,

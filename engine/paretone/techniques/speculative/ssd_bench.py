@@ -24,10 +24,10 @@ from paretone.bench.budget import Budget, Turns
 from paretone.bench.bundled import used
 from paretone.bench.language import (
     AGAIN,
-    WORD_ERRORS,
-    Decoded,
+    DecodingTimes,
     baseline,
-    heard,
+    clean,
+    heard_beside,
     judged,
     listened,
     loaded,
@@ -37,8 +37,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, finite, positive
 from paretone.errors import PlainError
 from paretone.measure.pitch import diversity, log_pitch
-from paretone.measure.timing import Interval
-from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
+from paretone.measure.verdicts import VoiceVerdict
 from paretone.models.base import DraftWeights, SpeechModel, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
@@ -205,14 +204,12 @@ def run(arguments: argparse.Namespace) -> Report:
     equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
     said = judged(model, ways, arguments, Turns(within, least=1))
-    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
-    rows += list(_rows(ways, times.decoded, times.speed_up, said))
-    same = times.speed_up[AGAIN]
-    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    rows = clean(said, "way")
+    rows += _rows(ways, times, said)
+    rows.append({"way": AGAIN, **times.speed_up[AGAIN].columns()})
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
     top = times.speed_up[tolerance_title(arguments.tolerance)]
-    definition = DEFINITION + listened(said, arguments)
-    return Report.of(NAME, top, definition, rows)
+    return Report.of(NAME, top, DEFINITION + listened(said, arguments), rows)
 
 
 def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
@@ -225,18 +222,17 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
     turns = Turns(within, least=1)
     varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, turns)
     tolerated = {one: times.speed_up[tolerance_title(one)].median for one in TOLERANCES}
-    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
-    for row in _rows(ways, times.decoded, times.speed_up, said):
+    rows = clean(said, "way")
+    for row in _rows(ways, times, said):
         name = str(row["way"])
         if name in times.speed_up:
             row["as fast as β"] = equal_tolerance(times.speed_up[name].median, tolerated)
         if varied.get(name) is not None:
             row["diversity"] = varied[name]
         rows.append(row)
-    same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
-    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
-    definition = GROUPS_DEFINITION + listened(said, arguments)
-    return Report.of(NAME, top, definition, rows)
+    rows.append({"way": AGAIN, **times.speed_up[AGAIN].columns()})
+    top = times.speed_up[accepted.headline]
+    return Report.of(NAME, top, GROUPS_DEFINITION + listened(said, arguments), rows)
 
 
 def _knobs(arguments: argparse.Namespace) -> Values:
@@ -292,21 +288,13 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
 
 
 def _rows(
-    ways: Iterable[str],
-    decoded: Mapping[str, Decoded],
-    speed_up: Mapping[str, Interval],
-    said: Mapping[str, list[VoiceVerdict]],
+    ways: Iterable[str], times: DecodingTimes, said: Mapping[str, list[VoiceVerdict]]
 ) -> Iterator[dict[str, object]]:
-    single = decoded[PLAIN].target_seconds
-    floor = heard(said[PLAIN])["word error rate"] if PLAIN in said else None
+    single = times.decoded[PLAIN].target_seconds
     for name in ways:
-        found = decoded[name]
+        found = times.decoded[name]
         row: dict[str, object] = {"way": name, "LM real-time factor": found.real_time_factor}
-        if name in speed_up:
-            gain = speed_up[name]
-            row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
-        else:
-            row["speed-up"] = 1.0
+        row |= times.speed_up[name].columns() if name in times.speed_up else {"speed-up": 1.0}
         row["tokens per pass"] = found.tokens_per_pass
         if found.acceptance is not None:
             cost, growth = found.draft_seconds / single, found.target_seconds / single
@@ -318,9 +306,4 @@ def _rows(
                 "predicted, v = 1": predicted_speed_up(tokens, length, cost),
                 "predicted": predicted_speed_up(tokens, length, cost, growth),
             }
-        if name in said:
-            errors = heard(said[name])
-            row |= errors
-            within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
-            row["within 2 points"] = "yes" if within else "no"
-        yield row
+        yield row | heard_beside(said, name, PLAIN)

@@ -13,33 +13,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
-from paretone import files
 from paretone.errors import SettingError
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import DRAFTS, read_draft
-from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
 from paretone.techniques.speculative.feature_training import DraftOnFeatures
-from paretone.training.companions import Companion, MakeRecipe, train_companion
+from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe, train_companion
 from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import Reporting, use_threads
-from paretone.training.spoken_tokens import Collate, TokenBatch
+from paretone.training.spoken_tokens import TokenBatch
 from paretone.training.teachers import Teacher
 from paretone.training.token_recipe import (
     TokenData,
     TokenNetwork,
     TokenOptions,
-    TokenRecipe,
     cross_entropy,
     divergence,
     listed,
@@ -69,47 +66,37 @@ class DraftOptions(TokenOptions):
                 raise SettingError(f"The share of the {name} in the loss must lie between 0 and 1, not at {share:g}.")
 
 
-class DraftRecipe(TokenRecipe[TokenNetwork]):
-    """Trains a draft of ``target``; see :class:`paretone.training.session.Recipe`."""
+class DraftRecipe(CompanionRecipe[TokenNetwork]):
+    """Trains a draft of ``teacher``; see :class:`paretone.training.session.Recipe`."""
 
-    teacher: TokenNetwork
     options: DraftOptions
 
-    name = "draft"
+    name = kind = "draft"
 
     def __init__(
         self,
-        target: TokenNetwork,
-        base: str,
+        teacher: Teacher,
         data: TokenData,
-        collate: Collate,
         device: torch.device,
-        sampler: TokenSampler,
         options: DraftOptions = DraftOptions(),
         initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``sampler`` is for the acceptance in validation. ``initial`` are tensors of an earlier draft with the same
-        layers to start from, instead of the target's."""
-        layers = target.transformer.config.layers
+        """``initial`` are tensors of an earlier draft with the same layers to start from, instead of the teacher's."""
+        layers = teacher.network.transformer.config.layers
         upper = fitting_upper(layers) if options.upper is None else options.upper
-        self._retained = retained_layers(layers, options.lower, upper)
-        self._sampler = sampler
+        retained = retained_layers(layers, options.lower, upper)
         torch.manual_seed(options.seed)
-        model = target.kept(self._retained).requires_grad_(False)
+        model = teacher.network.kept(retained).requires_grad_(False)
         if initial is not None:
-            model.take(initial, self._retained)
+            model.take(initial, retained)
         for layer in model.transformer.layers[: options.lower]:
             layer.requires_grad_(True)
         model.head.weight.requires_grad_(True)
-        super().__init__(target, model, base, data, collate, device, options)
-
-    @property
-    def retained(self) -> tuple[int, ...]:
-        return self._retained
+        super().__init__(teacher, model, retained, data, device, options)
 
     @property
     def trained(self) -> tuple[int, ...]:
-        return self._retained[: self.options.lower]
+        return self.retained[: self.options.lower]
 
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
         with torch.no_grad():
@@ -130,22 +117,14 @@ class DraftRecipe(TokenRecipe[TokenNetwork]):
         wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
         spoken = batch.labels[batch.predicting]
         return {
-            "acceptance": overlap(found, wanted, self._sampler),
+            "acceptance": overlap(found, wanted, self.sampler),
             "same_first": (found.argmax(-1) == wanted.argmax(-1)).float(),
             "correct": (found.argmax(-1) == spoken).float(),
         }
 
-    def metadata_after(self, seconds: float) -> dict[str, str]:
-        return {
-            "kind": "draft",
-            "base": self.base,
-            "retained": listed(self.retained),
-            "trained": listed(self.trained),
-            "head": "true",
-            "minutes": f"{seconds / 60:.3g}",
-            "steps": str(self.steps),
-            "origin": self.data.origin,
-        }
+    @property
+    def particulars(self) -> dict[str, str]:
+        return {"retained": listed(self.retained), "trained": listed(self.trained), "head": "true"}
 
     def summary(self, validation: Mapping[str, float]) -> str:
         return (
@@ -154,8 +133,8 @@ class DraftRecipe(TokenRecipe[TokenNetwork]):
             "its tokens would be accepted."
         )
 
-    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """Save the trained part only: the layers under the target's numbers, and the head."""
+    def tensors(self) -> Mapping[str, Tensor]:
+        """The trained part only: the layers under the target's numbers, and the head."""
         network = self.average.module
         names, places = network.names, dict(enumerate(self.retained))
         kept = {}
@@ -166,8 +145,7 @@ class DraftRecipe(TokenRecipe[TokenNetwork]):
             elif layer is not None and places[layer] in self.trained:
                 inner = name.removeprefix(f"{names.layers}{layer}.")
                 kept[f"{names.layers}{places[layer]}.{inner}"] = value
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(path, save(kept, dict(metadata)))
+        return kept
 
     @property
     def file_name(self) -> str:
@@ -207,14 +185,7 @@ class Draft(Companion):
         options = replace(
             self.options, matrix_rate=rates.matrices, other_rate=rates.others, temperature=teacher.temperature
         )
-        initial = self._initial(teacher, follower)
-
-        def make(data: TokenData, device: torch.device) -> DraftRecipe:
-            return DraftRecipe(
-                teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, options, initial
-            )
-
-        return make
+        return partial(DraftRecipe, teacher, options=options, initial=self._initial(teacher, follower))
 
     def _initial(self, teacher: Teacher, follower: Follower) -> Mapping[str, Tensor] | None:
         if self.initial is None:

@@ -91,11 +91,8 @@ class NaturalLm(TokenRecipe[TokenNetwork]):
         self.layout = layout_of(VOCABULARY, model.config.codes)
         torch.manual_seed(options.seed)
         network = untrained_lm(architecture, self.layout)
-        super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
-
-    @property
-    def retained(self) -> tuple[int, ...]:
-        return tuple(range(self.model.transformer.config.layers))
+        layers, in_layout = range(architecture.layers), partial(collate, layout=self.layout)
+        super().__init__(network, layers, "random", data, in_layout, device, options)
 
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
         loss = cross_entropy(self.model(batch).logits, batch.labels[batch.predicting])

@@ -26,7 +26,7 @@ from paretone.models.cosyvoice2.token_to_mel import (
     official,
 )
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
-from paretone.models.files.trained_weights import described_interval, interval_metadata, save_interval_weights
+from paretone.models.files.trained_weights import described_interval, interval_metadata, save_in_half
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
@@ -210,8 +210,8 @@ def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release:
     base, folder = fingerprint(release / FLOW), release / "intervals"
     folder.mkdir(exist_ok=True)
     weights = official(flow.estimator.state_dict())
-    save_interval_weights(folder / "lacking.safetensors", weights, interval_metadata(WEIGHTS, base, 1))
-    save_interval_weights(folder / "other.safetensors", weights, interval_metadata(WEIGHTS, "e" * 64, 1))
+    save_in_half(folder / "lacking.safetensors", weights, interval_metadata(WEIGHTS, base, 1))
+    save_in_half(folder / "other.safetensors", weights, interval_metadata(WEIGHTS, "e" * 64, 1))
     names = {Path(one.path).stem for one in load_model(MODEL, folder=str(release)).info.interval_weights}
     assert "lacking" in names and "other" not in names
     told = described_interval(

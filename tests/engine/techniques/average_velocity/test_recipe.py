@@ -100,16 +100,15 @@ def test_the_target_is_where_guided_euler_steps_of_the_frozen_model_lead(guidanc
 def test_f5_is_guided_as_in_a_synthesis(folder: Path) -> None:
     subject = _subject(F5, folder)
     (problem, *_) = subject.held_out(1, CPU)
-    draw = problem.draw
     assert len(problem.times) >= 1
-    frames = int(draw.mask[0].sum())
+    frames = int(problem.mask[0].sum())
     model, times = subject.model, np.array([0.25], np.float32)
-    run = model.begin(draw.condition[:1, :frames], problem.ids[:1, :frames], times, guided=True)
+    run = model.begin(problem.condition[:1, :frames], problem.ids[:1, :frames], times, guided=True)
     with torch.no_grad():
         state = state_at(problem, torch.full_like(problem.times, 0.25))
         wanted = guided_velocity(model.velocity(state[:1, :frames], 0, run), 1.5)
         found = subject.guided(model, problem, F5)(state, torch.full_like(problem.times, 0.25))
-    span = draw.span[0, :frames]
+    span = problem.span[0, :frames]
     torch.testing.assert_close(found[0, :frames][span], wanted[0][span], atol=2e-3, rtol=1e-3)
 
 

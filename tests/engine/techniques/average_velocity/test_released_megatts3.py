@@ -15,7 +15,7 @@ from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import VOICES, entry, voices
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
-from paretone.models.files.trained_weights import described_interval, interval_metadata, save_interval_weights
+from paretone.models.files.trained_weights import described_interval, interval_metadata, save_in_half
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.dit import MegaDiT
@@ -146,9 +146,9 @@ class TestReleased:
         told = described_interval({"interval": "true", "evaluations": "4", "sway": "-1", "guidance": "{}"}, "", "")
         assert told is not None
         base = fingerprint(OfficialFolder(release).backbone_path)
-        save_interval_weights(folder / "other.safetensors", small.state_dict(), interval_metadata(told, "f" * 64, 1))
+        save_in_half(folder / "other.safetensors", small.state_dict(), interval_metadata(told, "f" * 64, 1))
         lacking = {name: value for name, value in small.state_dict().items() if "interval_mlp" not in name}
-        save_interval_weights(folder / "lacking.safetensors", lacking, interval_metadata(told, base, 1))
+        save_in_half(folder / "lacking.safetensors", lacking, interval_metadata(told, base, 1))
         model = load_model(MODEL, folder=str(release), device="cpu")
         names = {Path(one.path).stem for one in model.info.interval_weights}
         assert "other" not in names and "lacking" in names

@@ -21,7 +21,7 @@ from paretone.models.files.trained_weights import (
     PREFIX,
     find_interval_weights,
     interval_metadata,
-    save_interval_weights,
+    save_in_half,
 )
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from paretone.models.networks.diffusion import add_interval
@@ -89,7 +89,7 @@ def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
         told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
-        save_interval_weights(
+        save_in_half(
             tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
         )
     found = find_interval_weights([tmp_path], FINGERPRINT)
@@ -184,7 +184,7 @@ def folder(tmp_path: Path) -> Path:
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
     told = interval_metadata(described, fingerprint(checkpoint.path), 3)
     (place / INTERVALS).mkdir()
-    save_interval_weights(
+    save_in_half(
         place / INTERVALS / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
     )
     return place
