@@ -48,10 +48,10 @@ class SetupPresenter(Presenter):
             keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
             choose_folder=add(
                 "F&older…",
-                lambda: self._ask_for_folder(CHECKPOINT_FOLDER, self.load),
+                lambda: self._ask_where_from(CHECKPOINT_FOLDER, self.load),
                 "Load this model's official checkpoint from a folder",
             ),
-            choose_vocoder=add("Vocoder…", lambda: self._ask_for_folder(VOCODER_FOLDER, self.load_vocoder)),
+            choose_vocoder=add("Vocoder…", lambda: self._ask_where_from(VOCODER_FOLDER, self.load_vocoder)),
             usual_vocoder=add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
             download=add(
                 "Dow&nload…",
@@ -97,7 +97,7 @@ class SetupPresenter(Presenter):
         if chosen.is_installed(self._shown) and (chosen.candidate or not chosen.ready):
             self.load(self._shown)
 
-    def _ask_for_folder(self, title: str, use: Callable[[str, str], None]) -> None:
+    def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
         file_dialogs.ask_for_folder(self._window, title, lambda folder: use(model, str(folder)))
 
