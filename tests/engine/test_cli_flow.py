@@ -263,9 +263,6 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     assert report["threshold"] == 0.5
     assert all(one["distance"] > 0 for one in report["unseen"])
 
-    of_table = paretone("transfer", "--table", places["table"], "--threshold", "0.5", *unseen[:4], "--json").data
-    assert of_table["unseen"] == report["unseen"][:1], "options and model are those of the table"
-    assert "To compare, measure the sentences" in of_table["verdict"]
     own = ["--own-text", "Rice.", "--own-voice", SECOND]
     shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
     assert shown.code == 0, shown.err

@@ -37,10 +37,10 @@ def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--text", "Rice.", "--steps", "2", "--setting", "steps:steps=1", "--compare", "--quiet"]
+    options = ["--text", "Rice.", "--steps", "2", "--setting", "steps:steps=1", "--quiet"]
     assert cli.main(["roofline", *options, "--card", "rtx-4090", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["measured_seconds"] == 0 < data["floor_seconds"] < data["baseline"]["floor_seconds"]
+    assert data["measured_seconds"] == 0 < data["floor_seconds"]
     assert data["ceilings"]["operations"]["float32"] == 82.6e12
     assert all(one["measured_seconds"] is None and one["launches_per_call"] >= 0 for one in data["components"])
     assert cli.main(["roofline", "--published", "--card", "l20"]) == 0

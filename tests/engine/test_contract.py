@@ -79,9 +79,9 @@ def cycles(made: Synthesis) -> list[DecodingCycle]:
 
 @pytest.mark.parametrize("model", workload(["f5-mini", "megatts3-mini", "lm-mini", "omni-mini"], ["lm-mini"]))
 def test_threads_change_the_last_digits_only_and_the_same_number_nothing(model: str) -> None:
-    one, again, three = spoken(model, 1), spoken(model, 1), spoken(model, 3)
+    one, again, two = spoken(model, 1), spoken(model, 1), spoken(model, 2)
     assert np.array_equal(one.samples, again.samples)
-    assert one.samples.shape == three.samples.shape
-    assert np.abs(one.samples - three.samples).max() < FARTHEST
-    tokens, others = ([one.tokens for one in cycles(made)] for made in (one, three))
+    assert one.samples.shape == two.samples.shape
+    assert np.abs(one.samples - two.samples).max() < FARTHEST
+    tokens, others = ([one.tokens for one in cycles(made)] for made in (one, two))
     assert tokens == others

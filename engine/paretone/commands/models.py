@@ -92,7 +92,7 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
     usual = chosen.options_with()
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
     info = known(chosen.id)
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": one.name,
             "title": one.title,
@@ -139,16 +139,12 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
         table([{"voice": one["id"], "description": one["title"]} for one in voices])
         or [f"No voice is there yet. {_own_voices(chosen)}"],
         table([{"technique": one["name"], "description": one["not_offered"] or one["summary"]} for one in found]),
-        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in _listed(one, "knobs")]),
-        table([_published(str(one["name"]), each) for one in found for each in _listed(one, "published")]),
+        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in one["knobs"]]),
+        table([_published(one["name"], each) for one in found for each in one["published"]]),
     ]
     if techniques_only:
         data, text = {"id": chosen.id, "techniques": found}, text[3:]
     return Result(data, "\n\n".join("\n".join(block) for block in text if block))
-
-
-def _listed(technique: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
-    return list(technique[what])
 
 
 def _published(technique: str, one: Mapping[str, Any]) -> dict[str, object]:
