@@ -72,6 +72,7 @@ def test_exact_savings_leave_every_code(root: Path) -> None:
     assert report["headline"] == rows[masked.EXACT][0]["speed-up"]
 
 
+@only_in_full("speech")
 def test_techniques_are_added_one_by_one(root: Path) -> None:
     _, rows = report_of(root, "omnivoice", "--sentences", "0", "--full-rounds", "1", "--generations", "2", *ROWS)
     full, mini, *_ = rows[masked.OFFICIAL]
