@@ -20,7 +20,6 @@ from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDE
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
-from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -99,7 +98,7 @@ class SetupPresenter(Presenter):
 
     def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        file_dialogs.ask_for_folder(self._window, title, lambda folder: use(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
 
     def choose_device(self, device: str) -> None:
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
@@ -120,9 +119,7 @@ class SetupPresenter(Presenter):
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: file_dialogs.ask_for_folder(
-                self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))
-            ),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
         )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:
