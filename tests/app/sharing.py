@@ -81,8 +81,9 @@ def _widgets(window: MainWindow, panels: Collection[str]) -> Counter[tuple[str, 
         panel = window.panels[name]
         for one in panel.findChildren(QWidget):
             is_recent = isinstance(one, QAbstractButton) and one.text() == RECENT
-            # Scroll bars come and go with the room that there is.
-            if one.isVisibleTo(panel) and type(one) not in (QScrollBar, QWidget) and not is_recent:
+            # Scroll bars come and go with the room that there is, and the button that clears a field fades away.
+            passing = type(one) in (QScrollBar, QWidget) or isinstance(one.parent(), QLineEdit)
+            if one.isVisibleTo(panel) and not passing and not is_recent:
                 seen[name, type(one).__name__, _shown(one), one.isEnabled()] += 1
     return seen
 

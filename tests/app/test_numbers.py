@@ -9,14 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QGraphicsSimpleTextItem,
-    QHeaderView,
-    QLabel,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QGraphicsSimpleTextItem, QHeaderView, QLabel, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
 import paretone

@@ -109,13 +109,10 @@ def _of_folder(path: Path) -> Dropped:
 
 
 def _model(folder: Path) -> Dropped:
-    entry = catalogue.entry(_model_in(folder))
+    """A folder of weights, with the model guessed from its files and its name."""
+    found = _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
+    entry = catalogue.entry(found)
     return Dropped(Target.MODEL, f"{Target.MODEL.value} {entry.title}", folder, model=entry.id)
-
-
-def _model_in(folder: Path) -> str:
-    """Guess a folder's model from its files and its name."""
-    return _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
 
 
 def _folder_of(weights: Path) -> Path:

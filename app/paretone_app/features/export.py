@@ -235,7 +235,9 @@ class ProfileDialog(DestinationDialog):
             label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
         self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
-        self._paths = [self.proposed(name) for name in self._proposals()]
+        name = "-".join([state.selection.model_id, *(one.technique for one in state.selection.setting.techniques)])
+        proposals = f"{name}{SUFFIX}", *(f"{name}-for-{one.name}" for one in targets())
+        self._paths = [self.proposed(one) for one in proposals]
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)
         self.form.addRow("", self.summary)
@@ -271,12 +273,6 @@ class ProfileDialog(DestinationDialog):
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
             rows.append(("Evidence", text))
         return rows
-
-    def _proposals(self) -> list[str]:
-        name = "-".join(
-            [self._state.selection.model_id, *(one.technique for one in self._state.selection.setting.techniques)]
-        )
-        return [f"{name}{SUFFIX}", *(f"{name}-for-{one.name}" for one in targets())]
 
     @Slot(int)
     def _show_target(self, index: int) -> None:

@@ -75,6 +75,14 @@ class Presenter(QObject):
             self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
         )
 
+    def _ask_for_file(self, title: str, kinds: str, use: Callable[[Path], object]) -> None:
+        """Ask for an existing file and use it; report problems that the user can act on."""
+        file_dialogs.ask_for_file(self._window, title, kinds, lambda path: self._actions.attempt(lambda: use(path)))
+
+    def _ask_for_folder(self, title: str, use: Callable[[Path], object]) -> None:
+        """Ask for a folder and use it; report problems that the user can act on."""
+        file_dialogs.ask_for_folder(self._window, title, lambda folder: self._actions.attempt(lambda: use(folder)))
+
     def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:
         """Add an action per file type that saves ``what``; ``ask`` gets the file's ending."""
         return tuple(

@@ -12,7 +12,6 @@ from paretone.models.voices import shown_name, without_folder
 from paretone.setting.profile import Profile
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.setup.presenter import SetupPresenter
-from paretone_app.shell import file_dialogs
 from paretone_app.state.differences import technique_text
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -38,10 +37,7 @@ class ProfilesPresenter(Presenter):
         self._go_on()
 
     def _ask(self) -> None:
-        kinds = "Profiles (*.json *.paretone)"
-        file_dialogs.ask_for_file(
-            self._window, "Open profile", kinds, lambda path: self._actions.attempt(lambda: self.open(path))
-        )
+        self._ask_for_file("Open profile", "Profiles (*.json *.paretone)", self.open)
 
     # --- From the file to the selection -------------------------------------------------------------------------------
     def _go_on(self) -> None:

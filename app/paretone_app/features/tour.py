@@ -107,11 +107,6 @@ def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) 
     return min(found, key=cost).topLeft()
 
 
-def in_a_corner(card: QSize, room: QRect) -> QPoint:
-    """Top-left corner of ``card`` at the lower right of ``room``, for stops without a control."""
-    return QPoint(room.right() + 1 - card.width() - WIDE, room.bottom() + 1 - card.height() - WIDE)
-
-
 _WIDTH = 24
 _AROUND = 5
 """Pixels between a control and its frame."""
@@ -424,7 +419,8 @@ class TourPresenter(Presenter):
             _bring_into_view(control)
         if control is None or not _in_sight(control) or control.window() is not self._window:
             self.frame.hide()
-            self.card.move(in_a_corner(self.card.size(), room))
+            size = self.card.size()
+            self.card.move(room.right() + 1 - size.width() - WIDE, room.bottom() + 1 - size.height() - WIDE)
         else:
             target = QRect(control.mapTo(self._window, QPoint()), control.size())
             self.frame.show_around(target, self._window.rect())

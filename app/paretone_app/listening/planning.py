@@ -216,17 +216,14 @@ class ListeningPlan:
             )
         if self.method == MUSHRA and not self.practice:
             made.append("BS.1534-3 requires training: skip practice only for trained listeners.")
-        if self.method == MUSHRA and self._smallest_p > statistics.LEVEL:
+        # The smallest p value of the randomisation test, if every page of one listener agrees.
+        smallest_p = 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
+        if self.method == MUSHRA and smallest_p > statistics.LEVEL:
             made.append(
                 f"One listener's {counted(sentences, 'page', 'pages')} cannot show anything at the 5 % level about "
                 f"{counted(len(self.conditions) - 1, 'setting', 'settings')}: take more, or ask more listeners."
             )
         return tuple(made)
-
-    @property
-    def _smallest_p(self) -> float:
-        """The smallest possible p value of the randomisation test, if every page of one listener agrees."""
-        return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
     def session(self, prepared: Sequence[PreparedItem]) -> ListeningSession:
         """The session on the prepared items. Raises :class:`PlainError` if it is not possible."""

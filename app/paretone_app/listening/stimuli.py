@@ -231,10 +231,7 @@ def prepared(
         origins.append(("", {}, ""))
     match = matching_gains([(one, rate) for one in sounds])
     made = tuple(
-        Stimulus(
-            ConditionRecord(*name, *origin, round(gain, 4), round(max(SILENT_LUFS, level), 4)),
-            sound,
-        )
+        Stimulus(ConditionRecord(*name, *origin, round(gain, 4), round(max(SILENT_LUFS, level), 4)), sound)
         for name, origin, gain, level, sound in zip(names, origins, match.gains, match.levels, sounds, strict=True)
     )
     return PreparedItem(

@@ -38,12 +38,7 @@ def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
     return tuple((*fills, *(series_colour(colours, index) for index in range(2, count)))[:count])
 
 
-_MOVES = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_PageDown: -10,
-    Qt.Key.Key_PageUp: 10,
-}
+_MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10}
 """Positions to move by; for the page keys percent of all positions, at least one."""
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMOOTH = 2000

@@ -120,12 +120,7 @@ class ScatterLayers:
         """Labels of levels, and of points if they are few."""
         colours, area = self.frame.colours, self.frame.area
         found = [
-            Label(
-                self.shown.level_title,
-                colours.muted,
-                partial(_along, area, at, level),
-                True,
-            )
+            Label(self.shown.level_title, colours.muted, partial(_along, area, at, level), True)
             for level, places in (
                 (False, self.frame.to_x(self.shown.x.levels)),
                 (True, self.frame.to_y(self.shown.y.levels)),

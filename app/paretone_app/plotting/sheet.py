@@ -58,7 +58,7 @@ class Sheet:
             where = QRectF(self.margin + number * (width + self.margin), self._y, width, height)
             chart.lay_out(QSize(round(width), height), self.letters(_PLAIN))
             self._charts.append(chart)
-            self._parts.append(partial(_paint_chart, chart, where))
+            self._parts.append(partial(chart.paint, whole=where))
         self._y += height + self.margin / 2
 
     def legend(self, entries: Sequence[tuple[Glyph, str]]) -> None:
@@ -69,7 +69,8 @@ class Sheet:
             if x + width > self.width - self.margin:
                 x, self._y = float(self.margin), self._y + height
             place = QPointF(x + 0.6 * _FINE, self._y + height / 2)
-            self._parts.append(partial(_paint_glyph, glyph, place, self.colours))
+            paint = partial(paint_glyph, place=place, radius=0.42 * _FINE, glyph=glyph, colours=self.colours)
+            self._parts.append(paint)
             self._put(QRectF(x + 1.5 * _FINE, self._y, width, height), text, font, self.colours.text)
             x += width
         self._y += height
@@ -142,14 +143,6 @@ class Sheet:
             chart.deleteLater()
         self._charts.clear()
         return content
-
-
-def _paint_chart(chart: Chart, where: QRectF, painter: QPainter) -> None:
-    chart.paint(painter, where)
-
-
-def _paint_glyph(glyph: Glyph, place: QPointF, colours: Colours, painter: QPainter) -> None:
-    paint_glyph(painter, place, 0.42 * _FINE, glyph, colours)
 
 
 PANEL_SIZE = QSize(460, 330)

@@ -206,7 +206,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
     model = _model_title(found.model)
     return tuple(
         Point(
-            study_key(found.folder, one.key),
+            f"{found.folder}#{one.key}",
             STUDY,
             _study_title(one),
             found.title or found.folder.stem,
@@ -225,10 +225,6 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
         )
         for one in found.settings
     )
-
-
-def study_key(folder: Path, setting: str) -> str:
-    return f"{folder}#{setting}"
 
 
 def _study_title(one: SettingResult) -> str:

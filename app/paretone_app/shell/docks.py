@@ -78,15 +78,11 @@ class Docks(QObject):
                 if dock.isFloating() and dock.toggleViewAction().isChecked():
                     dock.setVisible(kind is QEvent.Type.Show)
             self._look_soon()
-        elif kind is QEvent.Type.ChildPolished:
-            self._leave_out_tab_bars()
-        return False
-
-    def _leave_out_tab_bars(self) -> None:
-        """Keep the focus off the tabs of a gallery, which are hidden."""
-        if self.workspace.gallery:
+        elif kind is QEvent.Type.ChildPolished and self.workspace.gallery:
+            # Keep the focus off the tabs, which are hidden.
             for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
                 bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        return False
 
     @Slot()
     def _look_soon(self) -> None:

@@ -129,10 +129,7 @@ class Notices(QObject):
     def unexpected(self, summary: str, details: str) -> None:
         """Report an exception that nothing caught. The application continues."""
         self.note(details, Level.ERROR)
-        self.say(
-            f"Unexpected error ({summary}). You can continue; copy the log for a bug report.",
-            "error",
-        )
+        self.say(f"Unexpected error ({summary}). You can continue; copy the log for a bug report.", "error")
 
     def record(self, event: Event) -> None:
         match event:

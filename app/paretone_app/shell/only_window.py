@@ -169,10 +169,7 @@ def _called(folder: Path, path: str) -> bool:
     socket.connectToServer(_name(folder))
     if not socket.waitForConnected(_ANSWER_MILLISECONDS):
         return False
-    asked = {
-        "path": str(Path(path).absolute()) if path else "",
-        "token": os.environ.get("XDG_ACTIVATION_TOKEN", ""),
-    }
+    asked = {"path": str(Path(path).absolute()) if path else "", "token": os.environ.get("XDG_ACTIVATION_TOKEN", "")}
     socket.write(json.dumps(asked).encode() + b"\n")
     answer = b""
     while not answer.endswith(b"\n") and socket.waitForReadyRead(_ANSWER_MILLISECONDS):

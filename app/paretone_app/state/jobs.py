@@ -88,6 +88,10 @@ class Jobs(QObject):
         """Why nothing else can start now, as a sentence, or ``""``."""
         return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
 
+    def why_wait_for(self, kind: Kind, sentence: str) -> str:
+        """The same, as ``sentence`` while a job of this kind runs."""
+        return sentence if any(job.kind is kind for job in self.running) else self.why_wait
+
     def find(self, number: int) -> Job | None:
         return self._running.get(number)
 

@@ -82,11 +82,13 @@ class Loading(QObject):
         self._jobs.start(Kind.DOWNLOAD, lambda job: DownloadModel(job, model, folder, licence))
 
     def follow(self, event: Event) -> None:
-        """Select a loaded model, or new weights of it."""
+        """Select a loaded model; register new weights of it for immediate use."""
         if isinstance(event, ModelLoaded):
             self._model_loaded(event)
         elif isinstance(event, Prepared) and event.info is not None:
-            self._weights_came(event.info)
+            loaded = self._selection.info
+            if loaded is not None and event.info.id == loaded.id:
+                self._selection.set_info(event.info)
 
     def _choose(self, model: str, folder: str, variant: str, device: str, kept: _Loaded | None = None) -> None:
         self._cost.set_operations(kept.operations if kept else None)
@@ -116,9 +118,3 @@ class Loading(QObject):
         if job is not None and isinstance(job.command, LoadModel):
             chosen.vocoders[chosen.model_id] = job.command.vocoder
         chosen.set_info(event.info)
-
-    def _weights_came(self, info: ModelInfo) -> None:
-        """Register new weights of the loaded model for immediate use."""
-        loaded = self._selection.info
-        if loaded is not None and info.id == loaded.id:
-            self._selection.set_info(info)

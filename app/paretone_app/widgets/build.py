@@ -24,6 +24,7 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
+Placed = Part | tuple[Part, int] | int
 Built = TypeVar("Built", bound=QWidget)
 
 
@@ -108,27 +109,36 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
     return named(made, name, tip)
 
 
-def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:
-    """Add ``parts``, optionally with their stretch, to ``layout`` without margins."""
-    layout.setContentsMargins(0, 0, 0, 0)
+def fill(layout: QBoxLayout, parts: Sequence[Placed], margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QBoxLayout:
+    """Add ``parts``, optionally with their stretch, to ``layout``; a number alone is a stretch without content."""
+    layout.setContentsMargins(*margins)
     for one in parts:
         part, stretch = one if isinstance(one, tuple) else (one, 0)
-        if isinstance(part, QWidget):
+        if isinstance(part, int):
+            layout.addStretch(part)
+        elif isinstance(part, QWidget):
             layout.addWidget(part, stretch)
         else:
             layout.addLayout(part, stretch)
     return layout
 
 
-def column(*parts: Part | tuple[Part, int]) -> QWidget:
+def column(*parts: Placed) -> QWidget:
     made = QWidget()
     fill(VBoxLayout(made), parts)
     return made
 
 
-def row(*parts: Part | tuple[Part, int]) -> QWidget:
+def row(*parts: Placed) -> QWidget:
     made = QWidget()
     fill(HBoxLayout(made), parts)
+    return made
+
+
+def title_of(text: str, field: QWidget) -> QLabel:
+    """The label of ``field``, which its mnemonic focuses."""
+    made = QLabel(text)
+    made.setBuddy(field)
     return made
 
 

@@ -1,17 +1,21 @@
-"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick."""
+"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick, a
+table of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
+    QHeaderView,
     QLabel,
     QListWidget,
     QListWidgetItem,
     QProgressBar,
     QSizePolicy,
+    QTableWidget,
+    QTableWidgetItem,
     QWidget,
 )
 
@@ -229,3 +233,50 @@ class TickList(QListWidget):
     def ticked(self) -> tuple[Any, ...]:
         items = (self.item(row) for row in range(self.count()))
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)
+
+
+class TextsTable(QTableWidget):
+    """Rows of texts."""
+
+    def __init__(
+        self,
+        name: str,
+        columns: Sequence[tuple[str, str]],
+        numbers: Collection[int] = (),
+        widths: Sequence[int] = (),
+    ) -> None:
+        """``columns``: title and meaning of each; those of ``numbers`` are aligned to the right; ``widths`` of the
+        first ones, in font heights, if they do not follow from the texts."""
+        super().__init__(0, len(columns))
+        self._shown: list[tuple[str, ...]] = []
+        self._numbers = numbers
+        self.setAccessibleName(name)
+        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        for column, (title, meaning) in enumerate(columns):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            self.setHorizontalHeaderItem(column, head)
+        header, modes = self.horizontalHeader(), QHeaderView.ResizeMode
+        header.setSectionResizeMode(modes.Interactive if widths else modes.ResizeToContents)
+        header.setStretchLastSection(True)
+        for column, width in enumerate(widths):
+            self.setColumnWidth(column, width * self.fontMetrics().height())
+
+    def show_rows(self, rows: list[tuple[str, ...]]) -> None:
+        """Show ``rows``; leave the table alone if they are unchanged."""
+        if rows == self._shown:
+            return
+        self._shown = rows
+        self.setRowCount(len(rows))
+        for line, texts in enumerate(rows):
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                if column in self._numbers:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                else:
+                    item.setToolTip(text)
+                self.setItem(line, column, item)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from paretone.bench.budget import Budget
 from paretone.commands.arguments import at_least, positive, seed
 from paretone.errors import SettingError
 from paretone.measure.timing import PairedTimes, paired_ratio, stopwatch
+from paretone.measure.verdicts import Way
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, judged_sentences, voice, voices
 from paretone.models.families.flow import FlowSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 
 SENTENCE = "The juice of lemons makes fine punch."
 HEARD_VOICES = 2
@@ -148,6 +150,22 @@ def timed(
         device=device,
         on_round=lambda done: say(f"round {done} of {rounds}"),
     )
+
+
+def timed_sampling(
+    model: FlowSpeech,
+    ways: Iterable[Way],
+    arguments: argparse.Namespace,
+    what: str = "",
+    budget: Budget | None = None,
+    share: float = 1.0,
+) -> PairedTimes:
+    """:func:`timed` of backbone and sampler on the options' sentence."""
+    voice = speaker(arguments)
+    variants = {
+        one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts)) for one in ways
+    }
+    return timed(variants, model.info.device_type or "cpu", arguments, what, budget=budget, share=share)
 
 
 def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: Budget, share: float) -> int:

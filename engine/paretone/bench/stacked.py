@@ -12,7 +12,7 @@ that the cache was calibrated on. For figures to quote, give it time for all of 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
@@ -26,7 +26,6 @@ from paretone.bench.voices import Panel
 from paretone.commands.arguments import finite, positive
 from paretone.errors import PlainError
 from paretone.measure.estimates import Judgement
-from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes, interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights, Utterance, WeightSet
@@ -35,7 +34,7 @@ from paretone.models.kernels.split_products import has_amx
 from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import make_ready, scripted, synthesise
+from paretone.speaking import make_ready, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import Technique, technique
 from paretone.techniques.resolving import resolve
@@ -267,8 +266,7 @@ def run(arguments: argparse.Namespace) -> Report:
     fast = (model.info.device_type or "cpu") != "cpu" or has_amx()
     where = "with AMX or a GPU" if fast else "without AMX or a GPU"
     definition = " ".join([DEFINITION, target(best, verdict, TARGETS[fast], where), *dict.fromkeys(heard)])
-    machine = describe().to_json()
-    return Report(NAME, best.median, (best.low, best.high), definition, tuple(rows), machine, verdict)
+    return Report.of(NAME, best, definition, rows, verdict)
 
 
 def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
@@ -313,20 +311,14 @@ def _timed(
 ) -> tuple[PairedTimes, PairedTimes]:
     """Times of every rung's backbone and sampler, and of its whole takes."""
     voice = bundled.speaker(arguments)
-    backbone = {
-        one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts))
-        for one in chosen.ways
-    }
-    device = model.info.device_type or "cpu"
 
     def take(way: Way) -> Callable[[], object]:
         return lambda: synthesise(model, arguments.text, voice, way.setting, way.artefacts)
 
-    def timed(variants: Mapping[str, Callable[[], object]], what: str) -> PairedTimes:
-        return bundled.timed(variants, device, arguments, f"{chosen.ladder}, {what}", budget=budget, share=TIMED)
-
-    sampled = timed(backbone, "backbone")
-    return sampled, timed({one.title: take(one) for one in chosen.ways}, "whole take")
+    what, device = f"{chosen.ladder}, backbone", model.info.device_type or "cpu"
+    sampled = bundled.timed_sampling(model, chosen.ways, arguments, what, budget, TIMED)
+    takes, what = {one.title: take(one) for one in chosen.ways}, f"{chosen.ladder}, whole take"
+    return sampled, bundled.timed(takes, device, arguments, what, budget=budget, share=TIMED)
 
 
 def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTimes) -> dict[str, object]:

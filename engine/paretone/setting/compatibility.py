@@ -125,11 +125,19 @@ class Compatibility:
                 return f"it belongs to {name} {shown(mine)}, but {shown(theirs)} is in use"
         return None
 
-    @property
-    def fields(self) -> dict[str, object]:
-        """All values by their paths in a file."""
-        said: dict[str, object] = {name: getattr(self, name) for name in ("model", "fingerprint", "variant")}
-        return said | {f"sampling.{name}": value for name, value in self.sampling.items()}
+    def require_said(self, other: Compatibility, field: str) -> None:
+        """Raise :class:`ProfileError` if ``other``, of the artefact in this ``field`` of a profile, differs."""
+        mine, theirs = (
+            {"model": one.model, "fingerprint": one.fingerprint, "variant": one.variant}
+            | {f"sampling.{name}": value for name, value in one.sampling.items()}
+            for one in (self, other)
+        )
+        for name in sorted({*mine, *theirs}):
+            if mine.get(name) != theirs.get(name):
+                raise ProfileError(
+                    f"{field}.belonging.{name} is {shown(theirs.get(name))}, but this profile's is "
+                    f"{shown(mine.get(name))}."
+                )
 
     def to_json(self) -> dict:
         return {

@@ -108,11 +108,15 @@ def _metrics() -> list[str]:
     return [one.name for one in METRICS]
 
 
+def _all_are(values: object, kind: type) -> bool:
+    return isinstance(values, tuple) and all(isinstance(each, kind) for each in values)
+
+
 def _texts(one: Technique, field: str) -> Iterator[str]:
     value = getattr(one, field)
     if isinstance(value, str):
         yield f"{field} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
-    elif not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+    elif not _all_are(value, str):
         yield f"{field} must be a tuple of texts, not {shown(value)}"
 
 
@@ -123,7 +127,7 @@ def _near(word: str, known: Sequence[str] | set[str]) -> str:
 
 # --- Knobs ------------------------------------------------------------------------------------------------------------
 def _faults_of_knobs(one: Technique) -> Iterator[str]:
-    if not isinstance(one.knobs, tuple) or not all(isinstance(each, Knob) for each in one.knobs):
+    if not _all_are(one.knobs, Knob):
         yield f"knobs must be a tuple of Number, Switch, Choice and Text, not {shown(one.knobs)}"
     names: set[str] = set()
     for place, knob in enumerate(one.knobs):
@@ -163,16 +167,11 @@ def _fault_of_knob(knob: Knob) -> str:
         if not knob.step > 0:
             return f"step must be above 0, not {knob.step:g}"
     if isinstance(knob, Choice):
-        if (
-            not isinstance(knob.values, tuple)
-            or not knob.values
-            or not all(isinstance(each, str) for each in knob.values)
-        ):
+        if not _all_are(knob.values, str) or not knob.values:
             return f"values must be a tuple of texts, one or more, not {shown(knob.values)}"
         if len(set(knob.values)) < len(knob.values):
             return "values has one twice"
-        texts = isinstance(knob.titles, tuple) and all(isinstance(each, str) for each in knob.titles)
-        if not texts or (knob.titles and len(knob.titles) != len(knob.values)):
+        if not _all_are(knob.titles, str) or (knob.titles and len(knob.titles) != len(knob.values)):
             return f"there are {len(knob.values)} values, so titles must be a tuple of {len(knob.values)}, or ()"
     if isinstance(knob, Text) and (not isinstance(knob.longest, int) or knob.longest < 1):
         return f"longest must be a whole number from 1, not {kind_of(knob.longest)}"
@@ -183,7 +182,7 @@ def _fault_of_knob(knob: Knob) -> str:
 
 
 def _faults_of_published(one: Technique) -> Iterator[str]:
-    if not isinstance(one.published, tuple) or not all(isinstance(each, Published) for each in one.published):
+    if not _all_are(one.published, Published):
         yield f"published must be a tuple of Published, not {shown(one.published)}"
     for each in one.published:
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
@@ -266,7 +265,7 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
                 if name in RESERVED | options:
                     yield f"artefact_file.{field} has {name!r}, which is an option of commands already; rename it"
         yield from _object("artefact_file.use", file.use)
-    if not isinstance(one.jobs, tuple) or not all(isinstance(each, Job) for each in one.jobs):
+    if not _all_are(one.jobs, Job):
         yield f"jobs must be a tuple of Job, not {kind_of(one.jobs)}"
     for job in one.jobs:
         yield from _object(f"request of the job {shown(job.name)}", job.request)
@@ -282,10 +281,7 @@ def _object(field: str, value: object) -> Iterator[str]:
 
 def _faults_of_modules(one: Technique) -> Iterator[str]:
     """Import the torch-free modules; of benches, check only that they exist."""
-    if not isinstance(one.benches, tuple) or not all(
-        isinstance(each, tuple) and len(each) == 2 and all(isinstance(part, str) for part in each)
-        for each in one.benches
-    ):
+    if not _all_are(one.benches, tuple) or not all(len(each) == 2 and _all_are(each, str) for each in one.benches):
         yield f"benches must be a tuple of pairs, ((name, module),), not {shown(one.benches)}"
     for name, module in one.benches:
         reason = _fault_of_bench(name, module)
@@ -393,11 +389,10 @@ def _fault_of_form(found: Any, one: Technique) -> str:
             return f"its {field} must be a text of up to {grouped(LONGEST_TEXT)} characters"
     if not found.families or not set(found.families) <= set(FAMILIES):
         return f"its families must be a tuple of {', '.join(FAMILIES)}"
-    if not isinstance(found.knobs, tuple) or not all(isinstance(each, Knob) for each in found.knobs):
+    if not _all_are(found.knobs, Knob):
         return f"its knobs must be a tuple of knobs, not {kind_of(found.knobs)}"
-    if not 1 <= len(found.found) <= 3 or not all(
-        isinstance(each, imported("paretone.training.forms:Figure")) for each in found.found
-    ):
+    figure = imported("paretone.training.forms:Figure")
+    if not 1 <= len(found.found) <= 3 or not all(isinstance(each, figure) for each in found.found):
         return "its found must be one to three Figures"
     return next(filter(None, map(_fault_of_knob, found.knobs)), "")
 

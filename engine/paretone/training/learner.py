@@ -36,7 +36,11 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 
 
 class Muon(Optimizer):
-    """For a network's inner matrices; train embeddings, biases and output layers with another optimiser."""
+    """For a network's inner matrices; train embeddings, biases and output layers with another optimiser.
+
+    Momentum with orthogonalised updates: Jordan et al., "Muon: An optimizer for hidden layers in neural networks"
+    (2024). Matrices of one shape are orthogonalised together, which is fast for a stack of equal layers.
+    """
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ caption computed from its data, and its provenance.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -88,6 +88,12 @@ class Curve:
     notes: tuple[str, ...] = ()
     reference: bool = False
     """Whether it is a reference for the others."""
+
+    @classmethod
+    def banded(cls, name: str, x: Iterable[float], bands: Iterable[Iterable[float]], **more: Any) -> Curve:
+        """Curve of ``bands``, each a value and the bounds of its interval."""
+        values, low, high = zip(*bands, strict=True)
+        return cls(name, tuple(x), values, low, high, **more)
 
     def __post_init__(self) -> None:
         if {len(one) for one in (self.y, self.low or self.x, self.high or self.x, self.notes or self.x)} != {

@@ -17,14 +17,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
 from paretone_app.listening import stimuli
 from paretone_app.listening import stimuli as calibration
-from paretone_app.listening.stimuli import (
-    TOLERANCE_DECIBELS,
-    conditions,
-    items,
-    levelled,
-    prepared,
-    setting_key,
-)
+from paretone_app.listening.stimuli import TOLERANCE_DECIBELS, conditions, items, levelled, prepared, setting_key
 
 PLAIN = Setting("f5-mini", Values({"steps": 32}), seed=7)
 REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))

@@ -115,12 +115,7 @@ def test_every_panel_fits_small_and_usual_screens(shared_window: MainWindow, qtb
 @only_in_full("repetitions")
 @pytest.mark.parametrize(
     ("scale", "size", "letters"),
-    [
-        ("1.5", (1920, 1080), "1.15"),
-        ("1.5", (1920, 1080), "1"),
-        ("1.25", (1280, 960), "1"),
-        ("2", (2048, 1536), "1"),
-    ],
+    [("1.5", (1920, 1080), "1.15"), ("1.5", (1920, 1080), "1"), ("1.25", (1280, 960), "1"), ("2", (2048, 1536), "1")],
 )
 def test_every_panel_fits_a_scaled_screen(tmp_path: Path, scale: str, size: tuple[int, int], letters: str) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}

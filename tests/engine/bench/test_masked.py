@@ -29,6 +29,7 @@ pytestmark = [needs("transformers"), pytest.mark.usefixtures("only_words")]
 ROOT = Path(__file__).resolve().parents[3]
 SHORT = ("The rice was good.", "They went home.")
 """What is timed in place of Harvard sentences. What is judged stays one: of few words, noise is taken for some."""
+ROWS = ("--full-rows", "5", "6", "7")
 SMALL = MaskedConfig(Qwen3Config(32, 2, 4, 2, 16, 48, 1e-6, 1e6), 64, 4, 33)
 
 
@@ -71,8 +72,9 @@ def test_exact_savings_leave_every_code(root: Path) -> None:
     assert report["headline"] == rows[masked.EXACT][0]["speed-up"]
 
 
+@only_in_full("speech")
 def test_techniques_are_added_one_by_one(root: Path) -> None:
-    _, rows = report_of(root, "omnivoice", "--sentences", "0", "--full-rounds", "1", "--generations", "2")
+    _, rows = report_of(root, "omnivoice", "--sentences", "0", "--full-rounds", "1", "--generations", "2", *ROWS)
     full, mini, *_ = rows[masked.OFFICIAL]
     assert full["speed-up"] == mini["speed-up"] == 1
     exact_full, exact, *_ = rows[masked.EXACT]

@@ -26,7 +26,7 @@ from paretone.techniques.resolving import known
 from paretone.training.natural_teacher import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 pytestmark = [
     pytest.mark.usefixtures("short_prompts"),
@@ -47,6 +47,7 @@ def speakers() -> None:
 SENTENCES = harvard_sentences()[: workload(2, 1)]
 
 
+@only_in_full("speech")
 def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
     pytest.importorskip("pocketsphinx")
     options = entry("f5-mini").options_with

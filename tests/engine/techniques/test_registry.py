@@ -105,7 +105,7 @@ def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) 
 
 
 # Nobody names a technique but itself: no import, no string, no identifier outside its own folder, or its own feature. A
-# feature of the window that belongs to a technique says so: ``technique="name"`` in its ``__init__.py``.
+# feature of the window that belongs to a technique says so: ``technique="name"``.
 ROOT = Path(paretone.__file__).parents[2]
 WORDS = {
     # What models and samplers have by themselves: options, properties, algorithms.
@@ -122,9 +122,11 @@ KNOBS = {knob.name for one in techniques() for knob in one.knobs}
 def own(one: Technique) -> list[Path]:
     """Places where a technique may be named."""
     rooms = [ROOT / f"engine/paretone/techniques/{one.name}.py", ROOT / f"engine/paretone/techniques/{one.name}"]
-    for said in (ROOT / "app/paretone_app/features").glob("*/__init__.py"):
-        if f'technique="{one.name}"' in said.read_text(encoding="utf-8"):
-            rooms.append(said.parent)
+    features = ROOT / "app/paretone_app/features"
+    for feature in FEATURES:
+        if feature.technique == one.name:
+            folder, file = features / feature.name, features / f"{feature.name}.py"
+            rooms += [folder] if folder.is_dir() else [file, features / "registry.py"]
     return rooms
 
 

@@ -190,7 +190,7 @@ def test_joined_utterances_are_a_transcript_and_its_continuation(
         ),
         # What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
         (
-            LLASA,
+            COSY,
             Student(
                 StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4)
             ),

@@ -17,13 +17,13 @@ from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.language_network import IGNORED
 from paretone.models.minis import lm_mini as adapter
 from paretone.observer import Observer
-from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training import teachers
 from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
 from paretone.training.teachers import read_teacher, speak_tokens
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
+from tests.engine.small_natural import write_lm
 
 SENTENCES = ("Rice is good.", "The box was thrown.")
 
@@ -38,11 +38,12 @@ class LikeliestToTheEnd:
 
 
 @pytest.mark.slow
-def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_speaks_together_as_it_does_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
     for module in (adapter, teachers):
         monkeypatch.setattr(module, "SHORTEST", 1.0)
-    teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), Observer())
+    root = str(write_lm(tmp_path))
+    teacher = read_teacher("lm-mini", root, Observer())
     speaker = voice("", "lm-mini")
     with torch.inference_mode():
         together = speak_tokens(
@@ -52,7 +53,7 @@ def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert all(len(one.phones) == len(one.codes) and one.voice == speaker.id for one in together)
     # The text of the shorter one is filled up with ends, which changes its numbers a little; the longest is alone.
     number = max(range(len(together)), key=lambda place: together[place].frames)
-    model = load_model("lm-mini", device="cpu")
+    model = load_model("lm-mini", folder=root, device="cpu")
     setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0), seed=number)
     ((_, decoding),) = model.decodings(scripted(model, SENTENCES[number], speaker, setting))
     alone = [token for cycle in decoding for token in cycle.tokens]

@@ -11,8 +11,5 @@ FEATURE = Feature(
     "paretone_app.features.attention.presenter:AttentionPresenter",
     (Place("attention", "Attention", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
-    keys=(
-        ("capture the selected cell", "Space"),
-        ("pan, zoom, show all", "Arrow keys, + and −, 0"),
-    ),
+    keys=(("capture the selected cell", "Space"), ("pan, zoom, show all", "Arrow keys, + and −, 0")),
 )

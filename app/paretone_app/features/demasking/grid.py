@@ -16,12 +16,7 @@ from paretone_app.numbers import fixed, general
 from paretone_app.plotting.cursor_canvas import ACTIVATING, LineCanvas
 from paretone_app.shell.colours import Colours
 
-_MOVES = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (1, 0),
-    Qt.Key.Key_Down: (-1, 0),
-}
+_MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (1, 0), Qt.Key.Key_Down: (-1, 0)}
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _STEPS = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
 _TIME, _GAP = 1.25, 0.7

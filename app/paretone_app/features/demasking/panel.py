@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QScrollArea,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from paretone_app.features.demasking.grid import DemaskingGrid
@@ -260,10 +256,7 @@ class DemaskingPanel(TakePanel):
 
     def _show_legend(self) -> None:
         colours = self._colours
-        parts = (
-            (colours.good, "committed at this step"),
-            (self._fill, "committed before (stronger: more probable)"),
-        )
+        parts = ((colours.good, "committed at this step"), (self._fill, "committed before (stronger: more probable)"))
         kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
         # Masked cells are hardly darker than the panel: show an outline.
         self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))

@@ -23,7 +23,7 @@ _BETTER = {LOWER: " Lower is better.", HIGHER: " Higher is better."}
 def all_terms(of_features: Iterable[Term]) -> tuple[Term, ...]:
     """All terms in alphabetical order; of several with the same key, only the first."""
     found: dict[str, Term] = {}
-    for term in (*of_features, *_of_metrics(), *_of_techniques(), *_of_trainings(), *_of_views(), *_of_models()):
+    for term in (*of_features, *_declared()):
         found.setdefault(term.key.casefold(), term)
     return tuple(sorted(found.values(), key=lambda one: (one.title.casefold(), one.owner.casefold())))
 
@@ -58,43 +58,26 @@ def _searched(term: Term) -> str:
     return " ".join((term.title, term.owner, term.symbol, term.unit, term.text)).casefold()
 
 
-def _of_techniques() -> Iterator[Term]:
+def _declared() -> Iterator[Term]:
+    for metric in METRICS:
+        yield Term(metric.title, f"{metric.definition}{_BETTER.get(metric.better, '')}", unit=metric.unit)
+    owned: list[tuple[str, str, Sequence[Knob]]] = []
     for one in techniques():
         paper = f"{one.paper.title}, {one.paper.reference}"
         yield Term(one.title, one.summary, source=paper)
-        for knob in one.knobs:
-            yield _of_knob(knob, one.title, paper)
+        owned.append((one.title, paper, one.knobs))
+    owned += [(form.title, "", form.knobs) for form in training_forms()]
+    owned += [(view.title, "", view.knobs(_LAYERS)) for view in views()]
+    owned += [("Sampler", "", entry.options) for entry in catalogue.MODELS]
+    yield from (_of_knob(knob, owner, source) for owner, source, knobs in owned for knob in knobs)
 
 
-def _of_trainings() -> Iterator[Term]:
-    for one in training_forms():
-        for knob in one.knobs:
-            yield _of_knob(knob, one.title)
-
-
-def _of_views() -> Iterator[Term]:
-    for one in views():
-        for knob in one.knobs(_LAYERS):
-            yield _of_knob(knob, one.title)
-
-
-def _of_models() -> Iterator[Term]:
-    for entry in catalogue.MODELS:
-        for knob in entry.options:
-            yield _of_knob(knob, "Sampler")
-
-
-def _of_knob(knob: Knob, owner: str, source: str = "") -> Term:
+def _of_knob(knob: Knob, owner: str, source: str) -> Term:
     text = knob.meaning
     if isinstance(knob, Number) and abs(knob.minimum) < 1e9 and abs(knob.maximum) < 1e9:
         text += f" From {knob.minimum:g} to {knob.maximum:g}."
     text += f" Takes effect {knob.effect.value}."
     return Term(knob.title, text, knob.symbol, knob.unit, source, owner)
-
-
-def _of_metrics() -> Iterator[Term]:
-    for one in METRICS:
-        yield Term(one.title, f"{one.definition}{_BETTER.get(one.better, '')}", unit=one.unit)
 
 
 TERMS = (

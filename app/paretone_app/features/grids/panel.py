@@ -19,7 +19,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 
 _LINE, _MARK = 2.4, 3.0
@@ -111,14 +111,9 @@ class GridPanel(QWidget):
         self.details = build.words("muted", name="Details", selectable=True)
         self.search_button = ActionButton(self._search, look="primary")
         self.open_button, self.save_button = map(ActionButton, files)
-        top = HBoxLayout()
-        top.addWidget(self.headline, 1)
-        for one in (self.search_button, self.open_button, self.save_button):
-            top.addWidget(one)
-        self.ruler = Ruler(colours)
-        self.ruler.setAccessibleName("Times of the evaluations, from noise to speech")
-        content = build.column(top, self.ruler, self.details)
-        self.pages = Invited(build.column(content, (QWidget(), 1)), sketch=sketching.rows((0.1, 0.6)))
+        top = build.row((self.headline, 1), self.search_button, self.open_button, self.save_button)
+        self.ruler = build.named(Ruler(colours), "Times of the evaluations, from noise to speech")
+        self.pages = Invited(build.column(top, self.ruler, self.details, 1), sketch=sketching.rows((0.1, 0.6)))
         self.pages.offer(self._search)
         self.pages.offer(files[0])
         outer = VBoxLayout(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -152,8 +153,11 @@ class GridsPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
         add, state = services.actions.add, self.state
         tip = "Search times for the number of evaluations in Setup"
-        self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or self._why_wait())
-        self._open = add("&Open grid…", self._ask_for_grid, "Use a placed grid from a file")
+        searching = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
+        wait = partial(services.state.jobs.why_wait_for, Kind.GRID, searching)
+        self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
+        ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
+        self._open = add("&Open grid…", ask, "Use a placed grid from a file")
         self._save = add(
             "Save &grid…",
             self._ask_where_to_keep,
@@ -176,12 +180,6 @@ class GridsPresenter(Presenter):
         grid, searched = self.state.artefact, self.state.searched
         of_it = searched if searched is not None and searched.grid == grid else None
         self.grids.set_grid(grid, of_it, self._objective)
-
-    def _why_wait(self) -> str:
-        jobs = self._state.jobs
-        if any(job.kind is Kind.GRID for job in jobs.running):
-            return "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
-        return jobs.why_wait
 
     def follow(self, event: Event) -> None:
         self.state.follow(event)
@@ -222,14 +220,6 @@ class GridsPresenter(Presenter):
         return self.grids
 
     # --- Files --------------------------------------------------------------------------------------------------------
-    def _ask_for_grid(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window,
-            "Placed grid",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(lambda: self.state.open(path)),
-        )
-
     def _ask_where_to_keep(self) -> None:
         grid = self.state.artefact
         if grid is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.numbers import counted, grouped
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import TextsTable
 
 LISTED = 500
 _COLUMNS = (
@@ -45,24 +45,10 @@ class GroupsPanel(QWidget):
     def _build(self) -> None:
         self.headline = build.words("title", name="Summary")
         can = self.can
-        top = HBoxLayout()
-        top.addWidget(self.headline, 1)
-        top.addWidget(ActionButton(can.search, look="primary"))
-        for one in (can.play, can.save_sound, can.save):
-            top.addWidget(ActionButton(one))
-        self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Groups of tokens, the largest first")
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.setTabKeyNavigation(False)
-        self.table.verticalHeader().hide()
-        for number, (title, meaning) in enumerate(_COLUMNS):
-            head = QTableWidgetItem(title)
-            head.setToolTip(meaning)
-            self.table.setHorizontalHeaderItem(number, head)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
+        buttons = map(ActionButton, (can.play, can.save_sound, can.save))
+        top = build.row((self.headline, 1), ActionButton(can.search, look="primary"), *buttons)
+        self.table = TextsTable("Groups of tokens, the largest first", _COLUMNS, numbers=range(1))
+        self.table.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.table.itemActivated.connect(can.play.trigger)
         self.table.itemSelectionChanged.connect(self._chosen)
         self.pages = Invited(build.column(top, (self.table, 1)), sketch=sketching.rows((0.1, 0.6)))
@@ -78,14 +64,7 @@ class GroupsPanel(QWidget):
             return
         self._groups = groups
         listed = () if groups is None else groups.by_size[:LISTED]
-        self.table.setRowCount(len(listed))
-        for row, members in enumerate(listed):
-            size = QTableWidgetItem(str(len(members)))
-            size.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            ids = QTableWidgetItem(", ".join(map(str, members)))
-            ids.setToolTip(ids.text())
-            self.table.setItem(row, 0, size)
-            self.table.setItem(row, 1, ids)
+        self.table.show_rows([(str(len(members)), ", ".join(map(str, members))) for members in listed])
         if listed:
             self.table.selectRow(0)
         self._show()

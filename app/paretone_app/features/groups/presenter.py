@@ -132,10 +132,7 @@ class GroupsPresenter(Presenter):
             action.refresh()
 
     def _why_wait(self) -> str:
-        jobs = self._state.jobs
-        if any(job.kind is Kind.GROUPS for job in jobs.running):
-            return "Groups are being found; press Esc to cancel."
-        return jobs.why_wait
+        return self._state.jobs.why_wait_for(Kind.GROUPS, "Groups are being found; press Esc to cancel.")
 
     def _why_not_hear(self) -> str:
         return self.state.why_not_hear() or self._why_wait() or self._player.why_not_hear()

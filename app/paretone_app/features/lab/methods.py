@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
@@ -24,42 +24,56 @@ _DIGITS = "1234567890"
 """Keys of answers, or of the first ten sounds."""
 
 
-class TwoAnswersPage(TrialPage):
-    """Hear the sounds, then answer 1 or 2."""
+class ChoicePage(TrialPage):
+    """Hear the sounds, then choose one of the answers."""
 
-    session: AbxSession | StaircaseSession
+    session: AbxSession | StaircaseSession | PairsSession | MosSession
     asked: str
     sounds: tuple[tuple[str, str], ...]
     """Name and key of each sound."""
-    said: tuple[str, str]
+    said: Mapping[int, str]
+    """The answers in words, in the order of their keys."""
 
     def _sounds(self) -> QWidget:
         self.question.setText(self.asked)
-        self.buttons = tuple(sound_button(name, f"Hear {name}", f"Hear {name} ({key})") for name, key in self.sounds)
+        self.buttons = tuple(
+            sound_button(name, f"Hear {self._in_words(name)}", f"Hear {self._in_words(name)}{self._from} ({key})")
+            for name, key in self.sounds
+        )
         for place, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, one=place: self.hear(one))
         return row_of(*self.buttons)
 
     def _answers(self) -> QWidget:
-        self.answer_buttons = tuple(
-            answer_button(f"{text}  ({key})", text) for text, key in zip(self.said, _DIGITS, strict=False)
-        )
-        for place, button in enumerate(self.answer_buttons):
-            button.clicked.connect(lambda _=False, one=place: self.say(one))
+        answers = zip(self.said.values(), _DIGITS, strict=False)
+        self.answer_buttons = tuple(answer_button(f"{text}  ({key})", text) for text, key in answers)
+        for what, button in zip(self.said, self.answer_buttons, strict=True):
+            button.clicked.connect(lambda _=False, one=what: self.say(one))
         return row_of(*self.answer_buttons)
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        hearing = tuple((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
-        return (*hearing, *((key, lambda one=place: self.say(one)) for place, key in enumerate(_DIGITS[:2])))
+        saying = ((key, lambda one=what: self.say(one)) for what, key in zip(self.said, _DIGITS, strict=False))
+        hearing = ((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
+        return (*hearing, *saying)
 
     def say(self, what: int) -> None:
-        """Give the first answer (0) or the second (1)."""
+        """Answer ``what``, one of :attr:`said`."""
         self._answer(lambda around: self.session.answer(what, around))
 
     def _show(self) -> None:
         for place, button in enumerate(self.buttons):
             button.setChecked(place == self.session.sounding)
         self._allow(*self.answer_buttons)
+
+    _from = ""
+    """From where a sound plays, for tooltips."""
+
+    def _in_words(self, name: str) -> str:
+        return name
+
+
+class TwoAnswersPage(ChoicePage):
+    """Hear the sounds in any order and in loops, then answer 1 or 2."""
 
     def _keys_hint(self) -> str:
         keys = ", ".join(key for _, key in self.sounds)
@@ -76,69 +90,42 @@ class AbxPage(TwoAnswersPage):
     name = "ABX"
     asked = "X is A or B. Which one?"
     sounds = (("A", "A"), ("B", "B"), ("X", "X"))
-    said = ("X is A", "X is B")
+    said = {0: "X is A", 1: "X is B"}
 
     def _known_gains(self) -> str:
         gains = [signed(one.record.gain, "+") for one in self.session.item.stimuli]
         return f": A {gains[0]} dB, B {gains[1]} dB"
 
 
-class PreferencePage(TrialPage):
-    """Hear both to the end, then answer which is better."""
+class PreferencePage(ChoicePage):
+    """Hear both to the end, then answer which is better, or how much better the second is than the first."""
 
     session: PairsSession | MosSession
     name = "Comparison"
     loops = False
     restarts = True
+    sounds: tuple[tuple[str, str], ...] = (("First", "A"), ("Second", "B"))
+    _from = " from its beginning"
 
-    @property
-    def sounds(self) -> tuple[tuple[str, str], ...]:
-        """Name and key of each sound."""
-        return ("First", "A"), ("Second", "B")
+    def _sounds(self) -> QWidget:
+        self.asked, self.said = self._question(), dict(sorted(self.session.votes.items()))
+        return super()._sounds()
 
-    @property
-    def asked(self) -> str:
+    def _question(self) -> str:
         graded = self.session.method == CCR
         return "Compared with the first, the second is …" if graded else "Which of the two do you prefer?"
 
-    def _sounds(self) -> QWidget:
-        self.question.setText(self.asked)
-        self.buttons = tuple(
-            sound_button(name, f"Hear the {name.lower()}", f"Hear the {name.lower()} from its beginning ({key})")
-            for name, key in self.sounds
-        )
-        for place, button in enumerate(self.buttons):
-            button.clicked.connect(lambda _=False, one=place: self.hear(one))
-        return row_of(*self.buttons)
-
-    def _answers(self) -> QWidget:
-        self.votes = sorted(self.session.votes)
-        self.answer_buttons = tuple(
-            answer_button(f"{self.session.votes[vote]}  ({key})", self.session.votes[vote])
-            for vote, key in zip(self.votes, _DIGITS, strict=False)
-        )
-        for vote, button in zip(self.votes, self.answer_buttons, strict=True):
-            button.clicked.connect(lambda _=False, one=vote: self.vote(one))
-        return row_of(*self.answer_buttons)
-
-    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        voting = tuple((key, lambda one=vote: self.vote(one)) for vote, key in zip(self.votes, _DIGITS, strict=False))
-        hearing = tuple((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
-        return (*hearing, *voting)
-
-    def vote(self, vote: int) -> None:
-        """Vote how much better the second is than the first, or how good the speech is."""
-        self._answer(lambda around: self.session.answer(vote, around))
+    def _in_words(self, name: str) -> str:
+        return f"the {name.lower()}"
 
     def _show(self) -> None:
+        super()._show()
         for place, button in enumerate(self.buttons):
-            button.setChecked(place == self.session.sounding)
             button.setText(f"{self.sounds[place][0]}{'  ✓' if place in self.session.heard_whole else ''}")
-        self._allow(*self.answer_buttons)
 
     def _keys_hint(self) -> str:
-        keys = ", ".join(f"{key} plays the {name.lower()}" for name, key in self.sounds)
-        return f"Keys: {keys}; 1 to {len(self.votes)} answer; Space plays and pauses."
+        keys = ", ".join(f"{key} plays {self._in_words(name)}" for name, key in self.sounds)
+        return f"Keys: {keys}; 1 to {len(self.said)} answer; Space plays and pauses."
 
     def _mode_reason(self, reason: str) -> str:
         return "Every sound plays from the beginning."
@@ -150,13 +137,12 @@ class MosPage(PreferencePage):
     session: MosSession
     name = "MOS"
 
-    @property
-    def sounds(self) -> tuple[tuple[str, str], ...]:
+    def _sounds(self) -> QWidget:
         speech = ("Speech", "A")
-        return (("Voice", "V"), speech) if self.session.method == SIMILARITY else (speech,)
+        self.sounds = (("Voice", "V"), speech) if self.session.method == SIMILARITY else (speech,)
+        return super()._sounds()
 
-    @property
-    def asked(self) -> str:
+    def _question(self) -> str:
         if self.session.method == SIMILARITY:
             return "How much does the speech sound like the same speaker as the voice? It is …"
         return "How natural does the speech sound, compared with a person speaking? It is …"
@@ -169,7 +155,7 @@ class StaircasePage(TwoAnswersPage):
     name = "Staircase"
     asked = "A or B is the reference again. Which one is not?"
     sounds = (("Reference", "R"), ("A", "A"), ("B", "B"))
-    said = ("A is not the reference", "B is not the reference")
+    said = {0: "A is not the reference", 1: "B is not the reference"}
 
 
 _LARGE_STEP = 10

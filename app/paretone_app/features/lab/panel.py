@@ -37,7 +37,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import BROAD, GAP, NEAR, pixmap, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.boxes import ComboBox, SpinBox
+from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import TickList
@@ -94,11 +94,10 @@ class LabSetup(QWidget):
         self.source = build.combo("What to compare", ((title, source) for source, title in _SOURCES.items()))
         self.ticks = TickList("Settings to compare")
         self.length = build.named(SpinBox(minimum=1, maximum=LONGEST), "Number of trials")
-        self.practice = SpinBox(minimum=0, maximum=LONGEST_PRACTICE)
-        self.practice.setAccessibleName("Practice trials")
-        self.practice.setToolTip("Practice trials: answer shown, not scored")
-        self.listener = build.named(ComboBox(), "Listener", "A random name, not linked to a person")
-        self.listener.addItem("New listener", "")
+        practice, tip = SpinBox(minimum=0, maximum=LONGEST_PRACTICE), "Practice trials: answer shown, not scored"
+        self.practice = build.named(practice, "Practice trials", tip)
+        new = (("New listener", ""),)
+        self.listener = build.combo("Listener", new, "A random name, not linked to a person")
         self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
         self.begin_button = ActionButton(can.begin, look="primary")
@@ -120,52 +119,30 @@ class LabSetup(QWidget):
         form.addRow("Meth&od", self.method)
         form.addRow(self.explanation)
         form.addRow("&What to compare", self.source)
-        left = VBoxLayout()
-        left.addLayout(form)
-        self._ticks_label = QLabel("Setti&ngs")
-        self._ticks_label.setBuddy(self.ticks)
-        left.addWidget(self._ticks_label)
-        left.addWidget(self.ticks, 1)
-        left.addStretch(0)
+        self._ticks_label = build.title_of("Setti&ngs", self.ticks)
+        left = build.fill(VBoxLayout(), (form, self._ticks_label, (self.ticks, 1), 0))
         numbers = FormLayout()
         numbers.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
         em = self.fontMetrics().height()
         for box in (self.length, self.practice, self.listener):
             box.setMinimumWidth(_BOX * em)
-        self._length_label = QLabel()
-        self._length_label.setBuddy(self.length)
+        self._length_label = build.title_of("", self.length)
         numbers.addRow(self._length_label, self.length)
         numbers.addRow("Pr&actice trials", self.practice)
         numbers.addRow("&Listener", self.listener)
-        right = VBoxLayout()
-        right.addLayout(numbers)
-        right.addWidget(self._said(), 1)
-        buttons = HBoxLayout()
-        for button in (self.begin_button, self.export_button, self.results_button):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        right.addLayout(buttons)
+        buttons = build.row(self.begin_button, self.export_button, self.results_button, 1)
+        right = build.fill(VBoxLayout(), (numbers, (self._said(), 1), buttons))
         held = QWidget()
-        layout = build.fill(HBoxLayout(held), ())
-        layout.addLayout(left, 1)
-        layout.addSpacing(BROAD)
-        layout.addLayout(right, 1)
+        build.fill(HBoxLayout(held), ((left, 1), (right, 1))).insertSpacing(1, BROAD)
         # Otherwise controls would be as wide as sentences in a large window, and buttons far from their context.
         held.setMaximumWidth(_WIDEST * em)
         across = QWidget(maximumHeight=_HIGHEST * em)
-        build.fill(HBoxLayout(across), [(held, 1)]).addStretch(0)
-        build.fill(VBoxLayout(self), [(across, 1)]).addStretch(0)
+        build.fill(HBoxLayout(across), ((held, 1), 0))
+        build.fill(VBoxLayout(self), ((across, 1), 0))
 
     def _said(self) -> QWidget:
         """Description of the test, which is long for many rated settings."""
-        content = QWidget()
-        column = VBoxLayout(content)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.plan)
-        column.addWidget(self.remarks)
-        column.addStretch(1)
-        area = Scrolled(content)
-        area.setAccessibleName("The test")
+        area = build.named(Scrolled(build.column(self.plan, self.remarks, 1)), "The test")
         # Scrollable by arrow keys if necessary.
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         return area
@@ -266,15 +243,10 @@ class LabResults(QWidget):
         self.back_button = ActionButton(self.back, look="primary")
         can.write_results.explain(lambda: "" if self._found else "No listening test has been completed yet.")
         self._write = can.write_results
-        buttons = HBoxLayout()
-        buttons.addWidget(self.back_button)
-        buttons.addWidget(ActionButton(can.write_results))
-        buttons.addStretch(1)
-        layout = VBoxLayout(self)
+        buttons = build.row(self.back_button, ActionButton(can.write_results), 1)
         self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
         self.pages.offer(self.back, "Set up a test")
-        layout.addWidget(self.pages, 1)
-        layout.addLayout(buttons)
+        build.fill(VBoxLayout(self), ((self.pages, 1), buttons), (GAP,) * 4)
         self.setFocusProxy(self.back_button)
 
     def set_colours(self, colours: Colours) -> None:
@@ -294,67 +266,55 @@ class LabResults(QWidget):
         for method, result in self._found:
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
-            if isinstance(result, MushraResult):
-                parts.append(_ratings(result, muted))
-            elif isinstance(result, StaircaseResult):
-                parts.append(_row(result, muted))
-            elif isinstance(result, MosResult):
-                parts.append(_opinions(result, muted))
-            elif isinstance(result, RankingResult):
-                parts.append(_ranks(result, muted))
+            table = _table_of(result)
+            if table is not None:
+                parts.append(_table(*table, muted))
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
             parts.append("<hr>")
         self.page.setHtml("".join(parts))
 
 
-def _ratings(result: MushraResult, muted: str) -> str:
-    rows = [
-        (
-            escape(one.condition),
-            f"<b>{one.median:.0f}</b>",
-            f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
-            fixed(one.mean.mean, 1),
-            f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
-            str(one.mean.n),
-        )
-        for one in result.summaries
-    ]
-    return _table(("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows, muted)
-
-
-def _opinions(result: MosResult, muted: str) -> str:
-    rows = [
-        (
-            escape(one.condition),
-            f"<b>{fixed(one.mean.mean, 2)}</b>",
-            f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
-            str(one.mean.n),
-        )
-        for one in result.summaries
-    ]
-    return _table(("Setting", "MOS", "95 % interval", "n"), rows, muted)
-
-
-def _row(result: StaircaseResult, muted: str) -> str:
-    rows = [
-        (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
-        for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
-    ]
-    return _table(("Setting", "Speed-up", "Right"), rows, muted)
-
-
-def _ranks(result: RankingResult, muted: str) -> str:
-    rows = [
-        (
-            escape(title),
-            f"<b>{fixed(one.strength, 2)}</b>",
-            f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
-            percent(one.best),
-            str(one.compared),
-        )
-        for title, one in result.ranked
-    ]
-    return _table(("Setting", "Strength", "95 % interval", "Best with", "n"), rows, muted)
+def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
+    """Head and rows of the table beneath a result's headline, if its method has one."""
+    if isinstance(result, MushraResult):
+        return ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), [
+            (
+                escape(one.condition),
+                f"<b>{one.median:.0f}</b>",
+                f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
+                fixed(one.mean.mean, 1),
+                f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
+                str(one.mean.n),
+            )
+            for one in result.summaries
+        ]
+    if isinstance(result, MosResult):
+        return ("Setting", "MOS", "95 % interval", "n"), [
+            (
+                escape(one.condition),
+                f"<b>{fixed(one.mean.mean, 2)}</b>",
+                f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
+                str(one.mean.n),
+            )
+            for one in result.summaries
+        ]
+    if isinstance(result, StaircaseResult):
+        return ("Setting", "Speed-up", "Right"), [
+            (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
+            for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
+        ]
+    if isinstance(result, RankingResult):
+        return ("Setting", "Strength", "95 % interval", "Best with", "n"), [
+            (
+                escape(title),
+                f"<b>{fixed(one.strength, 2)}</b>",
+                f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
+                percent(one.best),
+                str(one.compared),
+            )
+            for title, one in result.ranked
+        ]
+    return None
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
@@ -387,14 +347,9 @@ class VolumePage(QWidget):
         self._problem = ""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Volume")
-        title = QLabel("Volume")
-        set_look(title, "title")
         self.leave_button = ActionButton(abandon)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        top = HBoxLayout()
-        top.addWidget(title)
-        top.addStretch(1)
-        top.addWidget(self.leave_button)
+        top = build.row(build.label("Volume", "title"), 1, self.leave_button)
         words = QLabel(
             "Set a comfortable volume on your device at which soft details are audible, and do not change it "
             "until the test is over. All sounds of the test are as loud as these.",
@@ -404,20 +359,12 @@ class VolumePage(QWidget):
         self.begin_button = answer_button("Volume is set  (Return)", "Volume is set")
         set_look(self.begin_button, "primary")
         self.begin_button.clicked.connect(self.done)
-        hint = QLabel("Keys: N plays the noise, T the tone; Space plays and pauses; Return continues.", wordWrap=True)
-        facts = QLabel(f"Both play at {signed(target)} LUFS (ITU-R BS.1770), in a loop.", wordWrap=True)
-        self.setAccessibleDescription(f"{words.text()} {hint.text()}")
-        set_look(hint, "muted")
-        set_look(facts, "muted")
-        layout = VBoxLayout(self)
-        layout.addLayout(top)
-        layout.addStretch(1)
-        layout.addWidget(words)
-        layout.addWidget(row_of(*self.buttons))
-        layout.addWidget(self.begin_button)
-        layout.addStretch(2)
-        layout.addWidget(hint)
-        layout.addWidget(facts)
+        keys = "Keys: N plays the noise, T the tone; Space plays and pauses; Return continues."
+        level = f"Both play at {signed(target)} LUFS (ITU-R BS.1770), in a loop."
+        hint, facts = (build.label(text, "muted", wrapped=True) for text in (keys, level))
+        self.setAccessibleDescription(f"{words.text()} {keys}")
+        sounds = words, row_of(*self.buttons), self.begin_button
+        build.fill(VBoxLayout(self), (top, 1, *sounds, 2, hint, facts), (GAP,) * 4)
         for place, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, one=place: self.hear(one))
         for key, slot in (
@@ -427,9 +374,7 @@ class VolumePage(QWidget):
             ("Return", self.done.emit),
             ("Enter", self.done.emit),
         ):
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(slot)
+            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self._follow)
         rate = player.rate
@@ -479,11 +424,8 @@ class DeviceProblem(QFrame):
         self.setProperty("look", "banner")
         self.setProperty("level", "warning")
         self._icon, self._text = QLabel(), build.words(name="Audio device")
-        row = HBoxLayout(self)
-        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
-        row.addWidget(self._icon)
-        row.addWidget(self._text, 1)
-        row.addWidget(ActionButton(reconnect, "Reco&nnect"))
+        button = ActionButton(reconnect, "Reco&nnect")
+        build.fill(HBoxLayout(self), (self._icon, (self._text, 1), button), (GAP, NEAR, NEAR, NEAR))
 
     def say(self, problem: str, shown: bool) -> None:
         """Set the text to ``problem``; ``shown``: show it."""
@@ -518,10 +460,7 @@ class LabPanel(QWidget):
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
             self._pages.addWidget(page)
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        layout.addWidget(self._device_problem)
-        layout.addWidget(self._pages, 1)
+        build.fill(VBoxLayout(self), (self._device_problem, (self._pages, 1)), (GAP, NEAR, GAP, NEAR))
         self.set_colours(colours)
 
     def set_colours(self, colours: Colours) -> None:
@@ -604,11 +543,7 @@ class WaitingPage(QWidget):
         super().__init__()
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.cancel_button = ActionButton(stop)
-        layout = VBoxLayout(self)
-        layout.addStretch(1)
-        layout.addWidget(self._words)
-        layout.addWidget(self.cancel_button, 0, Qt.AlignmentFlag.AlignCenter)
-        layout.addStretch(1)
+        build.fill(VBoxLayout(self), (1, self._words, build.row(1, self.cancel_button, 1), 1), (GAP,) * 4)
 
     def say(self, sentence: str, can_cancel: bool) -> None:
         """Show ``sentence``; ``can_cancel``: whether the user can stop waiting."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,6 @@ from paretone_app.listening.stimuli import (
     prepared,
     setting_key,
 )
-from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import Background
 from paretone_app.state.jobs import Job
 
@@ -117,12 +117,14 @@ class LabPresenter(Presenter):
             begin=add("Be&gin the test", self.begin, "The score is hidden until the end"),
             export=add(
                 "E&xport for webMUSHRA…",
-                self._ask_where_to_put_the_test,
+                partial(self._ask_for_folder, "Folder for the test, such as webMUSHRA's configs", self.write_test),
                 "Save the whole test with its sounds, for listeners elsewhere",
             ),
             results=add("Resul&ts…", self._show_results, "All results, the latest first"),
             write_results=add(
-                "E&xport as CSV…", self._ask_where_to_put_results, "Save all results in webMUSHRA's format"
+                "E&xport as CSV…",
+                partial(self._ask_for_folder, "Folder for the results", self.write_results),
+                "Save all results in webMUSHRA's format",
             ),
             abandon=add("A&bandon", self._abandon, "End the test; it is not scored"),
             stop_waiting=add("&Do not wait", self._do_not_wait, "Do not begin the test"),
@@ -354,25 +356,11 @@ class LabPresenter(Presenter):
         built(self.lab).show_results()
 
     # --- Files -------------------------------------------------------------------------------------------------------
-    def _ask_where_to_put_results(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the results",
-            lambda folder: self._actions.attempt(lambda: self.write_results(folder)),
-        )
-
     def write_results(self, folder: Path) -> tuple[Path, ...]:
         """Write all results in webMUSHRA's format into ``folder``. Raises :class:`PlainError` on failure."""
         written = webmushra.write_tables(self._results.trials.trials, folder)
         self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
         return written
-
-    def _ask_where_to_put_the_test(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the test, such as webMUSHRA's configs",
-            lambda folder: self._actions.attempt(lambda: self.write_test(folder)),
-        )
 
     def write_test(self, folder: Path) -> None:
         """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises

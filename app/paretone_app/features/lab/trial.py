@@ -18,7 +18,7 @@ from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
 from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import HEADING, text_font
+from paretone_app.shell.theme import GAP, HEADING, text_font
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -177,22 +177,10 @@ class TrialPage(QWidget):
         self.hint, self.facts = build.words("muted", name="What to do"), build.words("muted", name="Playback")
         self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        top = HBoxLayout()
-        top.addWidget(self.title)
-        top.addStretch(1)
-        top.addWidget(self.leave_button)
-        layout = VBoxLayout(self)
-        layout.addLayout(top)
-        layout.addStretch(0 if self.grows else 1)
-        layout.addWidget(self.taught)
-        layout.addWidget(self.question)
-        layout.addWidget(self._sounds(), 1 if self.grows else 0)
-        if self.loops:
-            layout.addWidget(self.time_line)
-        layout.addWidget(self._answers())
-        layout.addStretch(0 if self.grows else 2)
-        layout.addWidget(self.hint)
-        layout.addWidget(self.facts)
+        above, high, below = (0, 1, 0) if self.grows else (1, 0, 2)
+        top = build.row(self.title, 1, self.leave_button), above, self.taught, self.question
+        middle = (self._sounds(), high), *((self.time_line,) if self.loops else ()), self._answers()
+        build.fill(VBoxLayout(self), (*top, *middle, below, self.hint, self.facts), (GAP,) * 4)
         keys: list[tuple[str, Callable[[], object]]] = [("Space", self._press_space)]
         if self.loops:
             keys += [
@@ -202,9 +190,7 @@ class TrialPage(QWidget):
                 ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
             ]
         for key, slot in (*keys, *self._keys()):
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(slot)
+            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self.follow)
         self.player.clear_loop()

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGroupBox,
-    QLabel,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QGroupBox, QWidget
 
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone_app.features.layers.layer_bars import LayerBars
@@ -22,7 +17,7 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import JobProgress
 
 _SPREAD = 12.0
@@ -78,16 +73,11 @@ class LayersPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.depth_box = SpinBox(minimum=1, maximum=1)
+        tip = "SPADE's depth: number of the most important layers to keep"
+        self.depth_box = build.named(SpinBox(minimum=1, maximum=1), "Layers kept", tip)
         self.depth_box.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.depth_box.setAccessibleName("Layers kept")
-        self.depth_box.setToolTip("SPADE's depth: number of the most important layers to keep")
         self.depth_box.valueChanged.connect(self.depth_changed)
-        label = QLabel("Layers &kept")
-        label.setBuddy(self.depth_box)
-        row = HBoxLayout()
-        row.addWidget(label, 1)
-        row.addWidget(self.depth_box)
+        row = build.row((build.title_of("Layers &kept", self.depth_box), 1), self.depth_box)
         self.kept = build.words()
         can = self.can
         for action in (*can.hear.values(), can.train):
@@ -95,15 +85,12 @@ class LayersPanel(QWidget):
         can.study.explain(lambda: "" if self._layers > 1 else "The model has only one layer.")
         self.by_importance = ActionButton(can.by_importance)
         hearing = QGroupBox("Hear it")
-        column = VBoxLayout(hearing)
-        for action in (*can.hear.values(), can.train):
-            column.addWidget(ActionButton(action))
+        build.fill(VBoxLayout(hearing), [*map(ActionButton, (*can.hear.values(), can.train))], (GAP,) * 4)
 
         measuring = QGroupBox("Measure")
-        column = VBoxLayout(measuring)
-        self.sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
-        self.sentences.setAccessibleName("Sentences to measure on")
-        self.sentences.setToolTip("Number of Harvard sentences; intervals are over them")
+        tip = "Number of Harvard sentences; intervals are over them"
+        sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
+        self.sentences = build.named(sentences, "Sentences to measure on", tip)
         self.sentences.valueChanged.connect(self._show_sentences)
         self.word_errors = QCheckBox("&Word errors too (WLI)")
         self.word_errors.setToolTip(
@@ -112,27 +99,14 @@ class LayersPanel(QWidget):
         )
         self.measure_button, self.cancel_button = ActionButton(can.measure), ActionButton(can.cancel)
         self.progress = JobProgress("Progress of the measurement")
-        buttons = HBoxLayout()
-        for one in (self.measure_button, self.cancel_button):
-            buttons.addWidget(one, 1)
-        for one in (self.sentences, self.word_errors):
-            column.addWidget(one)
-        column.addLayout(buttons)
-        column.addWidget(self.progress)
-        column.addWidget(ActionButton(can.study))
-        column.addWidget(ActionButton(can.saving))
+        buttons = build.row((self.measure_button, 1), (self.cancel_button, 1))
+        further = map(ActionButton, (can.study, can.saving))
+        parts = self.sentences, self.word_errors, buttons, self.progress, *further
+        build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
         self._state = build.words("muted", selectable=True)
-        content = QWidget()
-        column = VBoxLayout(content)
-        column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
-        column.addLayout(row)
-        column.addWidget(self.kept)
-        column.addWidget(self.by_importance)
-        column.addWidget(self._state)
-        column.addWidget(hearing)
-        column.addWidget(measuring)
-        column.addStretch(1)
+        parts = row, self.kept, self.by_importance, self._state, hearing, measuring, 1
+        build.fill(VBoxLayout(content := QWidget()), parts, (TIGHT, TIGHT, GAP, TIGHT))
         area = Scrolled(content)
         area.setMinimumWidth(16 * em)
 
@@ -143,9 +117,7 @@ class LayersPanel(QWidget):
         self.logarithmic = QCheckBox("Lo&garithmic")
         self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
-        foot = HBoxLayout()
-        foot.addWidget(self.legend, 1)
-        foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
+        foot = build.row((self.legend, 1), build.column(self.logarithmic, 1))
         right = build.column((self.bars, 1), foot)
         self.pages = Invited(right, sketch=sketching.bars(16))
         self.pages.offer(can.measure)

@@ -152,7 +152,7 @@ class LayersPresenter(Presenter):
         tip = "Open Training to train a student with these layers"
         self._train = add("&Train a student…", self._propose_training, tip, self._why_not_now)
         tip = "Measure the importance of each layer"
-        self._measure = add("Measure &layers", self._measure_planned, tip, self._why_not_now)
+        self._measure = add("Measure &layers", lambda: self.measure(built(self.layers).plan), tip, self._why_not_now)
         self._cancel = self._add_cancel("Ca&ncel", Kind.LAYERS)
         tip = "Several voices and seeds; can be paused and resumed"
         self._study = add("Word errors as a stud&y…", self._propose_study, tip, self.why_not)
@@ -222,9 +222,6 @@ class LayersPresenter(Presenter):
     def show_progress(self, event: Progress) -> None:
         if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.layers.show_progress(event.done, event.total, event.seconds_left)
-
-    def _measure_planned(self) -> None:
-        self.measure(built(self.layers).plan)
 
     def measure(self, plan: MeasurePlan) -> None:
         state = self._state

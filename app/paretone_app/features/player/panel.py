@@ -138,16 +138,13 @@ class WaveStrip(QSlider):
             QLineF(x + 0.5, middle - scale * high - 0.5, x + 0.5, middle - scale * low + 0.5)
             for x, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True))
         ]
-        colour = QColor(self._wave_colour())
+        sides = {"A": self._colours.baseline, "B": self._colours.accelerated}
+        colour = QColor(sides.get(self._now.letter, self._colours.text))
         painter.setPen(colour)
         painter.drawLines(lines[: max(0, round(heard))])
         colour.setAlpha(130)
         painter.setPen(colour)
         painter.drawLines(lines[max(0, round(heard)) :])
-
-    def _wave_colour(self) -> str:
-        sides = {"A": self._colours.baseline, "B": self._colours.accelerated}
-        return sides.get(self._now.letter, self._colours.text)
 
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()

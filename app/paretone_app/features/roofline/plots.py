@@ -325,8 +325,9 @@ class RooflinePlot(Chart):
         self._drawn.glyphs = [Glyph((self._colour(one.side),), _SHAPES[one.side]) for one in self.points]
         self._drawn.order = np.arange(len(self.points))
         self.frame.set_scales(*self._scales())
+        solid, dashed = Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine
         self._roofs.shapes = [
-            Shape.through(corners, pen(self.colours.text, 1.6, _dash(number)))
+            Shape.through(corners, pen(self.colours.text, 1.6, dashed if number else solid))
             for number, (_, corners) in enumerate(self._edges())
         ]
         self.refresh()
@@ -495,10 +496,6 @@ def _precisions(report: RooflineReport) -> tuple[str, ...]:
     """Precisions of the components, float32 first."""
     used = {one.precision for _, one in report.components() if one.precision and one.work.operations}
     return tuple(sorted(used, key=lambda one: (one != "float32", one)))
-
-
-def _dash(number: int) -> Qt.PenStyle:
-    return Qt.PenStyle.DashLine if number else Qt.PenStyle.SolidLine
 
 
 def _power(value: float) -> str:

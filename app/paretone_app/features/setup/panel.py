@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QCheckBox,
-    QGroupBox,
-    QLabel,
-    QPlainTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
@@ -105,7 +97,7 @@ class SetupPanel(QWidget):
         self._column = VBoxLayout(content)
         self._column.setSpacing(TIGHT)
         self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
-        self._add_model_group()
+        self._group("Model").addWidget(self.model_choice)
         self._add_voice_group()
         self._add_text_group()
         self.techniques = TechniqueList(state, colours)
@@ -140,9 +132,6 @@ class SetupPanel(QWidget):
         layout.setSpacing(NEAR)
         self._column.addWidget(group)
         return layout
-
-    def _add_model_group(self) -> None:
-        self._group("Model").addWidget(self.model_choice)
 
     def _add_voice_group(self) -> None:
         self.voice_choice = VoiceChoice(self._state)

@@ -20,7 +20,6 @@ from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDE
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
-from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -48,10 +47,10 @@ class SetupPresenter(Presenter):
             keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
             choose_folder=add(
                 "F&older…",
-                self._ask_for_checkpoint,
+                lambda: self._ask_where_from(CHECKPOINT_FOLDER, self.load),
                 "Load this model's official checkpoint from a folder",
             ),
-            choose_vocoder=add("Vocoder…", self._ask_for_vocoder),
+            choose_vocoder=add("Vocoder…", lambda: self._ask_where_from(VOCODER_FOLDER, self.load_vocoder)),
             usual_vocoder=add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
             download=add(
                 "Dow&nload…",
@@ -97,13 +96,9 @@ class SetupPresenter(Presenter):
         if chosen.is_installed(self._shown) and (chosen.candidate or not chosen.ready):
             self.load(self._shown)
 
-    def _ask_for_checkpoint(self) -> None:
+    def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        file_dialogs.ask_for_folder(self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)))
-
-    def _ask_for_vocoder(self) -> None:
-        model = self._shown
-        file_dialogs.ask_for_folder(self._window, VOCODER_FOLDER, lambda folder: self.load_vocoder(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
 
     def choose_device(self, device: str) -> None:
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
@@ -124,9 +119,7 @@ class SetupPresenter(Presenter):
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: file_dialogs.ask_for_folder(
-                self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))
-            ),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
         )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:

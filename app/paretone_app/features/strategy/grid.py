@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPen, QPolygonF
+from PySide6.QtWidgets import QLabel, QWidget
 
 from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT
 from paretone.sampling.actions import SkipAction
@@ -15,10 +15,9 @@ from paretone.techniques.ditreducio import TECHNIQUE
 from paretone_app.plotting.cell_grid import CellGrid
 from paretone_app.shell.colours import DARK, Colours
 from paretone_app.shell.entries import TERM, Term
-from paretone_app.shell.theme import BROAD, text_font
+from paretone_app.shell.theme import BROAD
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import GridLayout
-from paretone_app.widgets.screen_readers import PICTURE
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -256,7 +255,7 @@ class StrategyGrid(CellGrid):
 def paint_action(
     painter: QPainter, cell: QRect, action: SkipAction, fills: dict[SkipAction, tuple[str, str]], letters: bool
 ) -> None:
-    """Paint a cell or legend swatch: filled, and lettered or hatched to be readable without colour."""
+    """Paint a cell: filled, and lettered or hatched to be readable without colour."""
     fill, ink = (QColor(one) for one in fills[action])
     painter.fillRect(cell, fill)
     if letters and _LETTERS[action]:
@@ -285,61 +284,17 @@ def _paint_difference(
     painter.drawRect(cell.adjusted(0, 0, -1, -1))
 
 
-class Legend(QWidget):
-    screen_role = PICTURE
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._live = False
-        self._difference = False
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Legend")
-        self.setAccessibleDescription("T is a temporal skip, B a branch skip, no letter is computed.")
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 24, int(self.fontMetrics().height() * 1.4))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 12, int(self.fontMetrics().height() * 1.4))
-
-    def show_kinds(self, live: bool, difference: bool) -> None:
-        """Explain untried cells during a calibration, and split cells in the difference view."""
-        self._live, self._difference = live, difference
-        self.update()
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        with QPainter(self) as painter:
-            metrics, fills = self.fontMetrics(), action_colours(self._colours)
-            size = metrics.height()
-            bold = text_font(self.font(), strong=True)
-            bold.setPixelSize(max(7, int(size * 0.72)))
-            left, top = 0, (self.height() - size) // 2
-
-            def entry(text: str) -> QRect:
-                nonlocal left
-                swatch = QRect(left, top, size, size)
-                box = QRect(left + size + size // 3, 0, metrics.horizontalAdvance(text) + 2, self.height())
-                painter.setFont(self.font())
-                painter.setPen(QColor(self._colours.muted))
-                painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
-                left = box.right() + size
-                painter.setFont(bold)
-                return swatch
-
-            for action, text in NAMES.items():
-                paint_action(painter, entry(text), action, fills, letters=True)
-            if self._live:
-                swatch = entry("not tried yet")
-                painter.fillRect(swatch, QBrush(QColor(self._colours.border), Qt.BrushStyle.Dense7Pattern))
-                swatch = entry("being tried")
-                painter.setPen(QPen(QColor(self._colours.danger), 3))
-                painter.drawRect(swatch.adjusted(2, 2, -2, -2))
-            elif self._difference:
-                _paint_difference(
-                    painter, entry("this ◤ ◢ other"), SkipAction.TS, SkipAction.NONE, fills, self._colours
-                )
+def legend(colours: Colours, live: bool, difference: bool) -> str:
+    """The legend as rich text; ``live``: with cells of a running calibration; ``difference``: with split cells."""
+    fills = action_colours(colours)
+    entries = [
+        f'<span style="background:{fills[action][0]}; color:{fills[action][1]}">&nbsp;{letter or "&nbsp;"}&nbsp;</span>'
+        f"&nbsp;{NAMES[action]}"
+        for action, letter in _LETTERS.items()
+    ]
+    if live:
+        entries += [f'<span style="color:{colours.border}">▒</span>&nbsp;not tried yet']
+        entries += [f'<span style="color:{colours.danger}">□</span>&nbsp;being tried']
+    elif difference:
+        entries += [f'<span style="color:{fills[SkipAction.TS][0]}">◤</span>◢&nbsp;this table, the other']
+    return " &nbsp; ".join(entries)

@@ -8,21 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import (
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QUndoStack,
-)
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QCheckBox,
-    QLabel,
-    QSizePolicy,
-    QStackedWidget,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QUndoStack
+from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QLabel, QSizePolicy, QStackedWidget, QTableView, QWidget
 
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
@@ -33,18 +20,18 @@ from paretone_app.features.strategy.grid import (
     NAMES,
     UNTRIED,
     Figures,
-    Legend,
     StrategyGrid,
     TableModel,
+    legend,
 )
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import icon, set_look
+from paretone_app.shell.theme import GAP, icon, set_look
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 
 CHECK = "check"
 """The calibration's first pass, before any trial."""
@@ -93,7 +80,6 @@ class StrategyPanel(QWidget):
         self.undo_stack = undo_stack
         self._build()
         self.set_colours(colours)
-        self._show()
 
     def _build(self) -> None:
         self.headline = build.label(look="muted", selectable=True)
@@ -102,8 +88,8 @@ class StrategyPanel(QWidget):
         self._buttons = [IconButton(action) for action in (can.undo, can.redo, can.import_, can.export)]
         self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
         self.difference_box.toggled.connect(self._show)
-        self.text_box = QCheckBox("As text")
-        self.text_box.setToolTip("The cells as a text table, for screen readers and for copying")
+        tip = "The cells as a text table, for screen readers and for copying"
+        self.text_box = build.named(QCheckBox("As text"), tip=tip)
         self.text_box.toggled.connect(self._switch_view)
 
         self.grid = StrategyGrid(self._colours)
@@ -119,24 +105,15 @@ class StrategyPanel(QWidget):
         self._views.addWidget(self.grid)
         self._views.addWidget(self.text_view)
 
-        self.legend = Legend(self._colours)
+        self.legend = build.words(name="Legend", rich=True)
         self.cell = QLabel()
         self.cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.figures = Figures()
 
-        top = HBoxLayout()
-        top.addWidget(self.headline, 1)
-        for box in (self.difference_box, self.text_box):
-            top.addWidget(box)
-        for button in self._buttons:
-            top.addWidget(button)
-        layout = VBoxLayout(self)
-        layout.addLayout(top)
+        top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons)
         self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
-        layout.addWidget(self.pages, 1)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.cell)
-        layout.addWidget(self.figures)
+        below = self.legend, self.cell, self.figures
+        build.fill(VBoxLayout(self), (top, (self.pages, 1), *below), (GAP,) * 4)
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -170,9 +147,9 @@ class StrategyPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.grid.set_colours(colours)
-        self.legend.set_colours(colours)
         for button, name in zip(self._buttons, ("undo", "redo", "import", "export"), strict=True):
             button.setIcon(icon(name))
+        self._show()
 
     def begin_calibration(self, layers: int, steps: int, threshold: float | None = None, for_end: bool = False) -> None:
         """Show an untried table, filled in by :meth:`add_trials` and not editable until the calibration ends. At
@@ -286,7 +263,7 @@ class StrategyPanel(QWidget):
         self.pages.show_content(seen is not None or live is not None)
         if difference:
             self.grid.show_reference(_values(self._reference), self._reference_name)
-        self.legend.show_kinds(live is not None, difference)
+        self.legend.setText(legend(self._colours, live is not None, difference))
         for action in (self.can.import_, self.can.export):
             action.refresh()
         if live is None:

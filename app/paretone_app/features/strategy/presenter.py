@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ class StrategyPresenter(Presenter):
         actions, state = services.actions, services.state
         table, waits = self.state, lambda: state.jobs.why_wait
         actions.bind(actions["calibrate"], table.calibrate, lambda: table.why_not_prepare() or waits())
-        actions.bind(actions["import_table"], self._ask_for_table, state.selection.why_not_ready)
+        ask = partial(self._ask_for_file, "Official strategy table", file_dialogs.JSON, self.import_table)
+        actions.bind(actions["import_table"], ask, state.selection.why_not_ready)
         actions.bind(
             actions["export_table"],
             self._ask_where_to_put_table,
@@ -167,14 +169,6 @@ class StrategyPresenter(Presenter):
             self._show_table()
 
     # --- Import and export ------------------------------------------------------------------------------------------
-    def _ask_for_table(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window,
-            "Official strategy table",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(lambda: self.import_table(path)),
-        )
-
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
@@ -44,9 +44,11 @@ class _BoundLine(QWidget):
         self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
         self.kind = build.combo("Kind of bound", ((title, name) for name, title in KINDS.items()))
         self.kind.setCurrentIndex(self.kind.findData(bound.kind))
-        self.bound = DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
-        self.bound.setAccessibleName("Bound")
-        self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
+        self.bound = build.named(
+            DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound),
+            "Bound",
+            "Type shares as fractions: one point of word error rate is 0.01",
+        )
         self.remove = cross_button("Remove the bound", "Remove this bound")
         build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
         self.metric_box.currentIndexChanged.connect(self.changed)
@@ -64,33 +66,26 @@ class GoalsEditor(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.goals = [ComboBox(), ComboBox()]
-        self.goals[1].addItem("nothing else", "")
-        for combo, name in zip(self.goals, ("Goal", "Second goal"), strict=True):
-            combo.setAccessibleName(name)
+        self.goals = [build.combo("Goal"), build.combo("Second goal", (("nothing else", ""),))]
+        for combo in self.goals:
             for one in objectives():
                 combo.addItem(f"{'highest' if one.better == HIGHER else 'lowest'} {one.title}", one.name)
             combo.currentIndexChanged.connect(self.changed)
         self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
         self.goals[1].setToolTip("With two goals the answer is a Pareto front: settings that no other beats in both")
-        self.trials = SpinBox(minimum=1, maximum=10_000, value=40)
-        self.trials.setAccessibleName("Number of settings to try")
-        self.trials.setToolTip("Search budget; each setting speaks all sentences")
+        trials = SpinBox(minimum=1, maximum=10_000, value=40)
+        self.trials = build.named(
+            trials, "Number of settings to try", "Search budget; each setting speaks all sentences"
+        )
         self.trials.valueChanged.connect(self.changed)
         self.bounds: list[_BoundLine] = []
-        self._column = VBoxLayout()
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = build.fill(VBoxLayout(), ())
         self.add_button = build.button(
             "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric_box.setFocus()
         )
         form = FormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
-        goals = HBoxLayout()
-        for combo in self.goals:
-            goals.addWidget(combo, 1)
-        label = QLabel("&Goal")
-        label.setBuddy(self.goals[0])
-        form.addRow(label, goals)
+        form.addRow(build.title_of("&Goal", self.goals[0]), build.row(*((one, 1) for one in self.goals)))
         form.addRow("whose", self._column)
         form.addRow("", self.add_button)
         form.addRow("Tr&ials", self.trials)
@@ -312,8 +307,7 @@ class AxesEditor(QWidget):
         super().__init__()
         self._model = model
         self.lines: list[_Line] = []
-        self._column = VBoxLayout()
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = build.fill(VBoxLayout(), ())
         self.add_button = build.button(
             "Add p&arameter", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
         )

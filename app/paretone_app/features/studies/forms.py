@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import cache
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
@@ -51,13 +50,9 @@ class OfferedKind:
     """Fields of the study's file; ``None`` if the model cannot be studied so."""
 
 
-@cache
-def study_kinds() -> tuple[StudyKind, ...]:
-    return tuple(imported(one.study) for one in FEATURES if one.study)
-
-
 def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
-    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in study_kinds())
+    kinds: tuple[StudyKind, ...] = tuple(imported(one.study) for one in FEATURES if one.study)
+    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in kinds)
 
 
 MOST_VALUES = 10_000
@@ -239,6 +234,12 @@ def objectives() -> tuple[Metric, ...]:
     return tuple(one for one in METRICS if one.better != NEITHER)
 
 
+def own_options(setting: Setting, of_all: Mapping[str, object] = {}) -> dict[str, object]:
+    """Options of ``setting`` that differ from ``of_all`` and, for others, from the model's defaults."""
+    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
+    return {name: value for name, value in setting.options.items() if usual[name] != value}
+
+
 def file_name(title: str) -> str:
     """File name for a study titled ``title``."""
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
@@ -304,8 +305,7 @@ def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
 
 def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]:
     """``setting`` as listed in a study; options only where they differ from the study's, ``of_all``."""
-    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
-    options = {name: value for name, value in setting.options.items() if usual[name] != value}
+    options = own_options(setting, of_all)
     techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
     made: dict[str, object] = {"name": "as in Setup"}
     return made | ({"options": options} if options else {}) | {"techniques": techniques}

@@ -9,16 +9,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QCheckBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QFrame,
     QLabel,
     QLineEdit,
     QPushButton,
-    QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -29,16 +27,24 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.techniques import applying_to
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
-from paretone_app.features.studies.forms import OfferedKind, StudyForm, Varied, Within, definition, file_name
+from paretone_app.features.studies.forms import (
+    OfferedKind,
+    StudyForm,
+    Varied,
+    Within,
+    definition,
+    file_name,
+    own_options,
+)
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.theme import BROAD, NEAR, set_look
+from paretone_app.shell.theme import BROAD, GAP, NEAR, set_look
 from paretone_app.state.differences import changed_options
 from paretone_app.state.machine import Installing
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, TickList
 
 EVERY, SEARCH = "every", "search"
@@ -95,14 +101,10 @@ class StudyMaker(QDialog):
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self) -> None:
         em = self.fontMetrics().height()
-        columns = HBoxLayout()
-        columns.addLayout(self._build_material(), 2)
-        columns.addSpacing(BROAD)
-        columns.addLayout(self._build_comparison(), 3)
+        columns = build.fill(HBoxLayout(), ((self._build_material(), 2), (self._build_comparison(), 3)))
+        columns.insertSpacing(1, BROAD)
         self.path = build.named(QLineEdit(), "File of the study")
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
-        label = QLabel("&File")
-        label.setBuddy(self.path)
         self.verdict = build.words(name="Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -115,11 +117,8 @@ class StudyMaker(QDialog):
         for button in (self.save_button, self.start_button):
             buttons.addButton(button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        layout.addLayout(columns, 1)
-        layout.addWidget(build.row(label, (self.path, 1), browse))
-        layout.addWidget(self.verdict)
-        layout.addWidget(buttons)
+        file = build.row(build.title_of("&File", self.path), (self.path, 1), browse)
+        build.fill(VBoxLayout(self), ((columns, 1), file, self.verdict, buttons), (GAP,) * 4)
         for button in self.findChildren(QPushButton):
             # Pressing Enter after typing values must not start hours of work.
             button.setAutoDefault(False)
@@ -148,12 +147,9 @@ class StudyMaker(QDialog):
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
         self.recordings = build.named(QLineEdit(placeholderText="LibriSpeech/test-clean"), "Folder of recordings")
         self.recordings.setToolTip("For the list of LibriSpeech-PC only; other lists name their recordings")
-        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="First ")
+        self.count = build.named(SpinBox(minimum=0, maximum=100_000, value=5, prefix="First "), "How many sentences")
         self.count.setSpecialValueText("all of them")
-        self.count.setAccessibleName("How many sentences")
-        own = HBoxLayout()
-        own.addWidget(self.text_file, 1)
-        own.addWidget(self.browse_text)
+        self._own_row = own = build.fill(HBoxLayout(), ((self.text_file, 1), self.browse_text))
         self.voices = TickList("Voices")
         self.voices.setMaximumHeight(5 * em)
         self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
@@ -163,29 +159,22 @@ class StudyMaker(QDialog):
         judges.changed.connect(self._changed)
         self.judges = judges.boxes
         self.install_search = InstallOffer()
-        form = FormLayout()
+        self._form = form = FormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        self._own_row = own
-        self._form = form
-        for title, field, buddy in (
-            ("&Title", self.title, self.title),
-            ("&Model", self.model, self.model),
-            ("", self.checkpoint, None),
-            ("S&entences", self.sentences, self.sentences),
-            ("", own, None),
-            ("", self.recordings, None),
-            ("", self.count, None),
-            ("&Voices", self.voices, self.voices),
-            ("See&ds", self.seeds, self.seeds),
-            ("&Rounds", self.rounds, self.rounds),
-            ("&Judges", judges, self.judges[JUDGES[0].name]),
+        for title, field in (
+            ("&Title", self.title),
+            ("&Model", self.model),
+            ("", self.checkpoint),
+            ("S&entences", self.sentences),
+            ("", own),
+            ("", self.recordings),
+            ("", self.count),
+            ("&Voices", self.voices),
+            ("See&ds", self.seeds),
+            ("&Rounds", self.rounds),
         ):
-            if buddy is None:
-                form.addRow(title, field)
-                continue
-            label = QLabel(title)
-            label.setBuddy(buddy)
-            form.addRow(label, field)
+            form.addRow(title, field)
+        form.addRow(build.title_of("&Judges", self.judges[JUDGES[0].name]), judges)
         for edit in (self.text_file, self.recordings, self.seeds):
             edit.textChanged.connect(self._changed)
         for spin in (self.count, self.rounds):
@@ -193,7 +182,7 @@ class StudyMaker(QDialog):
         self.voices.itemChanged.connect(self._note_voices)
         return form
 
-    def _build_comparison(self) -> QVBoxLayout:
+    def _build_comparison(self) -> QBoxLayout:
         further = ((one.kind.title, name) for name, one in self._kinds.items())
         kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
         self.kind = build.combo("Choice of settings", kinds)
@@ -203,42 +192,25 @@ class StudyMaker(QDialog):
         self.goals.changed.connect(self._changed)
         self.axes = AxesEditor(self._setting.model)
         self.axes.changed.connect(self._changed)
-        inside = QWidget()
-        column = VBoxLayout(inside)
-        column.setContentsMargins(0, 0, NEAR, 0)
-        column.addWidget(self.axes)
-        column.addStretch(1)
+        build.fill(VBoxLayout(inside := QWidget()), (self.axes, 1), (0, 0, NEAR, 0))
         self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
-        area = QScrollArea(widgetResizable=True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
+        area = Scrolled(inside)
         area.setMinimumWidth(42 * self.fontMetrics().height())
-        hint = QLabel(
+        hint = build.label(
             "Type values as 4, 8, 12 or as a range such as 4..12 or 0.1..0.5 by 0.1. A search samples a range: "
             "0.05..0.5, or 0.05..0.5 log for a logarithmic scale. The baseline is always included.",
-            wordWrap=True,
+            "muted",
+            wrapped=True,
         )
-        hint.setProperty("look", "muted")
         self.selected = QCheckBox("Include the setting of Set&up")
         self.selected.toggled.connect(self._changed)
         self.options = QCheckBox("Sampler &options as in Setup")
         self.options.toggled.connect(self._changed)
-        column = VBoxLayout()
-        column.addWidget(self.kind)
-        column.addWidget(self.no_search)
-        column.addWidget(self.install_search)
-        column.addWidget(self.goals)
         varied = QLabel("Parameters")
         self._varying = varied, area, hint, self.selected
-        column.addWidget(varied)
-        column.addWidget(area, 1)
-        column.addWidget(hint)
-        column.addWidget(self.about_kind, 1)
-        column.addWidget(self.selected)
-        column.addWidget(self.options)
-        return column
+        above = self.kind, self.no_search, self.install_search, self.goals, varied
+        below = hint, (self.about_kind, 1), self.selected, self.options
+        return build.fill(VBoxLayout(), (*above, (area, 1), *below))
 
     def follow(self, installing: Installing) -> None:
         """Offer to install packages that judges and searches lack."""
@@ -337,7 +309,7 @@ class StudyMaker(QDialog):
             seeds=self.seeds.text(),
             rounds=self.rounds.value(),
             judges=tuple(name for name, box in self.judges.items() if box.isChecked()),
-            options=self._changed_options if same_model and self.options.isChecked() else {},
+            options=own_options(self._setting) if same_model and self.options.isChecked() else {},
             varied=self.axes.varied,
             selected=self._setting if same_model and self.selected.isChecked() else None,
             goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
@@ -348,11 +320,6 @@ class StudyMaker(QDialog):
     @property
     def _entry(self) -> catalogue.CatalogueEntry:
         return catalogue.entry(self.model.currentData())
-
-    @property
-    def _changed_options(self) -> dict[str, object]:
-        usual = catalogue.entry(self._setting.model).options_with()
-        return {name: value for name, value in self._setting.options.items() if usual[name] != value}
 
     def _changed(self) -> None:
         # The checked definition is outdated.
@@ -431,13 +398,8 @@ class StudyMaker(QDialog):
         self._changed()
 
     def _ask_for_text(self) -> None:
-        if self.sentences.currentData() == _SET:
-            file_dialogs.ask_for_file(self, "Sentences", _LIST, self._choose_text)
-        else:
-            file_dialogs.ask_for_file(self, "Sentences", _TEXT, self._choose_text)
-
-    def _choose_text(self, path: Path) -> None:
-        self.text_file.setText(str(path))
+        kinds = _LIST if self.sentences.currentData() == _SET else _TEXT
+        file_dialogs.ask_for_file(self, "Sentences", kinds, lambda path: self.text_file.setText(str(path)))
 
     def _ask_where(self) -> None:
         typed = self.path.text().strip()

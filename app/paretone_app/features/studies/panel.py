@@ -17,14 +17,14 @@ from paretone.studies.study import Study, duration
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
 from paretone_app.numbers import counted, grouped
-from paretone_app.results.study import OpenStudy, Row
+from paretone_app.results.study import OpenStudy
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 
@@ -133,7 +133,7 @@ class StudiesPanel(QWidget):
         self.can = can
         can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
         for action in (can.use, can.export):
-            action.explain(lambda: "" if self._chosen_row else "Select a setting in the table first.")
+            action.explain(lambda: "" if self.table.current else "Select a setting in the table first.")
         self._summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
@@ -160,39 +160,26 @@ class StudiesPanel(QWidget):
         self.recent_menu.triggered.connect(lambda action: self.recent_chosen.emit(action.data()))
         self.recent_button.setMenu(self.recent_menu)
         self.example_button = ActionButton(can.example, "Open example")
-        top = HBoxLayout()
-        top.addWidget(self.chooser, 1)
-        for one in (
-            self.new_button,
-            self.open_button,
-            ActionButton(can.folder, "Fol&der…"),
-            self.recent_button,
-            self.example_button,
-        ):
-            top.addWidget(one)
+        files = self.new_button, self.open_button, ActionButton(can.folder, "Fol&der…"), self.recent_button
+        top = build.row((self.chooser, 1), *files, self.example_button)
 
         self.run_button = ActionButton(can.run, "Ru&n")
         self.pause_button, self.cancel_button = ActionButton(can.pause, "&Pause"), ActionButton(can.cancel, "Ca&ncel")
         self.where = build.combo("Where it runs", (("On this machine", HERE), ("On a Ray cluster", CLUSTER)))
         self.where.currentIndexChanged.connect(lambda _: self._show())
-        self.address = QLineEdit("auto")
-        self.address.setAccessibleName("Address of the Ray cluster")
-        self.address.setToolTip("“auto”: the cluster of this machine; “local”: a cluster of this machine alone")
+        tip = "“auto”: the cluster of this machine; “local”: a cluster of this machine alone"
+        self.address = build.named(QLineEdit("auto"), "Address of the Ray cluster", tip)
         self.address.setMaximumWidth(11 * em)
-        self.workers = SpinBox(minimum=0, maximum=10_000, prefix="workers: ")
+        tip = "Number of models to load; all: one per GPU or core"
+        workers = SpinBox(minimum=0, maximum=10_000, prefix="workers: ")
+        self.workers = build.named(workers, "Workers on the cluster", tip)
         self.workers.setSpecialValueText("workers: all")
-        self.workers.setAccessibleName("Workers on the cluster")
-        self.workers.setToolTip("Number of models to load; all: one per GPU or core")
         self.progress = JobProgress("Progress of the study")
         self.aside_button, self.folder_button = ActionButton(can.aside), ActionButton(can.choose_folder)
-        run = HBoxLayout()
-        for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
-            run.addWidget(one)
-        run.addWidget(self.aside_button)
-        run.addWidget(self.folder_button)
-        run.addWidget(self.progress, 1)
         self._state = build.words(name="State of the study", selectable=True)
-        run.addWidget(self._state, 1)
+        buttons = self.run_button, self.pause_button, self.cancel_button
+        where = self.where, self.address, self.workers, self.aside_button, self.folder_button
+        run = build.row(*buttons, *where, (self.progress, 1), (self._state, 1))
 
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
@@ -208,17 +195,15 @@ class StudiesPanel(QWidget):
         self.report_button = ActionButton(can.report, "Wr&ite report")
         self.close_button = ActionButton(can.close, "Close stud&y")
         # Next to the tabs, because the dock of a small window is low.
-        buttons = (self.use_button, self.export_button, self.report_button, ActionButton(can.reveal), self.close_button)
-        self.tabs.setCornerWidget(build.row(*buttons))
+        of_setting = self.use_button, self.export_button
+        self.tabs.setCornerWidget(
+            build.row(*of_setting, self.report_button, ActionButton(can.reveal), self.close_button)
+        )
 
-        outer = VBoxLayout(self)
-        outer.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        outer.setSpacing(NEAR)
-        outer.addLayout(top)
         self.install = InstallOffer()
         build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
         self.pages = Invited(content, _INVITATION, sketching.rows(_SKETCHED))
-        outer.addWidget(self.pages, 1)
+        build.fill(VBoxLayout(self), (top, (self.pages, 1)), (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self.setFocusProxy(self.new_button)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -341,10 +326,6 @@ class StudiesPanel(QWidget):
         return self.address.text().strip() or "auto", self.workers.value()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    @property
-    def _chosen_row(self) -> Row | None:
-        return self.table.study.row(self.table.current)
-
     def _show(self) -> None:
         self.install.offer(self.can.run.reason)
         self.pages.show_content(self._summary is not None)

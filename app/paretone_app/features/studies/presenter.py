@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,9 @@ from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
-from paretone_app.shell import file_dialogs
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
     from paretone.studies.study import Study
@@ -192,33 +193,22 @@ class StudiesPresenter(Presenter):
 
     def _bind(self) -> None:
         actions, add = self._actions, self._actions.add
-        self._can = {
-            name: actions[declared]
-            for name, declared in (
-                ("new", "new_study"),
-                ("open", "open_study"),
-                ("folder", "open_study_folder"),
-                ("example", "open_example"),
-                ("run", "run_study"),
-                ("pause", "pause_study"),
-                ("use", "use_study_setting"),
-                ("report", "report_study"),
-                ("close", "close_study"),
-            )
-        }
-        for name, do, why_not in (
-            ("new", self.begin_new, str),
-            ("open", self._ask_for_file, str),
-            ("folder", self._ask_for_folder, str),
-            ("example", self.open_example, str),
-            ("run", lambda: self.run(*built(self.studies).cluster), self.why_not_run),
-            ("pause", self.pause, lambda: "" if self._running else "No study is running."),
-            ("use", lambda: self.use(built(self.studies).table.current), self.why_not_use),
-            ("report", self.report, self._why_no_report),
-            ("close", self.close, self._why_not_close),
+        self._can: dict[str, Action] = {}
+        ask_for_folder = partial(self._ask_for_folder, "Open the results of a study", self.open)
+        for name, declared, do, why_not in (
+            ("new", "new_study", self.begin_new, str),
+            ("open", "open_study", partial(self._ask_for_file, "Open a study", _KINDS, self.open), str),
+            ("folder", "open_study_folder", ask_for_folder, str),
+            ("example", "open_example", self.open_example, str),
+            ("run", "run_study", lambda: self.run(*built(self.studies).cluster), self.why_not_run),
+            ("pause", "pause_study", self.pause, lambda: "" if self._running else "No study is running."),
+            ("use", "use_study_setting", lambda: self.use(built(self.studies).table.current), self.why_not_use),
+            ("report", "report_study", self.report, self._why_no_report),
+            ("close", "close_study", self.close, self._why_not_close),
         ):
-            actions.bind(self._can[name], do, lambda: "" if self.studies is not None else "Studies is not there yet.")
-            self._can[name].explain(why_not)
+            action = self._can[name] = actions[declared]
+            actions.bind(action, do, lambda: "" if self.studies is not None else "Studies is not there yet.")
+            action.explain(why_not)
         self._verify = actions["verify_study"]
         actions.bind(self._verify, self.verify, lambda: self._why_no_report() or self._state.jobs.why_wait)
         self._can |= {
@@ -344,11 +334,7 @@ class StudiesPresenter(Presenter):
 
     def ask_for_model_folder(self) -> None:
         """Ask for the present folder of the shown study's checkpoint."""
-        file_dialogs.ask_for_folder(
-            self._window,
-            CHECKPOINT_FOLDER,
-            lambda folder: self._actions.attempt(lambda: self.set_model_folder(folder)),
-        )
+        self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder)
 
     def set_model_folder(self, folder: Path) -> None:
         """Set the checkpoint's folder in the shown study's file. Takes belong to weights, not folders: other weights
@@ -625,12 +611,6 @@ class StudiesPresenter(Presenter):
         self.studies.show_recent(self.opened.recent)
         self.studies.show_summary(self.summary)
         self.refresh()
-
-    def _ask_for_file(self) -> None:
-        file_dialogs.ask_for_file(self._window, "Open a study", _KINDS, self.open)
-
-    def _ask_for_folder(self) -> None:
-        file_dialogs.ask_for_folder(self._window, "Open the results of a study", self.open)
 
     def _reveal(self) -> None:
         seen = self.summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
@@ -17,11 +17,14 @@ from paretone_app.numbers import counted, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import icon, text_font
+from paretone_app.widgets.panel_parts import TextsTable
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 _MARK, _SETTING, _TAKES = range(3)
+_WIDE = 18
+"""Width of a column of texts, in font heights."""
 _REFERENCE = "The same judges' score of the reference speech: below it, settings cannot be told apart"
 _FIXED = (
     ("", "★ the search's answer, ! cannot run"),
@@ -270,54 +273,24 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
     return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
 
 
-class _TextsTable(QTableWidget):
-    """Rows of texts."""
-
-    def __init__(self, name: str, columns: tuple[str, ...]) -> None:
-        super().__init__(0, len(columns))
-        self._shown: list[tuple[str, ...]] = []
-        self.setAccessibleName(name)
-        self.setHorizontalHeaderLabels(columns)
-        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.setTabKeyNavigation(False)
-        self.setShowGrid(False)
-        self.verticalHeader().hide()
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
-        for column in range(2):
-            self.setColumnWidth(column, 18 * self.fontMetrics().height())
-
-    def show_rows(self, rows: list[tuple[str, ...]]) -> None:
-        """Show ``rows``; leave the table alone if they are unchanged."""
-        if rows == self._shown:
-            return
-        self._shown = rows
-        self.setRowCount(len(rows))
-        for line, texts in enumerate(rows):
-            for column, text in enumerate(texts):
-                item = QTableWidgetItem(text)
-                item.setToolTip(text)
-                self.setItem(line, column, item)
-
-
-class FailuresTable(_TextsTable):
+class FailuresTable(TextsTable):
     def __init__(self) -> None:
-        super().__init__("Failed takes", ("Setting", "Sentence", "Reason"))
+        columns = (("Setting", ""), ("Sentence", ""), ("Reason", ""))
+        super().__init__("Failed takes", columns, widths=(_WIDE, _WIDE))
 
     def show_summary(self, summary: OpenStudy | None) -> None:
         self.show_rows([*_rows(summary)] if summary is not None else [])
 
 
-class WorstTable(_TextsTable):
+class WorstTable(TextsTable):
     """The takes with the most errors of each setting."""
 
     take_chosen = Signal(str, str, str)
     """Play the take with this id: title and text."""
 
     def __init__(self) -> None:
-        super().__init__("Takes with the most errors", ("Setting", "Sentence", "Errors", "Heard as"))
+        columns = (("Setting", ""), ("Sentence", ""), ("Errors", ""), ("Heard as", ""))
+        super().__init__("Takes with the most errors", columns, widths=(_WIDE, _WIDE))
         self.setToolTip("Double-click or press Enter to hear the take")
         self._takes: list[tuple[str, str, str]] = []
         self.activated.connect(lambda index: self.take_chosen.emit(*self._takes[index.row()]))

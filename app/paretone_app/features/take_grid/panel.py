@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QScrollArea, QSizePolicy, QWidget
 
-from paretone.measure.metrics import HIGHER, LOWER, Metric
+from paretone.measure.metrics import Metric
 from paretone_app.features.take_grid.grid import Dimension, TakeGrid
-from paretone_app.features.tradeoff.axes import said
+from paretone_app.features.tradeoff.axes import ARROWS, said
 from paretone_app.numbers import localised
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
@@ -24,7 +24,7 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 
 Cell = tuple[int, int]
 _MOVES = {
@@ -144,8 +144,7 @@ class TakeCells(CursorCanvas):
         wide, high = (round(least * em) for least in _LEAST)
         return QSize(round(self._label_width) + columns * wide, round(self._top) + rows * high)
 
-    def sizeHint(self) -> QSize:
-        return self.minimumSizeHint()
+    sizeHint = minimumSizeHint
 
     @property
     def _label_width(self) -> float:
@@ -347,20 +346,11 @@ class TakeGridPanel(QWidget):
         self.hover_box.setChecked(True)
         self.point_button = ActionButton(from_point, "From Trade-off")
         self.make_button = ActionButton(make, "Make empty cells…")
-        first, second = HBoxLayout(), HBoxLayout()
-        for title, combo, more in (
-            ("Ro&ws", self.rows, self.more_rows),
-            ("Co&lumns", self.columns, self.more_columns),
-        ):
-            label = QLabel(title)
-            label.setBuddy(combo)
-            first.addWidget(label)
-            first.addWidget(combo, 3)
-            first.addWidget(more, 2)
-        label = QLabel("Coloured by")
-        label.setBuddy(self.figure)
-        for part, stretch in ((label, 0), (self.figure, 3), (self.sentence, 4), (self.hover_box, 0)):
-            second.addWidget(part, stretch)
+        rows = build.title_of("Ro&ws", self.rows), (self.rows, 3), (self.more_rows, 2)
+        columns = build.title_of("Co&lumns", self.columns), (self.columns, 3), (self.more_columns, 2)
+        first = build.row(*rows, *columns)
+        figure = build.title_of("Coloured by", self.figure), (self.figure, 3)
+        second = build.row(*figure, (self.sentence, 4), self.hover_box)
         self.cells = TakeCells(colours)
         area = QScrollArea()
         area.setWidget(self.cells)
@@ -371,11 +361,7 @@ class TakeGridPanel(QWidget):
         self._words = build.label(look="muted", name="The cell")
         self._words.setWordWrap(False)
         self._words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        foot = HBoxLayout()
-        foot.addWidget(self._words, 1)
-        foot.addWidget(self.point_button)
-        foot.addWidget(self.make_button)
-        body = build.column(first, second, (area, 1), foot)
+        body = build.column(first, second, (area, 1), build.row((self._words, 1), self.point_button, self.make_button))
         self.pages = Invited(body, _INVITATION, sketching.cells(4, 6))
         outer = VBoxLayout(self)
         outer.addWidget(self.pages)
@@ -405,8 +391,7 @@ class TakeGridPanel(QWidget):
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             _fill(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
-        arrows = {HIGHER: " ↑", LOWER: " ↓"}
-        _fill(self.figure, [(one.label + arrows.get(one.better, ""), one.name) for one in figures], chosen.figure)
+        _fill(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
         for place, one in enumerate(figures):
             self.figure.setItemData(place, one.definition, Qt.ItemDataRole.ToolTipRole)
         for edit, text in ((self.more_rows, chosen.more_rows), (self.more_columns, chosen.more_columns)):

@@ -48,7 +48,7 @@ from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import Flow, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import Flow, VBoxLayout
 
 _INVITATION = "No takes yet: every synthesis is kept here."
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
@@ -87,8 +87,8 @@ class TakesPanel(QWidget):
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
         self._remembered: frozenset[str] = frozenset()
 
-        self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
-        self.search.setAccessibleName("Filter takes")
+        search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
+        self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
         self.search.textChanged.connect(self._apply_filter)
@@ -140,17 +140,10 @@ class TakesPanel(QWidget):
             buttons.add(ActionButton(action))
         buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
-        top = HBoxLayout()
-        top.addWidget(self.search, 1)
-        top.addWidget(self._starred)
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        layout.setSpacing(NEAR)
-        layout.addLayout(top)
         self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
-        layout.addWidget(self.pages, 1)
-        layout.addWidget(self._difference)
-        layout.addWidget(buttons)
+        top = build.row((self.search, 1), self._starred)
+        layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
+        layout.setSpacing(NEAR)
         self._model.modelAboutToBeReset.connect(self._remember_selection)
         self._model.modelReset.connect(self._restore_selection)
         kept.changed.connect(self._show_takes)

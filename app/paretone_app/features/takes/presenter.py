@@ -23,7 +23,6 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
-from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import measured_against
@@ -308,11 +307,7 @@ class TakesPresenter(Presenter):
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder)))
 
     def _ask_for_data_folder(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for takes and calibrations",
-            lambda folder: self._actions.attempt(lambda: self.move_data(folder)),
-        )
+        self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 
     def move_data(self, folder: Path) -> None:
         """Keep takes in ``folder`` from now on, and everything else from the next start. Raises :class:`PlainError`
@@ -328,11 +323,7 @@ class TakesPresenter(Presenter):
         )
 
     def _ask_where_to_save(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the WAV files",
-            lambda folder: self._actions.attempt(lambda: self.save_wavs(folder)),
-        )
+        self._ask_for_folder("Folder for the WAV files", self.save_wavs)
 
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` on failure."""

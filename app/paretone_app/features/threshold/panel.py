@@ -28,12 +28,12 @@ from paretone_app.plotting.frame import Block, Blocks, Shape, Shapes, pen
 from paretone_app.plotting.points import Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM
-from paretone_app.shell.theme import BROAD, set_look
+from paretone_app.shell.theme import BROAD, GAP, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
 _FAR_STEPS = 10
 """Steps that δ moves with Shift, or by Page Up and Page Down."""
@@ -290,9 +290,7 @@ class ThresholdPanel(QWidget):
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._reason, self._yet = "", "calibrate once"
         self._pending: float | None = None
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_COALESCE_MILLISECONDS)
+        self._timer = QTimer(self, singleShot=True, interval=_COALESCE_MILLISECONDS)
         self._timer.timeout.connect(self._move)
         self._build()
         self.set_colours(colours)
@@ -314,15 +312,10 @@ class ThresholdPanel(QWidget):
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
         self.legend = build.words(name="Legend", rich=True)
 
-        self.spin_box = build.named(DoubleSpinBox(), "Threshold δ")
+        limits = {"minimum": THRESHOLD.minimum, "maximum": THRESHOLD.maximum, "singleStep": THRESHOLD.step}
+        self.spin_box = build.named(DoubleSpinBox(decimals=DECIMALS, **limits, value=self._threshold), "Threshold δ")
         self.spin_box.setProperty(TERM, f"{TECHNIQUE.title}: {THRESHOLD.title}")
-        self.spin_box.setDecimals(DECIMALS)
-        self.spin_box.setRange(THRESHOLD.minimum, THRESHOLD.maximum)
-        self.spin_box.setSingleStep(THRESHOLD.step)
-        self.spin_box.setValue(self._threshold)
         self.spin_box.valueChanged.connect(self._move_to)
-        label = QLabel("&Threshold δ")
-        label.setBuddy(self.spin_box)
         self.return_button = build.button(
             "Calibrated δ", self._return, "Return to the threshold of the calibration (Home)"
         )
@@ -334,30 +327,20 @@ class ThresholdPanel(QWidget):
         figures.setHorizontalSpacing(BROAD)
         figures.setVerticalSpacing(0)
         for column, name in enumerate(("Skipped", "Operations", "Allows up to")):
-            head, value = QLabel(name), QLabel("–")
+            head, value = build.label(name, "muted"), build.label("–", "title")
             head.setProperty(TERM, name)
-            head.setProperty("look", "muted")
-            value.setProperty("look", "title")
             for row, one in enumerate((head, value)):
                 one.setAlignment(Qt.AlignmentFlag.AlignRight)
                 figures.addWidget(one, row, column)
             self.figures[name] = value
 
-        self._top = QWidget()
-        top = build.fill(HBoxLayout(self._top), [(self.verdict, 1)])
-        top.addWidget(self.calibrate_button, 0, Qt.AlignmentFlag.AlignTop)
+        self._top = build.row((self.verdict, 1), build.column(self.calibrate_button, 1))
         drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
         self.pages = Invited(drawn, sketch=sketching.histogram())
         self.pages.offer(self._calibrate, "Calibrate")
-        bottom = HBoxLayout()
-        for one in (label, self.spin_box, self.return_button, self.log_box):
-            bottom.addWidget(one)
-        bottom.addStretch(1)
-        bottom.addLayout(figures)
-        layout = VBoxLayout(self)
-        layout.addWidget(self._top)
-        layout.addWidget(self.pages, 1)
-        layout.addLayout(bottom)
+        controls = build.title_of("&Threshold δ", self.spin_box), self.spin_box, self.return_button, self.log_box
+        bottom = build.row(*controls, 1, figures)
+        build.fill(VBoxLayout(self), (self._top, (self.pages, 1), bottom), (GAP,) * 4)
         self.setFocusProxy(self.histogram)
 
     # --- Methods in --------------------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ TIMES = (
 """Metrics comparable only between takes of one machine."""
 WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
 """Metrics affected by other processes on the machine."""
+ARROWS = {LOWER: " ↓", HIGHER: " ↑"}
+"""After the title of a figure: which end is better."""
 _KNOB = "knob:"
 """Prefix of knob axes' names; then technique, full stop, knob."""
 _BY_EAR = " (listening test)"

@@ -13,11 +13,10 @@ from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
-from paretone.measure.metrics import HIGHER, NEITHER
 from paretone.models.voices import shown_name
 from paretone.techniques import techniques
 from paretone.techniques.registry import in_order
-from paretone_app.features.tradeoff.axes import TradeoffAxis, axis
+from paretone_app.features.tradeoff.axes import ARROWS, TradeoffAxis, axis
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Scene
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import (
@@ -38,7 +37,7 @@ from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionBox, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
-from paretone_app.widgets.layouts import Flow, GridLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.layouts import Flow, HBoxLayout, Scrolled, VBoxLayout
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,9 @@ class TradeoffDetails(QWidget):
         self._point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
         self._title = build.words("title")
-        self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
+        self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._text.setAccessibleName("Selected point")
         self._difference = build.words(rich=True, selectable=True)
         self._difference.hide()
         self._fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
@@ -105,15 +103,10 @@ class TradeoffDetails(QWidget):
         self.use_button = ActionButton(can.use, "Use i&n Setup")
         self.only_button = build.button("", self.only_changed, "Show the selected points alone, or all")
         self.only_button.setCheckable(True)
-        top = HBoxLayout()
-        for one in (self.hear_button, self.a_button, self.b_button):
-            top.addWidget(one)
-        grid = GridLayout()
-        grid.addLayout(top, 0, 0, 1, 2)
-        grid.addWidget(self.keep_button, 1, 0)
-        grid.addWidget(self.use_button, 1, 1)
-        grid.addWidget(self.only_button, 2, 0, 1, 2)
-        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
+        hearing = build.row(self.hear_button, self.a_button, self.b_button)
+        using = build.row((self.keep_button, 1), (self.use_button, 1))
+        buttons = hearing, using, self.only_button
+        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, *buttons))
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @property
@@ -245,8 +238,7 @@ class PlotOptionsLine(QWidget):
         self.boxes = {name: ActionBox(action, _BOXES[name]) for name, action in looks.items()}
         for box in self.boxes.values():
             box.toggled.connect(self.chosen)
-        row = HBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        row = build.fill(HBoxLayout(self), ())
         axes = (("X axis", self.x_choice, self.boxes["log_x"]), ("Y axis", self.y_choice, self.boxes["log_y"]))
         for title, choice, box in axes:
             row.addWidget(QLabel(title))
@@ -295,10 +287,10 @@ class FilterLine(QWidget):
         for name, combo in self.combos.items():
             if name != "ghosts":
                 combo.currentTextChanged.connect(combo.setToolTip)
-        self.search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
-        self.search.setAccessibleName("Filter points by words")
+        search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
+        tip = "Points whose title, model, voice or text contain every word"
+        self.search = build.named(search, "Filter points by words", tip)
         self.search.setProperty(SEARCH, True)
-        self.search.setToolTip("Points whose title, model, voice or text contain every word")
         self.search.setMinimumWidth(6 * self.fontMetrics().height())
         self.search.textChanged.connect(self.chosen)
         self.clear_button = ActionButton(clear)
@@ -333,8 +325,7 @@ class FilterLine(QWidget):
 
 
 def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ComboBox:
-    combo = ComboBox()
-    combo.setAccessibleName(name)
+    combo = build.named(ComboBox(), name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(4)
     combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -343,7 +334,7 @@ def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ComboBox:
 
 
 def _axis_title(one: TradeoffAxis) -> str:
-    return one.label(False) + ("" if one.better == NEITHER else " ↑" if one.better == HIGHER else " ↓")
+    return one.label(False) + ARROWS.get(one.better, "")
 
 
 def _explained(one: TradeoffAxis) -> str:
@@ -469,8 +460,8 @@ class TradeoffFoot(QWidget):
         self.everything_button = ActionButton(can.everything)
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
-        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front")
-        self.slider.setToolTip("Walk along the front, from left to right")
+        tip = "Walk along the front, from left to right"
+        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front", tip)
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
         self.slider.valueChanged.connect(self.along_changed)
@@ -478,16 +469,10 @@ class TradeoffFoot(QWidget):
         self.mark_button = ActionButton(can.mark, _HEARD)
         self.mark_button.hide()
         self.play_button = ActionButton(can.play)
-        row = HBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        parts = self._counts, self.everything_button, (self._remarks, 1), self.slider, self.mark_button
+        row = build.fill(HBoxLayout(self), (*parts, self.play_button))
         # Keep the plot's size when the button appears.
         row.addStrut(self.everything_button.sizeHint().height())
-        row.addWidget(self._counts)
-        row.addWidget(self.everything_button)
-        row.addWidget(self._remarks, 1)
-        row.addWidget(self.slider)
-        row.addWidget(self.mark_button)
-        row.addWidget(self.play_button)
 
     def show_counts(self, text: str, zoomed: bool) -> None:
         """Show the counts of points, and a button to show everything while zoomed."""

@@ -41,7 +41,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -94,11 +94,8 @@ class TradeoffPanel(QWidget):
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", self.can.save)
-        second = HBoxLayout()
-        second.addWidget(self.filter_line, 1)
         self.open_button = ActionButton(self.can.open)
-        for button in (self.open_button, self.export_button):
-            second.addWidget(button)
+        second = build.row((self.filter_line, 1), self.open_button, self.export_button)
 
         self.legend = TradeoffLegend(colours)
         self.legend.hidden_changed.connect(self._choose_filter)

@@ -28,8 +28,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from paretone.measure.metrics import HIGHER, LOWER
-from paretone_app.features.tradeoff.axes import said
+from paretone_app.features.tradeoff.axes import ARROWS, said
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel import DRAWN, Parallel, nearest, parallel, sampled
 from paretone_app.features.tradeoff.scene import Range
@@ -43,7 +42,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
 _ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
@@ -111,8 +110,7 @@ class ParallelAxes(CursorCanvas):
         count = max(len(self.shown.axes), 1)
         return QSize(round(self.width_of_axis * count), round(_TALL * self.fontMetrics().height()))
 
-    def sizeHint(self) -> QSize:
-        return self.minimumSizeHint()
+    sizeHint = minimumSizeHint
 
     # --- Text ---------------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
@@ -349,10 +347,8 @@ class ParallelAxes(CursorCanvas):
         apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
         painter.setPen(QColor(colours.accent if is_at else colours.text))
-        arrow = {HIGHER: " ↑", LOWER: " ↓"}.get(one.better, "")
-        title = painter.fontMetrics().elidedText(
-            one.title + arrow, Qt.TextElideMode.ElideMiddle, round(room.width() - 6)
-        )
+        title = one.title + ARROWS.get(one.better, "")
+        title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, round(room.width() - 6))
         painter.drawText(room.adjusted(0, 0, 0, -_TOP * em / 2), Qt.AlignmentFlag.AlignCenter, title)
         painter.setPen(QColor(colours.muted))
         top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
@@ -398,11 +394,8 @@ class ParallelPanel(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._counts = build.label(look="muted", name="What is brushed")
         self.clear_button = ActionButton(self._clear)
-        foot = HBoxLayout()
-        foot.addWidget(self._counts, 1)
         self.study_button, self.rank_button = ActionButton(study, "Study within…"), ActionButton(rank, "Rank by ear…")
-        for one in (self.study_button, self.rank_button, self.clear_button):
-            foot.addWidget(one)
+        foot = build.row((self._counts, 1), self.study_button, self.rank_button, self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot))
         self.setFocusProxy(self.axes)
         self.axes.ranges_changed.connect(self._brush)

@@ -233,7 +233,9 @@ class TradeoffPresenter(Presenter):
             "point_farther": lambda: panel().plot.zoom_out(),
             "point_everything": lambda: panel().plot.show_everything(),
             "selection_save": self._ask_where_to_save_selection,
-            "selection_open": self._ask_for_selection,
+            "selection_open": partial(
+                self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
+            ),
             **{name: partial(self._do_along, what) for name, what in _ALONG.items()},
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
@@ -257,7 +259,11 @@ class TradeoffPresenter(Presenter):
             *self._looks.values(),
             *(actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank")),
         )
-        self._open = actions.add("&Open study…", self._ask_for_study, "Open the folder of a finished study")
+        self._open = actions.add(
+            "&Open study…",
+            lambda: self._ask_for_folder("Folder of a study’s results", self.open_study),
+            "Open the folder of a finished study",
+        )
 
     def _with_point(self, do: Callable[[Point, Sound | None], object]) -> None:
         panel = built(self.tradeoff)
@@ -426,9 +432,6 @@ class TradeoffPresenter(Presenter):
         self.refresh()
 
     # --- Opening -----------------------------------------------------------------------------------------------------
-    def _ask_for_study(self) -> None:
-        file_dialogs.ask_for_folder(self._window, "Folder of a study’s results", self.open_study)
-
     def open_study(self, folder: Path) -> None:
         """Show the study in ``folder`` and bring the panel to the front."""
 
@@ -458,14 +461,6 @@ class TradeoffPresenter(Presenter):
         """Write the selected points of studies. Raises :class:`PlainError` on failure."""
         saved.write(built(self.tradeoff).selection, path)
         self._notices.note(f"Wrote {path}")
-
-    def _ask_for_selection(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window,
-            "Open a selection of points",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(partial(self.open_selection, path)),
-        )
 
     def open_selection(self, path: Path) -> None:
         """Apply a saved selection. Raises :class:`SettingError` if it is unreadable or none of its points is here."""

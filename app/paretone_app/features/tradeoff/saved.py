@@ -94,14 +94,12 @@ class Selection:
 def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
     """The study points among the ``selected``. Raises :class:`SettingError` if there are none: takes exist only in
     the user's library."""
-    chosen = {one.key: Chosen(one.source, one.title, one.setting) for one in selected if one.setting and _shared(one)}
+    chosen = {
+        one.key: Chosen(one.source, one.title, one.setting) for one in selected if one.setting and one.kind == STUDY
+    }
     if not chosen:
         raise SettingError("Select points of a study first; takes are in your library alone.")
     return Selection(view, tuple(chosen.values()), None if current is None else chosen.get(current.key))
-
-
-def _shared(point: Point) -> bool:
-    return point.kind == STUDY
 
 
 def write(selection: Selection, path: Path) -> None:
@@ -151,8 +149,8 @@ class Found:
 def find(selection: Selection, points: Sequence[Point]) -> Found:
     """Find the points, preferably in the study with the title, else in any study with the setting, since titles may
     differ. Raises :class:`SettingError` if all are missing."""
-    by_study = {(one.source, one.setting): one.key for one in points if _shared(one)}
-    anywhere = {one.setting: one.key for one in points if _shared(one)}
+    by_study = {(one.source, one.setting): one.key for one in points if one.kind == STUDY}
+    anywhere = {one.setting: one.key for one in points if one.kind == STUDY}
     keys: dict[Chosen, str] = {}
     missing = []
     for one in selection.points:

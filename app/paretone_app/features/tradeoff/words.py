@@ -10,12 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 from paretone.measure.estimates import Estimate
-from paretone.measure.metrics import HIGHER, LOWER
 from paretone.measure.processor_time import busy_line
 from paretone.models.voices import shown_name
 from paretone.setting.setting import Setting
 from paretone.wording import comma_separated
-from paretone_app.features.tradeoff.axes import AXES, TradeoffAxis, figure_text, said
+from paretone_app.features.tradeoff.axes import ARROWS, AXES, figure_text, said
 from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
 from paretone_app.results.points import STUDY, TAKE, Point
@@ -107,7 +106,8 @@ def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
     for one, ratios, colour in shown:
         figure, floor = one.figure(point, ratios), one.floor(point, ratios)
         if figure is not None:
-            lines.append((f"{escape(one.label(ratios))}{_direction(one)}", figure, colour))
+            arrow = ARROWS.get(one.better, "").replace(" ", "&nbsp;")
+            lines.append((f"{escape(one.label(ratios))}{arrow}", figure, colour))
         if floor is not None:
             lines.append((_FLOOR, floor, colours.muted))
     numbers = {figure.n for _, figure, _ in lines}
@@ -128,10 +128,6 @@ def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
     if count:
         cells.append(f"<small>{figure.n or ''}</small>")
     return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])
-
-
-def _direction(one: TradeoffAxis) -> str:
-    return {LOWER: "&nbsp;↓", HIGHER: "&nbsp;↑"}.get(one.better, "")
 
 
 def reference_of(point: Point) -> Reference | None:

@@ -20,7 +20,6 @@ from paretone.training.requests import Trained, TrainingProgress, TrainingReques
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.training.model import training
 from paretone_app.numbers import localised
-from paretone_app.shell import file_dialogs
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -193,19 +192,13 @@ class TrainingPresenter(Presenter):
         self.refresh()
 
     def _ask_for_manifest(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window, "Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path))
-        )
+        self._ask_for_file("Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path)))
 
     def _ask_for_validation(self) -> None:
-        file_dialogs.ask_for_file(
-            self._window, "Validation set", _SET, lambda path: built(self.training).validation.setText(str(path))
-        )
+        self._ask_for_file("Validation set", _SET, lambda path: built(self.training).validation.setText(str(path)))
 
     def _ask_for_work_folder(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window, "Work folder", lambda path: built(self.training).work.setText(str(path))
-        )
+        self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:

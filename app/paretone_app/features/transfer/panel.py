@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFormLayout,
-    QHeaderView,
-    QLabel,
-    QTableWidget,
-    QTableWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QFormLayout, QWidget
 
 from paretone.models.base import Utterance, Voice
 from paretone.models.voices import shown_name
@@ -26,8 +18,8 @@ from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import TickList
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout
+from paretone_app.widgets.panel_parts import TextsTable, TickList
 
 COMBINATIONS = (
     ("worst", "Worst sentence"),
@@ -83,42 +75,18 @@ class TransferPanel(QWidget):
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("C&ombined error", self.combine)
-        left = QWidget()
-        column = VBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        for title, one, stretch in (("Sente&nces", self.sentences, 1), ("Vo&ices", self.voices, 0)):
-            label = QLabel(title)
-            label.setBuddy(one)
-            column.addWidget(label)
-            column.addWidget(one, stretch)
-        column.addWidget(self.count)
-        column.addWidget(self.measure_button)
-        column.addLayout(form)
-        column.addWidget(self.calibrate_button)
+        sentences = build.title_of("Sente&nces", self.sentences), (self.sentences, 1)
+        voices = build.title_of("Vo&ices", self.voices), self.voices
+        left = build.column(*sentences, *voices, self.count, self.measure_button, form, self.calibrate_button)
 
         self.verdict = build.words("title", selectable=True)
         self.advised_button = ActionButton(can.calibrate_advised, look="primary")
-        self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Measurements per sentence")
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setTabKeyNavigation(False)
+        self.table = TextsTable("Measurements per sentence", _COLUMNS, numbers=range(2, 6))
         kept = self.table.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.table.setSizePolicy(kept)
-        self.table.verticalHeader().hide()
-        for column_number, (title, meaning) in enumerate(_COLUMNS):
-            head = QTableWidgetItem(title)
-            head.setToolTip(meaning)
-            self.table.setHorizontalHeaderItem(column_number, head)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        advised = HBoxLayout()
-        advised.addWidget(self.advised_button)
-        advised.addStretch(1)
-        self.pages = Invited(
-            build.column(self.verdict, advised, (self.table, 1)), sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5))
-        )
+        shown = build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1))
+        self.pages = Invited(shown, sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5)))
         self.pages.offer(can.measure)
         parts = [(left, 0), (self.pages, 1)]
         outer = HBoxLayout(self)
@@ -150,15 +118,7 @@ class TransferPanel(QWidget):
         self.report = report
         rows = [] if report is None else [("own", one) for one in report.calibrated]
         rows += [] if report is None else [("unseen", one) for one in report.unseen]
-        self.table.setRowCount(len(rows))
-        for row, (kind, one) in enumerate(rows):
-            for column, text in enumerate(_cells(kind, one)):
-                cell = QTableWidgetItem(text)
-                if 2 <= column <= 5:
-                    cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                else:
-                    cell.setToolTip(text)
-                self.table.setItem(row, column, cell)
+        self.table.show_rows([_cells(kind, one) for kind, one in rows])
         self._show()
 
     @property

@@ -58,10 +58,7 @@ class TransferPresenter(Presenter):
         self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")
 
     def _why_wait(self) -> str:
-        jobs = self._state.jobs
-        if any(job.kind is Kind.TRANSFER for job in jobs.running):
-            return "The transfer is being measured; press Esc to cancel."
-        return jobs.why_wait
+        return self._state.jobs.why_wait_for(Kind.TRANSFER, "The transfer is being measured; press Esc to cancel.")
 
     def follow(self, event: Event) -> None:
         if self.transfer is None or not isinstance(event, Prepared):

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import (
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.setting.knobs import Values, checked, defaults
@@ -29,7 +26,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
 _NO_FIGURE = "Compute a figure first."
@@ -69,23 +66,14 @@ class ViewsPanel(QWidget):
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = build.words("title")
         self._source = build.words("muted")
-        area = QScrollArea()
-        held = QWidget()
-        self._knob_column = VBoxLayout(held)
-        self._knob_column.setContentsMargins(0, 0, 0, 0)
-        self._knob_column.addStretch(1)
-        area.setWidget(held)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._knob_column = build.fill(VBoxLayout(held := QWidget()), (1,))
+        area = Scrolled(held)
         self.compute_button = ActionButton(self._compute, look="primary")
         self._compute.changed.connect(self._show_state)
         self.cancel_button = ActionButton(self._cancel, "Cance&l")
         self.progress = JobProgress("Progress of the view")
         self._state = build.words("muted")
-        buttons = HBoxLayout()
-        for one in (self.compute_button, self.cancel_button):
-            buttons.addWidget(one, 1)
+        buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")

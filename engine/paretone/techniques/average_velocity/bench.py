@@ -21,7 +21,6 @@ from paretone.bench.qualities import LIMITS, Spoken, compared, headline, judged,
 from paretone.bench.report import Report
 from paretone.bench.voices import Panel
 from paretone.errors import PlainError
-from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights
@@ -29,7 +28,6 @@ from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import scripted
 from paretone.techniques.average_velocity import NAME as TECHNIQUE
 from paretone.techniques.resolving import resolve
 
@@ -67,18 +65,17 @@ def run(arguments: argparse.Namespace) -> Report:
     if resolve(model.info, baseline).branches == 1:  # Weights without guidance save the usual guidance.
         ways = {GUIDED: usual, **ways}
     ways |= dict(_ways(model, baseline, weights, arguments.precision))
-    times = _timed(model, ways, arguments, budget)
+    spoken_ways = [Way(title, setting) for title, setting in ways.items()]
+    times = bundled.timed_sampling(model, spoken_ways, arguments, budget=budget, share=TIMED)
     panel = Panel(texts, speakers)
-    takes = spoken([Way(title, setting) for title, setting in ways.items()], model, panel, arguments.seeds, budget)
+    takes = spoken(spoken_ways, model, panel, arguments.seeds, budget)
     rows = [_row(title, ways[title], takes[title], takes[BASELINE], model, times) for title in ways]
     rows.append({"speech": f"{times.baseline}, again (A/A)", "backbone speed-up": times.same.median})
     best, verdict = _headline(takes, times, weights)
     said = [DEFINITION, target(best, verdict, TARGET, "in float32")]
     if narrow := arguments.precision:
         said.append(target(*_headline(takes, times, weights, narrow), NARROW_TARGET, f"in {narrow}"))
-    definition = " ".join([*said, listened(takes, panel)])
-    machine = describe().to_json()
-    return Report(NAME, best.median, (best.low, best.high), definition, tuple(rows), machine, verdict)
+    return Report.of(NAME, best, " ".join([*said, listened(takes, panel)]), rows, verdict)
 
 
 def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
@@ -138,16 +135,6 @@ def _with_options(baseline: Setting, options: Mapping[str, object]) -> Setting:
 
 def _title(evaluations: int) -> str:
     return f"average velocity, {evaluations} evaluation{'' if evaluations == 1 else 's'}"
-
-
-def _timed(
-    model: FlowSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace, budget: Budget
-) -> PairedTimes:
-    voice = bundled.speaker(arguments)
-    variants = {
-        title: model.sampling(scripted(model, arguments.text, voice, setting)) for title, setting in ways.items()
-    }
-    return bundled.timed(variants, model.info.device_type or "cpu", arguments, budget=budget, share=TIMED)
 
 
 def _row(

@@ -153,10 +153,10 @@ def run(arguments: argparse.Namespace) -> Report:
     plain = Way(f"baseline, {arguments.steps} steps", baseline)
     entrants = Entrants(model, baseline, arguments.text, bundled.speaker(arguments), arguments.targets)
     contenders = list(entrants.all())
-    times = _timed(model, plain, contenders, arguments, within)
+    ways = [plain, *(one.way for one in contenders)]
+    times = bundled.timed_sampling(model, ways, arguments, budget=within, share=TIMED)
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences, voices = bundled.heard_sentences(arguments, [arguments.text]), bundled.heard_voices(arguments)
-    ways = [plain, *(one.way for one in contenders)]
     heard = heard_in_turns(sentences, voices, vocoder, model, ways, Turns(within, least=1), bundled.say)
     reference = heard[plain.title]
     rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]
@@ -295,19 +295,6 @@ def _threshold_for(
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
-def _timed(
-    model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace, within: Budget
-) -> PairedTimes:
-    """Time backbone and sampler on one sentence, all in the same rounds."""
-    voice = bundled.speaker(arguments)
-    samplings = {
-        way.title: model.sampling(scripted(model, arguments.text, voice, way.setting, way.artefacts))
-        for way in (plain, *(one.way for one in contenders))
-    }
-    device = model.info.device_type or "cpu"
-    return bundled.timed(samplings, device, arguments, budget=within, share=TIMED)
-
-
 def _row(
     title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], contender: Contender | None
 ) -> dict[str, object]:

@@ -240,12 +240,7 @@ def check_profile(table: StrategyTable, entry: UsedTechnique, compatibility: Com
         said = entry.knobs.get(name, own)
         if said != own:
             raise ProfileError(f"table.{name} is {shown(own)}, but setting.techniques says {shown(said)}.")
-    mine, theirs = compatibility.fields, table.compatibility.fields
-    for name in sorted({*mine, *theirs}):
-        if mine.get(name) != theirs.get(name):
-            raise ProfileError(
-                f"table.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
-            )
+    compatibility.require_said(table.compatibility, "table")
 
 
 def fixed_knobs(table: StrategyTable, knobs: Values) -> Values:

@@ -358,6 +358,31 @@ class Point:
     word_error_rate: float | None = None
     interval: tuple[float, float] = (0.0, 0.0)
 
+    def operations(self) -> float:
+        return 100 * self.ops_ratio
+
+
+SAVED = Axis("Operations of the baseline", "%")
+
+
+def _curves(
+    points: Mapping[str, Sequence[Point]],
+    along: Callable[[Point], float],
+    up: Callable[[Point], float],
+    judged: bool = False,
+) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(
+            name,
+            tuple(map(along, row)),
+            tuple(map(up, row)),
+            tuple(100 * one.interval[0] for one in row) if judged else (),
+            tuple(100 * one.interval[1] for one in row) if judged else (),
+            tuple(one.label for one in row),
+        )
+        for name, row in points.items()
+    )
+
 
 def compute_ablation(task: Task) -> Findings:
     """Calibrate every variant, speak all sentences under every table, and compare them with the baseline."""
@@ -428,41 +453,14 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
 
 
 def _ablation_panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
-    saved = Axis("Operations of the baseline", "%")
-
-    def curves(
-        along: Callable[[Point], float], up: Callable[[Point], float], judged: bool = False
-    ) -> tuple[Curve, ...]:
-        return tuple(
-            Curve(
-                name,
-                tuple(map(along, row)),
-                tuple(map(up, row)),
-                tuple(100 * one.interval[0] for one in row) if judged else (),
-                tuple(100 * one.interval[1] for one in row) if judged else (),
-                tuple(one.label for one in row),
-            )
-            for name, row in points.items()
-        )
-
-    def ratio(point: Point) -> float:
-        return 100 * point.ops_ratio
-
-    panels = [
-        _saving_and_cost(points),
-        Lines(
-            "Saving by threshold",
-            Axis("Threshold δ", unit),
-            saved,
-            curves(lambda point: point.threshold, ratio),
-        ),
-    ]
+    by_threshold = _curves(points, lambda one: one.threshold, Point.operations)
+    panels = [_saving_and_cost(points), Lines("Saving by threshold", Axis("Threshold δ", unit), SAVED, by_threshold)]
     if floor is not None:
-        judged = curves(ratio, lambda point: 100 * (point.word_error_rate or 0.0), judged=True)
+        judged = _curves(points, Point.operations, lambda one: 100 * (one.word_error_rate or 0.0), judged=True)
         ends = [x for curve in judged for x in curve.x]
         span = (min(ends), max(*ends, 100.0))
         reference = Curve("baseline", span, (100 * floor,) * 2, reference=True)
-        panels.append(Lines("Intelligibility", saved, Axis("Word error rate", "%"), (*judged, reference)))
+        panels.append(Lines("Intelligibility", SAVED, Axis("Word error rate", "%"), (*judged, reference)))
     return tuple(panels)
 
 
@@ -581,20 +579,8 @@ def _budgets(smallest: float, count: int) -> tuple[float, ...]:
 
 
 def _saving_and_cost(points: Mapping[str, Sequence[Point]]) -> Lines:
-    return Lines(
-        "Saving and cost",
-        Axis("Operations of the baseline", "%"),
-        Axis("Log-mel distance to the baseline", "natural-log units"),
-        tuple(
-            Curve(
-                name,
-                tuple(100 * one.ops_ratio for one in row),
-                tuple(one.distance for one in row),
-                notes=tuple(one.label for one in row),
-            )
-            for name, row in points.items()
-        ),
-    )
+    cost = Axis("Log-mel distance to the baseline", "natural-log units")
+    return Lines("Saving and cost", SAVED, cost, _curves(points, Point.operations, lambda one: one.distance))
 
 
 def _objectives_caption(points: dict[str, list[Point]], sentences: int, exactness: str) -> str:

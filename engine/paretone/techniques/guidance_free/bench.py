@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
-import torch
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
@@ -32,8 +30,6 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.loading import load_vocoder
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import scripted
-from paretone.techniques.ditreducio.skipping_bench import sample
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
 
@@ -98,20 +94,13 @@ def _chosen(model: FlowSpeech, wanted: Sequence[float] | None) -> list[WeightSet
     return sorted(chosen, key=lambda one: one.weight)
 
 
-@torch.inference_mode()
 def _timed(
     model: FlowSpeech, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
 ) -> Mapping[float | None, Interval]:
     """Speed-up of every weight; under ``None`` that of guidance over itself."""
-    voice = bundled.speaker(arguments)
-    settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
-    settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
-    targets = {
-        name: model.calibration_target(scripted(model, arguments.text, voice, setting))
-        for name, setting in settings.items()
-    }
-    ways = {name: partial(sample, target, None) for name, target in targets.items()}
-    comparison = bundled.timed(ways, targets["guided"].noise.device.type, arguments)
+    ways = [Way("guided", guided(baseline, chosen[-1].equivalent_guidance))]
+    ways += [Way(f"{one.weight:g}", guidance_free(baseline, one)) for one in chosen]
+    comparison = bundled.timed_sampling(model, ways, arguments)
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
 
 

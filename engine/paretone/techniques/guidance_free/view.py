@@ -109,25 +109,12 @@ def _panels(
         )
     ]
     if rates:
-        panels.append(
-            Lines(
-                "Intelligibility",
-                axis,
-                Axis("Word error rate", "%"),
-                tuple(
-                    Curve(
-                        name,
-                        weights,
-                        tuple(100 * rate for rate, _, _ in values),
-                        tuple(100 * low for _, low, _ in values),
-                        tuple(100 * high for _, _, high in values),
-                        notes,
-                        reference=name != CFG_FREE,
-                    )
-                    for name, values in rates.items()
-                ),
-            )
+        percentages = {name: [[100 * one for one in band] for band in bands] for name, bands in rates.items()}
+        curves = tuple(
+            Curve.banded(name, weights, bands, notes=notes, reference=name != CFG_FREE)
+            for name, bands in percentages.items()
         )
+        panels.append(Lines("Intelligibility", axis, Axis("Word error rate", "%"), curves))
     return tuple(panels)
 
 
@@ -213,9 +200,8 @@ def compute_stages(task: Task) -> Findings:
             continue
         ear, curves = kind.ready([one.text for one in sentences]), []
         for name, made in points.items():
-            value, low, high = zip(*(_measured(ear, sentences, takes) for _, takes in made), strict=True)
-            steps = tuple(step for step, _ in made)
-            curves.append(Curve(name, steps, value, low, high, reference=name.startswith(GUIDED)))
+            bands = (_measured(ear, sentences, takes) for _, takes in made)
+            curves.append(Curve.banded(name, [step for step, _ in made], bands, reference=name.startswith(GUIDED)))
         panels.append(Lines(kind.title, Axis("Steps of training"), axis, tuple(curves)))
     return Findings(tuple(panels), _stage_caption(panels, len(sentences)), 2, sentences)
 

@@ -95,12 +95,7 @@ def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) 
         raise ProfileError(
             f"grid.times have {grid.steps} steps, but setting.techniques says {shown(said)} evaluations."
         )
-    mine, theirs = placed_for(compatibility, grid.steps).fields, grid.compatibility.fields
-    for name in sorted({*mine, *theirs}):
-        if mine.get(name) != theirs.get(name):
-            raise ProfileError(
-                f"grid.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
-            )
+    placed_for(compatibility, grid.steps).require_said(grid.compatibility, "grid")
 
 
 def fixed_knobs(grid: PlacedGrid, knobs: Values) -> Values:

@@ -20,7 +20,6 @@ from paretone import device as devices
 from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.errors import SettingError
-from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes, paired_ratio
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
 from paretone.models.llasa.adapter import computed_in
@@ -35,7 +34,7 @@ from paretone.sampling.verification import Rule, Verification
 from paretone.techniques.speculative import fitting_upper
 from paretone.techniques.speculative.feature_training import read_layers
 from paretone.techniques.speculative.training import retained_layers
-from paretone.wording import listed
+from paretone.wording import listed, percent
 
 PROMPT, TOKENS = 100, 48
 """Elements of the prompt, and tokens of a run."""
@@ -101,10 +100,10 @@ def measured(size: Size, device: torch.device, rounds: int) -> Report:
     top = times.speed_up[f"{ON_FEATURES}, K = {TYPICAL[1]}, α = {TYPICAL[0]:g}"]
     definition = (
         f"Seconds per token of plain decoding over those of speculative decoding with a draft on features, of which "
-        f"{TYPICAL[1]} tokens are drafted at a time and {TYPICAL[0]:.0%} accepted, at this size with random weights; "
-        "median of paired, interleaved rounds."
+        f"{TYPICAL[1]} tokens are drafted at a time and {percent(TYPICAL[0])} accepted, at this size with random "
+        "weights; median of paired, interleaved rounds."
     )
-    return Report("ssd", top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+    return Report.of("ssd", top, definition, rows)
 
 
 def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, TokenModel]]:

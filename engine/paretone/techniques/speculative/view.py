@@ -203,14 +203,7 @@ def _speed(
         for way, one in zip(ways.values(), parts, strict=True)
     )
     curves = [
-        Curve(
-            "measured",
-            places,
-            tuple(times for times, _, _ in found),
-            tuple(low for _, low, _ in found),
-            tuple(high for _, _, high in found),
-            notes,
-        ),
+        Curve.banded("measured", places, found, notes=notes),
         Curve("predicted", places, tuple(one.predicted for one in parts)),
         Curve("if v were 1", places, tuple(replace(one, verification=1.0).predicted for one in parts)),
     ]
@@ -223,20 +216,14 @@ def _speed(
 def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mapping[int, WordErrors]) -> Lines:
     places = tuple(table)
     found = [errors[id(way)] for way in table.values()]
-    ends = [one.interval() for one in found]
+    bands = [[100 * value for value in (one.rate, *one.interval())] for one in found]
     plain = 100 * errors[id(reference)].rate
     return Lines(
         f"Intelligibility, L_d = {TABLE_LENGTH}",
         _BETA,
         Axis("Word error rate", "%"),
         (
-            Curve(
-                "SSD",
-                places,
-                tuple(100 * one.rate for one in found),
-                tuple(100 * low for low, _ in ends),
-                tuple(100 * high for _, high in ends),
-            ),
+            Curve.banded("SSD", places, bands),
             Curve("plain decoding", (places[0], places[-1]), (plain, plain), reference=True),
         ),
     )

@@ -1,4 +1,5 @@
-"""The lab's presenter in the real window, where nothing is heard: what can be compared, exported and looked at."""
+"""The lab's presenter in the real window with sound: what can be compared, exported and looked at; tests are held and
+kept, and the engine rests meanwhile."""
 
 from __future__ import annotations
 
@@ -9,77 +10,314 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
-from paretone.listening import trials
+from paretone.listening import results, trials
+from paretone.models.base import Utterance
 from paretone.session.commands import RunStudy
-from paretone_app.features.lab.panel import COMPARED
+from paretone.session.events import AudioReady, PreparationReport
 from paretone_app.shell.window import MainWindow
-from paretone_app.state.jobs import Kind
+from paretone_app.state.jobs import Kind, Outcome
+from paretone_app.state.playing import Heard, Origin
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.lab.testing import (
     FAST,
     PLAIN,
     RATE,
     TAKES,
+    answer,
+    ask_for_a_test,
     at_the_lab,
+    begin,
+    come_to_the_volume,
     compare,
     folder_of,
     take,
     tick_all,
 )
+from tests.app.holding import Posts
 from tests.engine.listening.test_results import abx_session
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink, lasting_sink  # noqa: F401
 
+pytestmark = pytest.mark.slow
 SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
 
 
+@pytest.fixture(scope="module")
+def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+    """Sound, before there is a window."""
+    return lasting_sink
+
+
 @pytest.fixture
-def quiet(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
-    """A window that may have no sound. Its library has three sentences in two settings."""
+def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window with sound. Its library has three sentences in two settings."""
+    player = borrowed_window.features["player"].player
+    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
     with at_the_lab(borrowed_window, qtbot):
         yield borrowed_window
 
 
-def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None:
-    setup = quiet.panels["lab"].setup
-    tick_all(quiet)
+def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot)
+    assert not window.panels["listen"].isEnabled()
+    assert not window.action.compare.isEnabled()
+    labels = window.panels["player"].findChildren(QLabel)
+    assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
+    assert window.state.playing.now == Heard(Origin.TEST)
+    assert "listening test is on" in window.features["guide"].guide.hint
+    assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
+    ended: list[tuple] = []
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
+    window.state.loading.load_model("f5-mini")
+    assert "starts after the listening test" in window.notices.banner.text
+    assert window.jobs.busy
+    qtbot.wait(300)
+    assert ended == [], "it waits"
+    window.action.cancel.trigger()
+    qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)], timeout=PATIENCE_MILLISECONDS)
+    window.state.loading.load_model("f5-mini")
+    answer(window)
+    answer(window)
+    page = window.panels["lab"].trial
+    while page is not None and not page.session.finished:  # A starved machine voids trials.
+        answer(window)
+        page = window.panels["lab"].trial
+    qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
+    assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
+    assert "listening test" not in window.features["guide"].guide.hint
+    assert not window.workspaces["setup"].isHidden()
+    assert window.panels["listen"].isEnabled()
+    qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
+    window: MainWindow, posts: Posts, qtbot: QtBot
+) -> None:
+    compare(window)
+    trials_done: list[PreparationReport] = []
+    ended: list[Outcome] = []
+    window.bridge.reports.connect(trials_done.extend)
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
+    window.state.selection.switch("ditreducio", True)
+    posts.hold_at(PreparationReport)
+    window.features["strategy"].state.calibrate_on(
+        tuple(Utterance(f"Sentence number {one}.", window.state.selection.voice) for one in range(12))
+    )
+    qtbot.waitUntil(lambda: bool(trials_done), timeout=PATIENCE_MILLISECONDS)
+    ask_for_a_test(window)
+    qtbot.waitUntil(lambda: window.jobs.held, timeout=PATIENCE_MILLISECONDS)
+    posts.go_on()
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None, timeout=PATIENCE_MILLISECONDS)
+    window.panels["lab"].volume.begin_button.click()
+    assert [one.kind for one in window.jobs.running] == [Kind.CALIBRATE], "it is in the middle of its work"
+    window.bridge.drain()
+    before = len(trials_done)
+    page = window.panels["lab"].trial
+    page.hear(2)
+    qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+    qtbot.wait(400)
+    window.bridge.drain()
+    assert len(trials_done) == before, "nothing computes while it sounds"
+    assert ended == []
+    posts.hold_at(PreparationReport)
+    page.leave_button.click()
+    page.leave_button.click()
+    qtbot.waitUntil(lambda: len(trials_done) > before, timeout=PATIENCE_MILLISECONDS)
+    window.action.cancel.trigger()
+    posts.go_on()
+    qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED], timeout=PATIENCE_MILLISECONDS)
+
+
+def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
+    window: MainWindow, posts: Posts, qtbot: QtBot
+) -> None:
+    compare(window)
+    lab = window.panels["lab"]
+    ended: list[Outcome] = []
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
+    window.state.selection.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
+    posts.hold_at(AudioReady)
+    window.state.synthesis.synthesise_baseline()
+    ask_for_a_test(window)
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    lab._waiting.cancel_button.click()
+    assert lab.setup.isVisible()
+    assert not window.jobs.held
+    assert lab.volume is None
+    ask_for_a_test(window)
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    assert (lab.volume, ended) == (None, [])
+    posts.go_on()
+    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+    assert ended == [Outcome.FINISHED], "the take first"
+
+
+def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(window: MainWindow, qtbot: QtBot) -> None:
+    tick_all(window)
+    lab, player = window.panels["lab"], window.features["player"].player
+    come_to_the_volume(window, qtbot, 2, practice=1)
+    lab.volume.leave_button.click()
+    assert lab.setup.isVisible() and not window.jobs.held and window.panels["listen"].isEnabled()
+    come_to_the_volume(window, qtbot, 2, practice=1)
+    assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
+    lab.volume.hear(0)
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    lab.volume.begin_button.click()
+    session = lab.trial.session
+    assert lab.volume is None and session.practising
+    assert len({round(one.target, 3) for one in session.items}) == 1, "one volume for all sentences"
+    answer(window)
+    assert not session.practising
+    assert trials.read(folder_of(window) / trials.FOLDER).trials == ()
+    while not session.finished:
+        answer(window)
+    assert sum(not one.void for one in trials.read(folder_of(window) / trials.FOLDER).trials) == 2
+
+
+def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, qtbot: QtBot) -> None:
+    tick_all(window)
+    begin(window, qtbot, 6)
+    session = window.panels["lab"].trial.session
+    assert {one.record.text for one in session.items} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
+    with qtbot.waitSignal(window.features["lab"].carried_through, timeout=PATIENCE_MILLISECONDS):
+        while not session.finished:
+            answer(window)
+    found = trials.read(folder_of(window) / trials.FOLDER)
+    assert found.trials == tuple(
+        replace(one, created=other.created) for one, other in zip(session.records, found.trials, strict=True)
+    )
+    hits = sum(one.order[2] == 0 and not one.void for one in found.trials)
+    assert f"{hits} of 6 right" in window.panels["lab"].results.page.toPlainText()
+    (score,) = results.scores(folder_of(window) / trials.FOLDER)
+    assert (score.mean, score.n) == (pytest.approx(hits / 6), 6)
+    assert window.panels["lab"].setup.choice.listener == session.listener, "the same listener goes on"
+    written = window.features["lab"].write_results(folder_of(window) / "exported")
+    assert [path.name for path in written] == ["paired_comparison.csv"]
+
+
+def test_what_was_broken_off_counts_for_nothing(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot, 5)
+    answer(window)
+    leave, listening = window.panels["lab"].trial.leave_button, folder_of(window) / trials.FOLDER
+    leave.click()
+    leave.click()
+    assert window.panels["lab"].trial is None and "not scored" in window.notices.banner.text
+    assert not window.jobs.held and window.panels["listen"].isEnabled()
+    assert len(trials.read(listening).trials) == 1 and results.scores(listening) == ()
+    with pytest.raises(PlainError, match="nothing to export"):
+        window.features["lab"].write_results(folder_of(window))
+
+
+def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot, 5)
+    (folder_of(window) / trials.FOLDER).write_text("in the way")
+    answer(window)
+    said = window.notices.banner.text
+    assert "could not be written" in said and "is not scored" in said
+    assert window.panels["lab"].trial is None and not window.jobs.held
+
+
+def test_similarity_to_the_voice_is_rated_by_keys_and_becomes_a_score(window: MainWindow, qtbot: QtBot) -> None:
+    tick_all(window)
+    setup = window.panels["lab"].setup
+    setup.method.setCurrentIndex(setup.method.findData(trials.SIMILARITY))
+    begin(window, qtbot, 4)
+    page = window.panels["lab"].trial
+    assert "same speaker" in page.question.text()
+    assert [one.text() for one in page.answer_buttons][::4] == ["Bad  (1)", "Excellent  (5)"]
+    votes = iter((5, 3, 4, 4, *(4,) * 50))
+    while window.panels["lab"].trial is not None:
+        for button in (0, 1):
+            page.hear(button)
+            qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+            page.session.heard_to_the_end(button)
+        assert not page.session.why_not_answer()
+        page.say(next(votes))
+    shown = window.panels["lab"].results.page.toPlainText()
+    assert "MOS: how much like the voice" in shown and "votes by one listener" in shown
+    assert {one.method for one in results.scores(folder_of(window) / trials.FOLDER)} == {trials.SIMILARITY}
+
+
+def test_a_take_or_voice_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
+    setup, banner = window.panels["lab"].setup, window.notices.banner
+    strange = [
+        replace(one, id=f"{50 + n:032x}", voice="own:gone.wav:00", text="Strange.") for n, one in enumerate(TAKES[:2])
+    ]
+    for one in strange:
+        window.results.takes.add(one)
+    tick_all(window)
+    setup.method.setCurrentIndex(setup.method.findData(trials.SIMILARITY))
+    setup.begin_button.click()
+    qtbot.waitUntil(lambda: "is not at hand" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert "gone.wav" in banner.text and window.panels["lab"].trial is None
+    window.results.takes.delete([one.id for one in strange])
+    setup.method.setCurrentIndex(0)
+    tick_all(window)
+    window.results.library.audio_path(TAKES[0].id).unlink()
+    setup.begin_button.click()
+    qtbot.waitUntil(lambda: "could not be read" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert window.panels["lab"].trial is None and setup.isVisible()
+
+
+def test_the_tour_leads_through_a_short_test(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    window.action["tour"].trigger()
+    tour, lab = window.features["tour"], window.panels["lab"]
+    while tour.course.stop.name != "blind":
+        tour.card.next_button.click()
+    tour.card.help_button.click()
+    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+    lab.volume.begin_button.click()
+    assert (lab.setup.choice.length, lab.setup.choice.practice) == (4, 0)
+    qtbot.waitUntil(lambda: "answer" in tour.card.hint)
+    said = tour.card.said
+    assert not any(one in said for one in ("ditreducio", "DiTReducio", "baseline")), "nobody is told which is which"
+    while lab.trial is not None and not lab.trial.session.finished:
+        answer(window)
+    qtbot.waitUntil(lambda: tour.course.part is None, timeout=PATIENCE_MILLISECONDS)
+    tour.end()
+
+
+# --- Choices, results, and export ------------------------------------------------------------------------------------
+def test_settings_and_sentences_come_from_the_library(window: MainWindow) -> None:
+    setup = window.panels["lab"].setup
+    tick_all(window)
     assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ = 0.2"]
     assert "3 sentences in common" in setup.plan.text()
-    quiet.results.takes.add(take(50, PLAIN, "New."))
-    quiet.results.takes.add(take(51, FAST, "New."))
+    window.results.takes.add(take(50, PLAIN, "New."))
+    window.results.takes.add(take(51, FAST, "New."))
     assert "4 sentences in common" in setup.plan.text()
-    quiet.results.takes.delete([f"{51:032x}"])
+    window.results.takes.delete([f"{51:032x}"])
     assert "3 sentences in common" in setup.plan.text()
 
 
-def test_takes_of_an_open_study_are_listed_too(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_takes_of_an_open_study_are_listed_too(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     study = tmp_path / "small.study"
     shutil.copytree(SMALL_STUDY, study)
-    setup = quiet.panels["lab"].setup
+    setup = window.panels["lab"].setup
     before = setup.ticks.count()
-    quiet.workspaces["tradeoff"].hide()
-    quiet.results.open(study)
+    window.workspaces["tradeoff"].hide()
+    window.results.open(study)
     qtbot.waitUntil(lambda: setup.ticks.count() > before, timeout=PATIENCE_MILLISECONDS)
-    (read,) = quiet.results.studies.values()
-    load = quiet.features["lab"]._loader()
+    (read,) = window.results.studies.values()
+    load = window.features["lab"]._loader()
     for one in (next(iter(read.takes)), TAKES[0].id):
         samples, rate = load(one)
         assert rate == RATE and len(samples) > 1000, "those of the study, and the library's as well"
 
 
-def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    lab = quiet.panels["lab"]
-    if quiet.features["player"].player.usable:
-        pytest.skip("this machine has sound")
-    tick_all(quiet)
-    assert not lab.setup.begin_button.isEnabled()
-    qtbot.waitUntil(lambda: "works" in lab.setup.remarks.text(), timeout=PATIENCE_MILLISECONDS)
-    assert lab.setup.export_button.isEnabled()
+def test_a_test_can_be_exported(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    tick_all(window)
+    assert window.panels["lab"].setup.export_button.isEnabled()
     folder = tmp_path / "exported"
-    quiet.features["lab"].write_test(folder)
-    qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    window.features["lab"].write_test(folder)
+    qtbot.waitUntil(lambda: "Wrote" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     (made,) = folder.iterdir()
     config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
     _, *practice, pages, _ = config["pages"]
@@ -92,45 +330,38 @@ def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow,
     assert len(list(made.glob("*.wav"))) == 6 + 1, "and the noise that the volume is set by"
 
 
-def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:
-    quiet.jobs.hold()  # So that it only waits.
-    compare(quiet)
-    quiet.jobs.start(Kind.STUDY, lambda job: RunStudy(job, "none.toml", "", ray="local"))
-    assert "A study is running on a cluster" in quiet.panels["lab"].setup.remarks.text()
+def test_a_study_on_a_cluster_is_to_be_paused_first(window: MainWindow) -> None:
+    window.jobs.hold()  # So that it only waits.
+    compare(window)
+    window.jobs.start(Kind.STUDY, lambda job: RunStudy(job, "none.toml", "", ray="local"))
+    assert "A study is running on a cluster" in window.panels["lab"].setup.remarks.text()
     with pytest.raises(PlainError, match="pause the study first"):
-        quiet.features["lab"].begin()
-    quiet.jobs.cancel_all()
-    quiet.jobs.release()
+        window.features["lab"].begin()
+    window.jobs.cancel_all()
+    window.jobs.release()
 
 
-def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
-    setup = quiet.panels["lab"].setup
+def test_a_choice_that_makes_no_test_says_why(window: MainWindow) -> None:
+    setup, lab = window.panels["lab"].setup, window.features["lab"]
     assert "Choose two takes as A and B first." in setup.remarks.text()
-    quiet.state.comparison.set_a(TAKES[0])
-    quiet.state.comparison.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
+    window.state.comparison.set_a(TAKES[0])
+    window.state.comparison.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
     assert "A and B have the same setting" in setup.remarks.text()
-    with pytest.raises(PlainError, match="same setting"):
-        quiet.features["lab"].begin()
-    with pytest.raises(PlainError, match="same setting"):
-        quiet.features["lab"].write_test(Path("nowhere"))
+    for attempt in (lab.begin, lambda: lab.write_test(Path("nowhere"))):
+        with pytest.raises(PlainError, match="same setting"):
+            attempt()
+    window.state.comparison.set_b(TAKES[3])
+    assert "also differ in text" in setup.remarks.text()
     setup.method.setCurrentIndex(1)
-    compare(quiet)
-    assert not setup.export_button.isEnabled()
-    assert "no graded comparison" in setup.export_button.toolTip()
+    compare(window)
+    assert not setup.export_button.isEnabled() and "no graded comparison" in setup.export_button.toolTip()
 
 
-def test_what_else_differs_between_a_and_b_is_said(quiet: MainWindow) -> None:
-    quiet.state.comparison.set_a(TAKES[0])
-    quiet.state.comparison.set_b(TAKES[3])
-    assert quiet.panels["lab"].setup.choice.source == COMPARED
-    assert "also differ in text" in quiet.panels["lab"].setup.remarks.text()
-
-
-def test_damaged_results_are_reported_with_the_others(quiet: MainWindow) -> None:
+def test_damaged_results_are_reported_with_the_others(window: MainWindow) -> None:
     for one in abx_session("s", 12):
-        path = trials.append(one, folder_of(quiet) / trials.FOLDER)
+        path = trials.append(one, folder_of(window) / trials.FOLDER)
     path.write_text(path.read_text() + "nonsense\n")
-    quiet.panels["lab"].setup.results_button.click()
-    text = quiet.panels["lab"].results.page.toPlainText()
+    window.panels["lab"].setup.results_button.click()
+    text = window.panels["lab"].results.page.toPlainText()
     assert "12 of 16 right" in text
     assert f"Damaged lines in {path}: 1." in text

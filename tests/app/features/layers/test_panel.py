@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
@@ -23,10 +23,9 @@ from paretone.models.files.layer_importance import (
     LayerImportance,
 )
 from paretone.techniques import spade
-from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.features.layers.panel import LayersActions, LayersPanel, MeasurePlan
 from paretone_app.features.layers.presenter import LayerChoice
-from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.acting import acts, acts_of
@@ -86,12 +85,6 @@ def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
     assert not by_hand.isEnabled()
 
 
-def lane_of(bars: LayerBars, row: int) -> QRectF:
-    """Area of the bars of a measure, without its title."""
-    frame = bars.lanes[row].frame
-    return frame.area.translated(frame.pos())
-
-
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
     assert panel.depth_box.text() == "2 of 4"
     assert "Layers 0, 3 are kept (by word errors)" in panel.kept.text()
@@ -105,26 +98,16 @@ def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
 
 
 def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
-    words = LayerImportance(WORD_ERROR, (0.9, 0.0, 0.0, 0.0), utterances=6)
-    record = RECORD.with_measure(words)
+    record = RECORD.with_measure(LayerImportance(WORD_ERROR, (0.9, 0.0, 0.0, 0.0), utterances=6))
     panel.set_layers(4, record, record.retained(2), 2, by_hand=False)
-    assert panel.bars.cut == (DIVERGENCE, pytest.approx(0.16)), "all but the first are equal by word errors"
+    bars = panel.bars
+    assert bars.cut == (DIVERGENCE, pytest.approx(0.16)), "all but the first are equal by word errors"
     assert "Layers 0, 3 are kept (by word errors, then the divergence)" in panel.kept.text()
-    bars, picture = panel.bars, panel.bars.grab().toImage()
-
-    def dashes(row: int) -> int:
-        lane = lane_of(bars, row).toRect()
-        shown = {(x, y) for x in range(lane.left(), lane.right()) for y in range(lane.top(), lane.bottom())}
-        return sum(picture.pixelColor(x, y).name() == LIGHT.danger for x, y in shown)
-
-    order = [one.measure for one in bars.measures]
-    assert dashes(order.index(DIVERGENCE)) > 0
-    assert dashes(order.index(WORD_ERROR)) == dashes(order.index(COSINE)) == 0
-    (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
-    assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words stand between layers 1 and 2"
-    bars.resize(bars.width() // 2, bars.height())
-    (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
-    assert spot.center().x() == pytest.approx(bars.column(1).right()), "in every size"
+    bars.grab()
+    for width in (bars.width(), bars.width() // 2):
+        bars.resize(width, bars.height())
+        (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
+        assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words are between layers 1 and 2"
 
 
 def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
@@ -151,14 +134,6 @@ def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) ->
     assert toggled.count() == 1, "released elsewhere"
 
 
-def test_one_is_spoken_of_as_one(panel: LayersPanel) -> None:
-    panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
-    assert panel.kept.text().startswith("Layer 0 is kept (by word errors), numbered as in the checkpoint")
-    assert panel.sentences.text() == "6 sentences"
-    panel.sentences.setValue(1)
-    assert panel.sentences.text() == "1 sentence"
-
-
 def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
     wanted = QSignalSpy(panel.can.by_importance.triggered)
     assert not panel.by_importance.isVisible()
@@ -169,11 +144,19 @@ def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> N
     assert wanted.count() == 1
 
 
-def test_stages_that_cannot_be_heard_say_why(panel: LayersPanel) -> None:
-    assert panel.can.hear[spade.NONE].isEnabled() and panel.can.train.isEnabled()
+def test_what_cannot_be_done_says_why(panel: LayersPanel) -> None:
+    hear = panel.can.hear[spade.NONE]
+    assert hear.isEnabled() and panel.can.train.isEnabled() and panel.can.study.isEnabled()
     panel.set_layers(4, RECORD, range(4), 4, by_hand=False)
-    assert "keep fewer layers" in panel.can.hear[spade.NONE].reason, "nothing is left out"
-    assert "keep fewer layers" in panel.can.train.reason
+    assert "keep fewer layers" in hear.reason and "keep fewer layers" in panel.can.train.reason, "nothing is left out"
+    panel.set_layers(1, None, (0,), 1, by_hand=False)
+    assert "one layer" in panel.can.study.reason
+    panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
+    assert panel.kept.text().startswith("Layer 0 is kept (by word errors), numbered as in the checkpoint")
+    panel.set_layers(0, None, (), 1, by_hand=False)
+    panel.set_reason("F5 mini decodes no tokens; load a speech language model to remove layers.")
+    assert "decodes no tokens" in panel.state
+    assert not any(one.isEnabled() for one in (panel.depth_box, panel.bars))
 
 
 def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
@@ -191,56 +174,16 @@ def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
     assert panel.state == "It failed because of this."
 
 
-def test_a_model_of_one_layer_needs_no_study(panel: LayersPanel) -> None:
-    assert panel.can.study.isEnabled()
-    panel.set_layers(1, None, (0,), 1, by_hand=False)
-    assert "one layer" in panel.can.study.reason
-
-
-def test_without_a_language_model_it_says_so(panel: LayersPanel) -> None:
-    panel.set_layers(0, None, (), 1, by_hand=False)
-    panel.set_reason("F5 mini decodes no tokens; load a speech language model to remove layers.")
-    assert "decodes no tokens" in panel.state
-    assert not any(one.isEnabled() for one in (panel.depth_box, panel.bars))
-
-
-def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
-    panel.logarithmic.setChecked(False)
-    panel.bars.move_cursor(1)
-    picture = panel.bars.grab().toImage()
-    column = panel.bars.column(0)
-    lane = lane_of(panel.bars, 2)
-    ink = [
-        y
-        for y in range(int(lane.top()), int(lane.bottom()))
-        if picture.pixelColor(int(column.center().x()) + 4, y).name() == LIGHT.accent
-    ]
-    assert len(ink) == pytest.approx(lane.height(), abs=3), "the greatest of the cosines, 0.4, is the end of the axis"
-    middle = int(panel.bars.column(3).center().x()) + 4
-    ink = [
-        y for y in range(int(lane.top()), int(lane.bottom())) if picture.pixelColor(middle, y).name() == LIGHT.accent
-    ]
-    assert len(ink) == pytest.approx(lane.height() * 0.75, abs=3)
-    panel.set_colours(DARK)
-
-
-def test_values_that_differ_by_orders_of_magnitude_get_logarithmic_axes(panel: LayersPanel) -> None:
-    spread = ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[1],))
-    panel.set_layers(4, spread, (0, 3), 2, by_hand=False)
-    assert panel.logarithmic.isChecked()
+def test_values_that_differ_by_orders_of_magnitude_get_axes_down_to_the_smallest(panel: LayersPanel) -> None:
+    """Of six decades, and of an interval that goes further."""
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
     assert not panel.logarithmic.isChecked()
-
-
-def test_a_logarithmic_axis_goes_down_to_the_smallest_value(panel: LayersPanel) -> None:
-    """Of six decades, and of an interval that goes further."""
     values = (300.0, 2.0, 0.004, 0.0003)
     wide = replace(RECORD.measures[1], values=values, low=(200.0, 1.0, 0.001, 0.00002), high=(400.0, 3.0, 0.01, 0.002))
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (wide,)), (0, 1, 2, 3), 4, by_hand=False)
     assert panel.logarithmic.isChecked()
-    lane = next(one for one in panel.bars.lanes if one.frame.isVisible())
-    assert lane.frame.up.low <= 0.00002 and lane.frame.up.high >= 400.0
-    up = lane.frame.up
+    up = next(one for one in panel.bars.lanes if one.frame.isVisible()).frame.up
+    assert up.low <= 0.00002 and up.high >= 400.0
     shares = [float(up.share(np.array([value]))[0]) for value in values]
     assert shares == sorted(shares, reverse=True) and shares[-1] > 0.05, "every bar is seen"
     without = replace(wide, values=(300.0, 0.0, 0.0, 0.0))
@@ -257,21 +200,14 @@ def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:
 
 
 INFO = ModelInfo(
-    "lm-mini",
-    "LM mini",
-    "language",
-    "llama",
-    "",
-    "f" * 64,
-    "Apache-2.0",
-    "CPU",
-    "float32",
-    24000,
+    *("lm-mini", "LM mini", "language", "llama", "", "f" * 64, "Apache-2.0", "CPU", "float32", 24000),
     layers=4,
     branches=1,
     parameters=1,
     text_front_end="",
 )
+
+
 MEASURED = ImportanceRecord("lm-mini", "f" * 64, 4, (LayerImportance(DIVERGENCE, (7.0, 0.1, 0.2, 0.3)),))
 
 
@@ -293,19 +229,19 @@ def choice(state: AppState, tmp_path: Path) -> LayerChoice:
     return made
 
 
-def test_the_most_important_layers_stay(choice: LayerChoice) -> None:
-    assert choice.record == MEASURED
-    assert choice.retained == (0, 3)
-    choice.set_depth(3)
-    assert choice.retained == (0, 2, 3)
-    choice.set_depth(9)
-    assert (choice.depth, choice.retained) == (4, (0, 1, 2, 3))
-
-
-def test_half_of_the_models_layers_stay_unless_another_number_is_chosen(choice: LayerChoice, state: AppState) -> None:
-    state.selection.set_knob(spade.NAME, "depth", spade.TECHNIQUE.knobs[0].default)
-    assert (choice.depth, choice.retained) == (2, (0, 3))
+def test_the_most_important_layers_stay_half_of_them_unless_another_number_is_chosen(
+    choice: LayerChoice, state: AppState
+) -> None:
+    assert choice.record == MEASURED and choice.retained == (0, 3)
+    for depth, retained in ((3, (0, 2, 3)), (9, (0, 1, 2, 3)), (1, (0,))):
+        choice.set_depth(depth)
+        assert choice.retained == retained
+    with pytest.raises(SettingError, match="Keep at least one layer"):
+        choice.toggle(0)
+    state.undo_stack.undo()
+    assert choice.depth == 2, "successive changes are one step back"
     state.selection.info = replace(state.selection.info, layers=24)
+    state.selection.set_knob(spade.NAME, "depth", spade.TECHNIQUE.knobs[0].default)
     assert choice.depth == 12
 
 
@@ -322,27 +258,15 @@ def test_a_layer_chosen_by_hand_decides_until_it_is_taken_back(choice: LayerChoi
     assert choice.retained == (0, 1, 3)
 
 
-def test_successive_changes_of_the_depth_are_one_step_back(choice: LayerChoice, state: AppState) -> None:
-    for depth in (3, 4, 1):
-        choice.set_depth(depth)
-    assert choice.retained == (0,)
-    state.undo_stack.undo()
-    assert choice.depth == 2
-
-
-def test_the_last_layer_stays(choice: LayerChoice) -> None:
-    choice.set_depth(1)
-    with pytest.raises(SettingError, match="Keep at least one layer"):
-        choice.toggle(0)
-
-
 def test_a_measurement_of_another_checkpoint_is_not_taken_up(choice: LayerChoice, state: AppState) -> None:
     choice.take_up(replace(MEASURED, checkpoint="0" * 64))
     assert choice.record == MEASURED
     state.selection.info = replace(state.selection.info, fingerprint="0" * 64)
     state.selection.model_changed.emit()
-    assert choice.record is None
-    assert choice.retained == (0, 1, 2, 3), "nothing says which to leave out"
+    assert choice.record is None and choice.retained == (0, 1, 2, 3), "nothing says which to leave out"
+    state.selection.info = replace(state.selection.info, family="flow")
+    state.selection.model_changed.emit()
+    assert (choice.layers, choice.retained) == (0, ())
 
 
 def test_a_damaged_measurement_is_said(choice: LayerChoice, state: AppState, tmp_path: Path, qtbot: QtBot) -> None:
@@ -350,9 +274,3 @@ def test_a_damaged_measurement_is_said(choice: LayerChoice, state: AppState, tmp
     with qtbot.waitSignal(choice.problem) as problem:
         state.selection.model_changed.emit()
     assert FILE in problem.args[0]
-
-
-def test_models_without_tokens_have_no_layers_to_leave_out(choice: LayerChoice, state: AppState) -> None:
-    state.selection.info = replace(state.selection.info, family="flow")
-    state.selection.model_changed.emit()
-    assert (choice.layers, choice.retained) == (0, ())

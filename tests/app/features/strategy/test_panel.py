@@ -21,7 +21,6 @@ from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIE
 from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyActions, StrategyPanel
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from paretone_app.widgets.action import IconButton
 from tests.app.acting import acts_of
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast, luminance
@@ -79,16 +78,18 @@ def test_clicks_cycle_a_cell_through_its_three_actions(panel: StrategyPanel, edi
     assert len(edits) == 3
 
 
-@pytest.mark.parametrize("key", [KEY.Key_Space, KEY.Key_Return, KEY.Key_Enter])
-def test_keys_move_a_cursor_and_cycle_its_cell(panel: StrategyPanel, key: Qt.Key) -> None:
+def test_keys_move_a_cursor_and_cycle_its_cell(panel: StrategyPanel) -> None:
     cells: list[tuple[int, int]] = []
     panel.grid.cursor_moved.connect(lambda layer, step: cells.append((layer, step)))
-    press(panel.grid, KEY.Key_Down, KEY.Key_Right, KEY.Key_Right, key)
-    assert cells == [(1, 0), (1, 1), (1, 2)]
-    assert panel.table.actions[1][2] is T
-    press(panel.grid, key)
-    assert panel.table.actions[1][2] is B
-    assert panel.grid.cursor_cell == (1, 2)
+    press(panel.grid, KEY.Key_Down, KEY.Key_Right, KEY.Key_Right, KEY.Key_Space)
+    assert cells == [(1, 0), (1, 1), (1, 2)] and panel.table.actions[1][2] is T
+    press(panel.grid, KEY.Key_Return)
+    assert panel.table.actions[1][2] is B and panel.grid.cursor_cell == (1, 2)
+    assert panel.grid.accessibleDescription() == "Layer 2, step 3: branch skip."
+    press(panel.grid, KEY.Key_End, KEY.Key_Right, KEY.Key_PageUp, KEY.Key_Up)
+    assert panel.grid.cursor_cell == (0, STEPS - 1), "it stops at the edges"
+    press(panel.grid, KEY.Key_Home, KEY.Key_PageDown)
+    assert panel.grid.cursor_cell == (LAYERS - 1, 0)
 
 
 def test_letters_set_a_cell_directly(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
@@ -98,17 +99,6 @@ def test_letters_set_a_cell_directly(panel: StrategyPanel, edits: list[StrategyT
         assert panel.table.actions[0][1] is action
     press(panel.grid, KEY.Key_C)
     assert len(edits) == 3, "setting what is set already is no edit"
-
-
-def test_home_end_and_page_keys_jump_and_the_cursor_stops_at_the_edges(panel: StrategyPanel) -> None:
-    press(panel.grid, KEY.Key_End)
-    assert panel.grid.cursor_cell == (0, STEPS - 1)
-    press(panel.grid, KEY.Key_Right, KEY.Key_Up)
-    assert panel.grid.cursor_cell == (0, STEPS - 1)
-    press(panel.grid, KEY.Key_PageDown)
-    assert panel.grid.cursor_cell == (LAYERS - 1, STEPS - 1)
-    press(panel.grid, KEY.Key_Home, KEY.Key_PageUp)
-    assert panel.grid.cursor_cell == (0, 0)
 
 
 def test_a_range_is_one_edit_and_leaves_the_first_step_alone(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
@@ -146,28 +136,20 @@ def test_the_first_step_is_locked_and_says_why(panel: StrategyPanel, edits: list
 
 
 def test_undo_and_redo_restore_tables_and_report_them(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
-    start = panel.table
+    start, stack = panel.table, panel.undo_stack
     click(panel, 1, 1)
     click(panel, 2, 2)
     once, twice = edits
-    panel.undo_stack.undo()
-    assert panel.table == once
-    panel.undo_stack.undo()
-    assert panel.table == start
-    assert not panel.undo_stack.canUndo()
-    panel.undo_stack.redo()
-    panel.undo_stack.redo()
-    assert panel.table == twice
-    assert edits == [once, twice, once, start, once, twice]
-    assert panel.undo_stack.undoText() == "set layer 3, step 3 to temporal skip"
-
-
-def test_a_table_from_elsewhere_leaves_the_edits(panel: StrategyPanel) -> None:
-    click(panel, 1, 1)
+    stack.undo()
+    stack.undo()
+    assert panel.table == start and not stack.canUndo()
+    stack.redo()
+    stack.redo()
+    assert panel.table == twice and edits == [once, twice, once, start, once, twice]
+    assert stack.undoText() == "set layer 3, step 3 to temporal skip"
     panel.set_table(calibrate(0.1).table)
-    assert panel.undo_stack.count() == 1
-    panel.undo_stack.undo()
-    assert panel.table.skipped_share == 0
+    stack.undo()
+    assert panel.table == once, "a table from elsewhere leaves the edits"
 
 
 def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> None:
@@ -189,18 +171,11 @@ def test_without_a_table_nothing_can_be_edited(empty: StrategyPanel) -> None:
     assert "Calibrate" in empty.grid.accessibleDescription()
 
 
-def test_every_pixel_of_the_grid_belongs_to_the_cell_that_is_painted_there(panel: StrategyPanel) -> None:
-    for layer in range(LAYERS):
-        for step in range(STEPS):
-            cell = panel.grid.cell_rectangle(layer, step)
-            for corner in (cell.topLeft(), cell.bottomRight(), cell.center()):
-                assert panel.grid.cell_at(corner) == (layer, step)
-    assert panel.grid.cell_at(QPoint(0, 0)) is None
-
-
 # --- Figures ---------------------------------------------------------------------------------------------------------
 def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> None:
     assert panel.figures.texts(0) == ["This table", "30", "0", "0", "0.0 %", "–", "–"]
+    panel.set_operations(OperationCounts(3.0, 5.0, 7.0, LAYERS + 1, 2))
+    assert panel.figures.texts(0)[5:] == ["–", "–"], "of another model"
     panel.set_operations(OPERATIONS)
     assert panel.figures.texts(0)[5:] == ["100.0 %", "1.00×"]
     press(panel.grid, KEY.Key_Right)
@@ -208,20 +183,8 @@ def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> No
     press(panel.grid, KEY.Key_T)
     ratio = panel.table.ops_ratio(OPERATIONS)
     assert ratio < 0.4
-    assert panel.figures.texts(0) == [
-        "This table",
-        "5",
-        "25",
-        "0",
-        f"{percent(25 / 30, 1)}",
-        f"{percent(ratio, 1)}",
-        f"{1 / ratio:.2f}×",
-    ]
-
-
-def test_operations_of_another_model_predict_nothing(panel: StrategyPanel) -> None:
-    panel.set_operations(OperationCounts(3.0, 5.0, 7.0, LAYERS + 1, 2))
-    assert panel.figures.texts(0)[5:] == ["–", "–"]
+    shares = percent(25 / 30, 1), percent(ratio, 1), f"{1 / ratio:.2f}×"
+    assert panel.figures.texts(0) == ["This table", "5", "25", "0", *shares]
 
 
 # --- Two tables ------------------------------------------------------------------------------------------------------
@@ -250,16 +213,15 @@ def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPa
 def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPanel) -> None:
     panel.set_reference(calibrate(0.1).table)
     panel.difference_box.setChecked(True)
-    panel.set_reference(calibrate(0.1, layers=3).table)
-    assert panel.grid.differing() == 0
-    assert not panel.difference_box.isEnabled()
+    other = calibrate(0.1, layers=3).table
+    panel.set_reference(other)
+    assert panel.grid.differing() == 0 and not panel.difference_box.isEnabled()
     assert panel.figures.texts(1)[0] == f"Calibrated table: 3 layers × {STEPS} steps"
-    panel.set_table(calibrate(0.1, layers=3).table)
+    panel.set_table(other)
     assert panel.difference_box.isEnabled()
     panel.set_table(None)
     assert panel.grid.layers == 3, "without a table in use, the other one can be looked at"
-    assert not panel.editable
-    assert "not in use" in panel.headline.text()
+    assert not panel.editable and "not in use" in panel.headline.text()
     panel.set_reference(None)
     panel.grab()
     assert panel.grid.layers == 0
@@ -310,83 +272,43 @@ def test_a_trial_is_told_with_the_limit_of_its_own_layer(panel: StrategyPanel) -
     panel.begin_calibration(LAYERS, STEPS, 0.1)
     limit = 2 / LAYERS * 0.1
     panel.add_trials([Trial(CALIBRATION, 3, 1, SkipAction.TS, 0.073, False)])
-    assert panel.cell.text() == (
-        f"Layer 2, step 4: {NAMES[SkipAction.TS]} rejected, error 0.073, "
-        f"not below the layer's limit {limit:.3g} (2/{LAYERS} of δ = 0.1)"
-    )
+    said = f"rejected, error 0.073, not below the layer's limit {limit:.3g} (2/{LAYERS} of δ = 0.1)"
+    assert panel.cell.text() == f"Layer 2, step 4: {NAMES[SkipAction.TS]} {said}"
     panel.add_trials([Trial(CALIBRATION, 3, LAYERS - 1, SkipAction.TS, 0.073, True)])
-    assert panel.cell.text().endswith(
-        f"accepted, error 0.073, below the layer's limit 0.1 ({LAYERS}/{LAYERS} of δ = 0.1)"
-    )
-
-
-def test_trials_at_once_and_one_by_one_show_the_same(qtbot, panel: StrategyPanel) -> None:
-    record = calibrate(0.2, 5)
-    panel.begin_calibration(LAYERS, STEPS)
-    panel.add_trials(list(record.trials))
-    panel.add_trials([])
-    assert all(
-        panel.grid.value(layer, step) == record.table.actions[layer][step]
-        for layer in range(LAYERS)
-        for step in range(STEPS)
-    )
-    assert panel.figures.texts(0)[1:4] == [str(record.table.count(action)) for action in SkipAction]
+    assert panel.cell.text().endswith(f"below the layer's limit 0.1 ({LAYERS}/{LAYERS} of δ = 0.1)")
 
 
 def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel) -> None:
     click(panel, 1, 1)
-    before = panel.table
+    before, record = panel.table, calibrate(0.2, 5)
+    panel.begin_calibration(LAYERS, STEPS)
+    panel.add_trials(list(record.trials))
+    assert panel.figures.texts(0)[1:4] == [str(record.table.count(action)) for action in SkipAction], "all at once"
     panel.begin_calibration(LAYERS + 2, STEPS + 3)
     panel.add_trials(list(calibrate(0.1).trials[:4]))
     panel.end_calibration()
-    assert panel.table == before
-    assert (panel.grid.layers, panel.grid.steps) == (LAYERS, STEPS)
-    assert panel.undo_stack.canUndo()
-
-
-def test_late_trials_after_the_end_are_ignored(panel: StrategyPanel) -> None:
     panel.add_trials(list(calibrate(0.1).trials))
-    panel.add_similarities(np.zeros((LAYERS, STEPS)))
-    assert panel.grid.value(0, 1) == N
+    assert panel.table == before and panel.undo_stack.canUndo(), "late trials are ignored, too"
+    assert (panel.grid.layers, panel.grid.steps) == (LAYERS, STEPS)
 
 
 # --- Seeing and reading ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_cells_are_painted_in_the_colours_of_their_actions(qtbot, colours: Colours) -> None:
+def test_cells_are_painted_in_the_colours_of_their_actions_which_can_be_told_apart_in_grey(
+    qtbot, colours: Colours
+) -> None:
     panel = open_panel(qtbot, DARK if colours is LIGHT else LIGHT)
     panel.set_table(StrategyTable(compatibility(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
     panel.set_colours(colours)
-    picture = panel.grid.grab().toImage()
+    fills, picture = action_colours(colours), panel.grid.grab().toImage()
     ratio = picture.devicePixelRatio()
     for step, action in ((1, T), (2, B), (3, N)):
         corner = panel.grid.cell_rectangle(2, step).topLeft() + QPoint(3, 3)
         seen = picture.pixelColor(round(corner.x() * ratio), round(corner.y() * ratio))
-        assert seen == QColor(action_colours(colours)[action][0])
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_actions_can_be_told_apart_in_grey_and_their_letters_read(colours: Colours) -> None:
-    fills = action_colours(colours)
+        assert seen == QColor(fills[action][0])
     levels = sorted(luminance(fill) for fill, _ in fills.values())
     assert all((b + 0.05) / (a + 0.05) > 1.5 for a, b in itertools.pairwise(levels))
     assert all(contrast(fill, ink) >= 4.5 for fill, ink in fills.values())
-
-
-def test_cells_too_small_for_letters_are_hatched(qtbot) -> None:
-    panel = open_panel(qtbot)
-    panel.set_table(StrategyTable(compatibility(64), tuple((N, *[T] * 63) for _ in range(40))))
-    panel.grid.setParent(None)
-    qtbot.addWidget(panel.grid)
-    panel.grid.resize(420, 300)
-    assert panel.grid.letter_font() is None
-    picture = panel.grid.grab().toImage()
-    cell = panel.grid.cell_rectangle(20, 30).united(panel.grid.cell_rectangle(21, 33))
-    inks = {
-        picture.pixelColor(x, y).rgb()
-        for x in range(cell.left(), cell.right())
-        for y in range(cell.top(), cell.bottom())
-    }
-    assert len(inks) > 2, "a hatch in addition to fill and grid line"
 
 
 def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel) -> None:
@@ -413,41 +335,13 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     assert model.index(1, 2).data() == "NONE"
 
 
-@pytest.mark.parametrize(
-    ("times", "shown"),
-    [
-        ((0.0, 0.5, 1.0), ["0.00", "0.50", "1.00"]),
-        ((0.0, 0.0012, 0.0048, 0.0107), ["0.000", "0.001", "0.005", "0.011"]),
-        ((0.0, 0.0003, 0.0012), ["0.0000", "0.0003", "0.0012"]),
-    ],
-)
-def test_no_two_steps_are_labelled_with_the_same_time(times: tuple[float, ...], shown: list[str]) -> None:
-    assert distinct(times) == shown
-
-
-def test_times_of_another_grid_are_not_shown(panel: StrategyPanel) -> None:
+def test_times_of_another_grid_are_not_shown_and_no_two_steps_have_the_same(panel: StrategyPanel) -> None:
     panel.set_times((0.0, 0.5, 1.0))
     assert panel.grid.times == ()
     panel.set_times(tuple(np.linspace(0, 1, STEPS + 1)))
     assert len(panel.grid.times) == STEPS
-    panel.set_table(calibrate(0.1, steps=4).table)
-    assert panel.grid.times == ()
     panel.set_times((0.0, 0.1, 0.2))
     panel.set_table(calibrate(0.1, steps=3).table)
     assert panel.grid.times == (0.0, 0.1, 0.2), "times may come before the table"
-
-
-def test_what_is_under_the_cursor_is_told_to_screen_readers(panel: StrategyPanel) -> None:
-    press(panel.grid, KEY.Key_Right, KEY.Key_Down)
-    assert panel.grid.accessibleDescription() == "Layer 2, step 2: compute."
-    press(panel.grid, KEY.Key_B)
-    assert panel.grid.accessibleDescription() == "Layer 2, step 2: branch skip."
-
-
-def test_buttons_ask_for_import_and_export(panel: StrategyPanel, qtbot) -> None:
-    buttons = {one.action: one for one in panel.findChildren(IconButton)}
-    for action in (panel.can.import_, panel.can.export):
-        with qtbot.waitSignal(action.triggered):
-            QTest.mouseClick(buttons[action], Qt.MouseButton.LeftButton)
-    panel.begin_calibration(LAYERS, STEPS)
-    assert panel.can.import_.reason.startswith("The table is being calibrated")
+    assert distinct((0.0, 0.5, 1.0)) == ["0.00", "0.50", "1.00"]
+    assert distinct((0.0, 0.0012, 0.0048, 0.0107)) == ["0.000", "0.001", "0.005", "0.011"]

@@ -10,7 +10,7 @@ import pytest
 from paretone.errors import StudyError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
-from paretone.setting.knobs import Choice, Number, Switch, Text
+from paretone.setting.knobs import Choice, Number, Switch
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.definition import parse, to_toml
 from paretone.studies.space import Range
@@ -51,16 +51,13 @@ FORM = StudyForm(
     ("knob", "text", "searching", "values"),
     [
         (STEPS, "4, 8,12", False, [4, 8, 12]),
-        (STEPS, "4..7", False, [4, 5, 6, 7]),
         (STEPS, "4..10 by 3, 32", False, [4, 7, 10, 32]),
         (THRESHOLD, "0.1..0.3 by 0.1", False, [0.1, 0.2, 0.3]),
-        (THRESHOLD, ".05; 1e-1", False, [0.05, 0.1]),
         (THRESHOLD, "0.05..0.5 log", True, {"low": 0.05, "high": 0.5, "log": True}),
         (STEPS, "4..16 by 2", True, {"low": 4, "high": 16, "step": 2}),
         (STEPS, "4, 8", True, [4, 8]),
         (WAY, "reuse, Forecast", False, ["reuse", "forecast"]),
         (Switch("on", "On", "Whether.", False), "yes, no", False, [True, False]),
-        (Text("layers", "Layers", "Which.", ""), "deep", False, ["deep"]),
     ],
 )
 def test_values_are_read_as_they_are_typed(knob, text: str, searching: bool, values: object) -> None:
@@ -74,12 +71,10 @@ def test_values_are_read_as_they_are_typed(knob, text: str, searching: bool, val
         (STEPS, "four", False, "not “four”"),
         (STEPS, "4, 4", False, "has a value twice"),
         (STEPS, "0, 4", False, "must lie between 1 and 64"),
-        (STEPS, "8..4", False, "a range must increase"),
         (STEPS, "4..8 log", False, "“log” is for searches"),
         (THRESHOLD, "0..1", False, "give the step, as in 0..1 by 0.01"),
         (THRESHOLD, "0..1 by 0.00001", False, "100,001 values are too many"),
         (STEPS, "4..8, 12", True, "either one range or single values"),
-        (WAY, "sometimes", False, "must be one of reuse, forecast"),
         (Switch("on", "On", "Whether.", False), "perhaps", False, "must be yes or no"),
     ],
 )
@@ -91,7 +86,7 @@ def test_what_cannot_be_is_told_by_the_field(knob, text: str, searching: bool, s
 def test_seeds_are_listed_ranged_or_the_papers() -> None:
     assert seeds_of("0, 3..5") == seeds_of("0, 3…5") == seeds_of("0; 3 … 5") == [0, 3, 4, 5]
     assert seeds_of(" Paper ") == "paper"
-    for text in ("", "-1", "one", "0..99999999", "0, 5..3", "0..2..4", "0.."):
+    for text in ("", "-1", "0..99999999", "5..3", "0.."):
         with pytest.raises(StudyError, match="whole numbers from 0"):
             seeds_of(text)
 
@@ -140,26 +135,16 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     audio = tmp_path / "me.wav"
     audio.write_bytes(b"RIFF")
     own = Voice(f"own:{audio}", "me", str(audio), "What I say.")
-    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=11))
     knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
-    selected = setting.with_technique(UsedTechnique("first_block", {**knobs, "threshold": 0.2}))
-    made = definition(replace(FORM, voices=(own,), selected=selected, varied=()))
-    assert made["voices"] == [{"audio": str(audio), "transcript": "What I say."}]
-    study = parse(tomllib.loads(to_toml(made)))
-    (candidate,) = [one for one in study.candidates if one.origin == "list"]
-    assert candidate.name == "as in Setup"
-    assert candidate.setting.options["steps"] == 11
-    assert candidate.setting.technique("first_block").knobs["threshold"] == 0.2
-
-
-def test_the_setting_in_setup_keeps_an_option_that_the_study_changes_for_others() -> None:
-    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
-    usual = setting.options["steps"]
-    knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
-    selected = setting.with_technique(UsedTechnique("first_block", knobs))
-    made = definition(replace(FORM, options={"steps": 11}, selected=selected, varied=()))
-    (candidate,) = [one for one in parse(tomllib.loads(to_toml(made))).candidates if one.origin == "list"]
-    assert candidate.setting.options["steps"] == usual != 11
+    used = UsedTechnique("first_block", {**knobs, "threshold": 0.2})
+    usual = catalogue.entry("f5-mini").options_with()["steps"]
+    for steps, of_others in ((11, {"steps": 8}), (usual, {"steps": 11})):
+        setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=steps)).with_technique(used)
+        made = definition(replace(FORM, voices=(own,), selected=setting, varied=(), options=of_others))
+        assert made["voices"] == [{"audio": str(audio), "transcript": "What I say."}]
+        (candidate,) = [one for one in parse(tomllib.loads(to_toml(made))).candidates if one.origin == "list"]
+        assert candidate.name == "as in Setup" and candidate.setting.options["steps"] == steps
+        assert candidate.setting.technique("first_block").knobs["threshold"] == 0.2
 
 
 def loaded(family: str, layers: int) -> ModelInfo:
@@ -179,12 +164,9 @@ def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> N
     assert (made["layers"], made["folder"], made["variant"], made["vocoder"]) == (3, "/models/mine", "small", "/vocos")
 
 
-@pytest.mark.parametrize("info", [None, loaded("flow", 12), loaded("language", 1)])
-def test_kinds_of_studies_say_for_which_models_they_are(info: ModelInfo | None) -> None:
-    assert [one.fields for one in offered_kinds(info)] == [None]
-
-
 def test_a_feature_adds_a_kind_with_its_own_fields_and_judges() -> None:
+    for info in (None, loaded("flow", 12), loaded("language", 1)):
+        assert [one.fields for one in offered_kinds(info)] == [None]
     kind = StudyKind("halves", "Halves", "", "", "", ("naturalness",), lambda info: {"halves": info.layers}, "")
     made = definition(replace(FORM, offered=OfferedKind(kind, kind.fields(loaded("flow", 4))), judges=("words",)))
     assert (made["halves"], made["judges"]) == (4, ["words", "naturalness"])

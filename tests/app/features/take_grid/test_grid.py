@@ -23,7 +23,6 @@ from paretone_app.features.take_grid.grid import (
     over_sentences,
     take_grid,
 )
-from tests.app.without_qt import import_without_qt
 
 PLAIN = Setting("f5-mini", Values({"steps": 12, "guidance": 0.7}), seed=3)
 RTF = metric("real_time_factor")
@@ -135,23 +134,17 @@ def test_any_cell_may_be_the_reference() -> None:
     assert found.place_in_words(0, 1).endswith("off, Step pruning: steps: 5")
 
 
-def test_sentences_voices_and_seeds_are_dimensions_too() -> None:
+def test_sentences_voices_seeds_and_models_are_dimensions_too_and_values_that_nobody_has_spoken() -> None:
     found = grid("text", "steps.steps")
     assert names(found) == [["plain", "fewest", "fewer"], ["other plain", "", "other text"]]
     assert found.sentences == (), "there is nothing to page through"
     assert names(grid("voice", "seed", TAKES[1])) == [["fewer", "other seed"], ["other voice", ""]]
     wanted = grid("voice", "seed", TAKES[1]).asked[1][1]
     assert (wanted.voice, wanted.setting.seed, wanted.setting.technique("steps").knobs["steps"]) == ("bella", 4, 7)
-
-
-def test_models_are_compared_whatever_options_they_have() -> None:
     other = take("other model", Setting("megatts3-mini", Values({"steps": 16}), seed=3), voice="megatts3-mini/anna")
     takes = (*TAKES, other)
     found = take_grid(takes, TAKES[0], what("model", "steps.steps", takes))
     assert names(found)[1] == ["other model", "", ""] and found.rows.in_words("megatts3-mini") == "MegaTTS 3 mini"
-
-
-def test_values_that_nobody_has_spoken_have_empty_cells() -> None:
     found = grid("ditreducio.threshold", "steps.steps", more=((0.3,), known("steps.steps").read("4 off")))
     assert found.row_values == (None, 0.1, 0.3) and found.column_values == (None, 4, 5, 7)
     assert len(found.empty) == 3 * 4 - 5
@@ -179,28 +172,20 @@ def test_times_of_another_machine_are_not_compared() -> None:
     assert "was not judged" in judged.cell_in_words(0, 1) and judged.largest == 0.0
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "says"),
-    [
-        ("steps.steps", "4 many", "must be a number, not “many”"),
-        ("steps.steps", "4000", "must lie between"),
-        ("seed", "-1", "A seed is a whole number"),
-        ("seed", "9" * 30, "A seed is a whole number"),
-        ("precision.precision", "float7", "must be one of"),
-    ],
-)
-def test_values_that_cannot_be_are_refused_in_a_sentence(name: str, words: str, says: str) -> None:
-    with pytest.raises(SettingError, match=says):
-        known(name).read(words)
-
-
-def test_values_are_read_as_they_are_typed() -> None:
+def test_values_are_read_as_they_are_typed_or_refused_in_a_sentence() -> None:
     assert known("ditreducio.threshold").read("0,1; 0.2 off") == (0.1, 0.2, None)
     assert known("text").read("One sentence. | And another one. |") == ("One sentence.", "And another one.")
     assert known("seed").read("1 2 2") == (1, 2)
-    assert known("voice").read("Anna; anna", {"anna": "anna"}) == ("anna",)
-    with pytest.raises(SettingError, match="There is no voice “Nobody”; there are Anna"):
-        known("voice").read("Nobody", {"anna": "anna"})
+    anna = {"anna": "anna"}
+    assert known("voice").read("Anna; anna", anna) == ("anna",)
+    for name, words, says in (
+        ("steps.steps", "4 many", "must be a number, not “many”"),
+        ("steps.steps", "4000", "must lie between"),
+        ("seed", "-1", "A seed is a whole number"),
+        ("voice", "Nobody", "There is no voice “Nobody”; there are Anna"),
+    ):
+        with pytest.raises(SettingError, match=says):
+            known(name).read(words, anna)
     other = known("model").put(Asked.of(TAKES[0]), "megatts3-mini").setting
     assert "intelligibility" in other.options and "guidance" not in other.options, "its own options"
     assert in_order((7, None, 5, 7)) == (None, 5, 7) and in_order(("b", "a")) == ("b", "a")
@@ -212,7 +197,3 @@ def test_knobs_that_differ_come_first() -> None:
     assert found[2:6] == ["text", "voice", "seed", "model"]
     assert "option:guidance" in found and "precision.precision" in found and len(set(found)) == len(found)
     assert [one.name for one in dimensions([], "a model that is gone")] == ["text", "voice", "seed", "model"]
-
-
-def test_the_model_of_the_grid_imports_no_qt() -> None:
-    import_without_qt("paretone_app.features.take_grid.grid")

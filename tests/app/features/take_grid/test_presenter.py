@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
-from shiboken6 import isValid
 
 from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.studies.small import finished, study
-from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink, lasting_sink  # noqa: F401
 
+pytestmark = pytest.mark.slow
 SENTENCES = ["One sentence.", "Another one."]
 STEPS, THRESHOLD = "steps.steps", "ditreducio.threshold"
+USUAL = Chosen(THRESHOLD, STEPS, "log_mel_distance")
 
 
 @pytest.fixture(scope="module")
@@ -33,39 +33,33 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(make_window: Callable[..., MainWindow], results: Path, qtbot: QtBot) -> MainWindow:
-    window = make_window()
-    window.show()
+@pytest.fixture(scope="module")
+def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+    """Sound, before there is a window."""
+    return lasting_sink
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
+@pytest.fixture
+def window(borrowed_window: MainWindow, results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window with sound in which the study is arranged."""
+    window, panel = borrowed_window, borrowed_window.panels["take_grid"]
+    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     window.activateWindow()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
     window.workspaces.go_to("take_grid")
     window.results.open(results)
-    panel = window.panels["take_grid"]
     qtbot.waitUntil(lambda: panel.cells.grid is not None, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
-    choose(window, Chosen(THRESHOLD, STEPS, "log_mel_distance"), qtbot)
-    return window
-
-
-@pytest.fixture
-def window(make_window: Callable[..., MainWindow], results: Path, qtbot: QtBot) -> MainWindow:
-    return opened(make_window, results, qtbot)
-
-
-@pytest.fixture
-def sounding(
-    null_sink: NullSink,  # noqa: F811
-    make_window: Callable[..., MainWindow],
-    results: Path,
-    qtbot: QtBot,
-) -> Iterator[MainWindow]:
-    made = opened(make_window, results, qtbot)
-    qtbot.waitUntil(lambda: made.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
-    yield made
-    if isValid(made) and not made.is_closed:
-        close(made, qtbot)  # Before the sound server goes.
+    choose(window, USUAL, qtbot)
+    panel.cells.set_cursor(0, 0)
+    yield window
+    window.features["player"].deck.stop()
+    panel.hover_box.setChecked(True)
 
 
 def choose(window: MainWindow, chosen: Chosen, qtbot: QtBot) -> None:
@@ -156,18 +150,13 @@ def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> No
     assert made.id in window.results.library
     qtbot.waitUntil(lambda: not panel.make_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
     assert "Every cell has a take" in panel.make_button.toolTip()
-    choose(window, Chosen(THRESHOLD, STEPS, "real_time_factor", "", "3"), qtbot)
-    qtbot.waitUntil(lambda: len(panel.cells.grid.empty) == 2, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(panel.make_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
-    panel.make_button.click()
-    assert "Making takes: 2 left." in panel.words or window.jobs.busy
-    qtbot.waitUntil(lambda: not panel.cells.grid.empty, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_cancelling_gives_the_others_up_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> None:
-    panel = window.panels["take_grid"]
+    panel, notices = window.panels["take_grid"], window.notices
     choose(window, Chosen("voice", "seed", "real_time_factor", "", "5 6"), qtbot)
     qtbot.waitUntil(lambda: len(panel.cells.grid.column_values) == 3, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(panel.make_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
     panel.make_button.click()
     assert window.jobs.busy and len(window.state.making.waiting) == 2
     window.action.cancel.trigger()
@@ -175,55 +164,52 @@ def test_cancelling_gives_the_others_up_and_what_fails_is_said(window: MainWindo
     assert not window.state.making.waiting
     panel.chosen.emit(Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"))
     qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words, timeout=PATIENCE_MILLISECONDS)
-    assert "There is no voice “nobody”" in window.notices.banner.text
+    assert "There is no voice “nobody”" in notices.banner.text
     choose(window, Chosen("model", "seed", "real_time_factor", "LM mini", "5 6"), qtbot)
     qtbot.waitUntil(lambda: "lm-mini" in panel.cells.grid.row_values, timeout=PATIENCE_MILLISECONDS)
     panel.cells.setFocus()
     panel.cells.set_cursor(panel.cells.grid.row_values.index("lm-mini"), 0)
     QTest.keyClick(panel.cells, Qt.Key.Key_M)
-    assert "It is of LM mini. Load that model first" in window.notices.banner.text
-    assert not window.jobs.busy
+    assert "It is of LM mini. Load that model first" in notices.banner.text and not window.jobs.busy
 
 
-@pytest.mark.slow
 def test_pointing_at_cells_plays_them_at_the_same_place(
-    sounding: MainWindow,
-    null_sink: NullSink,  # noqa: F811
+    window: MainWindow,
+    lasting_sink: NullSink,  # noqa: F811
     qtbot: QtBot,
 ) -> None:
-    panel, presenter = sounding.panels["take_grid"], sounding.features["player"]
+    panel, presenter = window.panels["take_grid"], window.features["player"]
     deck, player, cells = presenter.deck, presenter.player, panel.cells
-    grid = cells.grid
-    with null_sink.recording() as recording:
+    takes = cells.grid.takes
+    with lasting_sink.recording() as recording:
         QTest.mouseMove(cells, middle(panel, (0, 0)))
         qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
-        assert deck.sound.key == grid.takes[0][0].id
-        qtbot.waitUntil(lambda: player.position > 0.1, timeout=PATIENCE_MILLISECONDS)
+        assert deck.sound.key == takes[0][0].id
         QTest.mouseMove(cells, middle(panel, (0, 1)))
-        qtbot.waitUntil(lambda: deck.sound.key == grid.takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: deck.sound.key == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
         assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "round and round"
-        qtbot.waitUntil(lambda: cells._playing == grid.takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: cells._playing == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
         qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
         QTest.mouseMove(cells, middle(panel, (1, 1)))
         qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
     assert abs(recording.samples).max() > 0.01, "the sink heard it"
     panel.hover_box.setChecked(False)
     QTest.mouseMove(cells, middle(panel, (1, 0)))
-    qtbot.wait(400)
+    qtbot.wait(300)
     assert not player.busy, "when asked, pointing plays nothing"
     cells.setFocus()
     cells.set_cursor(0, 0)
     QTest.keyClick(cells, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
     QTest.keyClick(cells, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: deck.sound.key == grid.takes[1][0].id, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: deck.sound.key == takes[1][0].id, timeout=PATIENCE_MILLISECONDS)
     QTest.keyClick(cells, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
 
 
-@pytest.mark.slow
-def test_a_take_that_is_gone_is_said_in_a_sentence(sounding: MainWindow, results: Path, qtbot: QtBot) -> None:
-    panel, notices = sounding.panels["take_grid"], sounding.notices
+def test_a_take_that_is_gone_is_said_in_a_sentence(window: MainWindow, results: Path, qtbot: QtBot) -> None:
+    panel, notices = window.panels["take_grid"], window.notices
+    window.features["take_grid"].hearing._sounds.clear()
     aside = (results / "audio").rename(results / "aside")
     try:
         panel.cells.setFocus()
@@ -232,21 +218,18 @@ def test_a_take_that_is_gone_is_said_in_a_sentence(sounding: MainWindow, results
         qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
     finally:
         aside.rename(results / "audio")
-    assert "Traceback" not in notices.banner.text and not sounding.features["player"].player.busy
+    assert "Traceback" not in notices.banner.text and not window.features["player"].player.busy
 
 
-def test_without_sound_it_is_said_why_and_the_choice_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
-    panel = window.panels["take_grid"]
-    panel.cells.setFocus()
-    panel.cells.set_cursor(0, 0)
-    QTest.keyClick(panel.cells, Qt.Key.Key_Space)
-    if window.features["player"].why_not_hear():
-        assert "The take cannot be played" in window.notices.banner.text
-    assert window.features["take_grid"]._recalled() == Chosen(THRESHOLD, STEPS, "log_mel_distance")
-    point = window.panels["tradeoff"]
+def test_the_grid_is_around_the_point_of_trade_off_and_the_choice_is_remembered(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    panel, point = window.panels["take_grid"], window.panels["tradeoff"]
+    assert window.features["take_grid"]._recalled() == USUAL
     window.workspaces.go_to("tradeoff")
+    qtbot.waitUntil(lambda: bool(point.scene.points), timeout=PATIENCE_MILLISECONDS)
     key = next(one.key for one in point.scene.points if one.techniques == ("steps",))
     point.plot._go_to(point.scene.index[key])
     window.action["grid_point"].trigger()
     qtbot.waitUntil(lambda: panel.isVisible() and panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
-    assert replace(panel.cells.grid.takes[0][1]).setting.technique("steps") is not None
+    assert panel.cells.grid.takes[0][1].setting.technique("steps") is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, Shu
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
 from paretone_app.features.takes.presenter import TakeJudging, prompt_of
-from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind
 from tests.app.features.takes.test_panel import take
 from tests.engine import small_speech
@@ -44,7 +42,9 @@ def judged(jobs: Jobs) -> TakeJudging:
     made.shut_down()
 
 
-def test_takes_are_judged_one_after_the_other(judged: TakeJudging, submitted: SUBMITTED, qtbot: QtBot) -> None:
+def test_takes_are_judged_one_after_the_other_which_is_no_job(
+    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
+) -> None:
     said: list[tuple[str, dict]] = []
     judged.judged.connect(lambda one, figures: said.append((one, figures)))
     for index in range(2):
@@ -52,19 +52,12 @@ def test_takes_are_judged_one_after_the_other(judged: TakeJudging, submitted: SU
     for index in range(2):
         qtbot.waitUntil(lambda index=index: len(submitted) == index + 1)
         command = submitted[index]
-        assert isinstance(command, JudgeTake)
-        assert command.take == take(index).id
+        assert isinstance(command, JudgeTake) and command.take == take(index).id
         np.testing.assert_array_equal(command.samples, take(index).samples)
+        assert not jobs.busy and jobs.why_wait == ""
         judged.follow(TakeJudged(command.job, command.take, {"naturalness": 4.0}))
         judged.follow(JobFinished(command.job))
     assert said == [(take(index).id, {"naturalness": 4.0}) for index in range(2)]
-
-
-def test_judging_is_no_job(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
-    judged.add(take(0))
-    qtbot.waitUntil(lambda: bool(submitted))
-    assert not jobs.busy
-    assert jobs.why_wait == ""
 
 
 def test_a_job_that_begins_goes_first(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
@@ -135,17 +128,3 @@ def test_the_prompt_is_the_voices_recording() -> None:
     assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST), mine]) == "/home/me.wav"
     assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST)]) == ""
     assert prompt_of(replace(take(0), voice="gone")) == ""
-
-
-def test_a_take_that_is_judged_while_the_window_closes_is_passed_over(
-    make_window: Callable[..., MainWindow], qtbot: QtBot
-) -> None:
-    window = make_window()
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready)
-    judging = window.features["takes"].judging
-    with qtbot.captureExceptions() as raised:
-        with qtbot.waitSignal(window.closed):
-            window.close()
-        judging.judged.emit("0" * 32, {"naturalness": 4.0})
-    assert raised == []

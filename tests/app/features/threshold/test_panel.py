@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QSignalSpy, QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from paretone.models.base import OperationCounts
 from paretone.sampling.actions import SkipAction
@@ -17,10 +17,10 @@ from paretone.techniques.ditreducio import UNITS
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.wording import percent
 from paretone_app.features.threshold.panel import ThresholdPanel
-from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.colours import LIGHT
 from paretone_app.widgets.action import Action
 from tests.app.conftest import in_front
-from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
+from tests.engine.techniques.ditreducio.observing import LAYERS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
 KEY = Qt.Key
@@ -70,16 +70,11 @@ def shown_share(panel: ThresholdPanel) -> str:
 
 
 # --- Exact or predicted ----------------------------------------------------------------------------------------------
-def test_at_its_own_threshold_the_table_is_exact_and_no_calibration_is_offered(panel: ThresholdPanel) -> None:
-    assert panel.verdict.text().startswith("✓ Exact")
-    assert panel.verdict.property("look") == "good"
-    assert panel.calibrate_button.isHidden()
-    assert not panel.return_button.isEnabled()
-
-
-def test_elsewhere_it_says_loudly_that_it_predicts_and_offers_a_calibration_there(
+def test_at_its_own_threshold_it_is_exact_and_elsewhere_it_says_that_it_predicts_and_offers_a_calibration(
     panel: ThresholdPanel, record: CalibrationRecord, qtbot
 ) -> None:
+    assert panel.verdict.text().startswith("✓ Exact") and panel.verdict.property("look") == "good"
+    assert panel.calibrate_button.isHidden() and not panel.return_button.isEnabled()
     press(panel.histogram, KEY.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert panel.threshold == 0.2
     assert panel.verdict.text().startswith("△ Predicted: needs a calibration at this δ.")
@@ -89,9 +84,6 @@ def test_elsewhere_it_says_loudly_that_it_predicts_and_offers_a_calibration_ther
     assert panel.calibrate_button.text() == "Calibrate at δ = 0.2"
     with qtbot.waitSignal(panel.calibrate_button.action.triggered):
         QTest.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
-
-
-def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     panel.set_threshold(0.01)
     unmeasured = record.derive(0.01).unmeasured
     assert unmeasured > 0
@@ -104,15 +96,6 @@ def test_a_calibration_for_the_end_has_no_threshold(empty: ThresholdPanel, recor
     assert empty.verdict.text() == "✓ Calibrated for 45 % of the operations: δ does not change the table."
     assert empty.derivation is not None and empty.derivation.table == record.table
     assert empty.calibrate_button.isHidden()
-
-
-def test_the_exact_interval_is_shaded_in_both_plots(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    for plot in (panel.histogram, panel.share):
-        assert plot.interval == record.exact_interval
-        shaded = plot.grab().toImage()
-        panel.set_record(None)
-        assert plot.interval is None and plot.grab().toImage() != shaded
-        panel.set_record(record)
 
 
 # --- Moving δ --------------------------------------------------------------------------------------------------------
@@ -132,35 +115,17 @@ def test_keys_step_and_jump_and_return(panel: ThresholdPanel, record: Calibratio
     assert panel.derivation.table.skipped_share == 0
 
 
-def test_a_typed_threshold_counts(panel: ThresholdPanel) -> None:
-    panel.spin_box.setFocus()
-    panel.spin_box.selectAll()
-    QTest.keyClicks(panel.spin_box, "0.155")
-    press(panel.spin_box, KEY.Key_Return)
-    assert panel.threshold == 0.155
-    assert panel.histogram.threshold == panel.share.threshold == 0.155
-
-
-def test_a_click_puts_the_line_there(panel: ThresholdPanel, qtbot) -> None:
-    for plot, value in ((panel.histogram, 0.15), (panel.share, 0.06)):
-        with qtbot.waitSignal(panel.threshold_changed):
-            QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=place(plot, value))
-        assert panel.threshold == pytest.approx(value, abs=0.005)
-
-
 def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) -> None:
     changes = QSignalSpy(panel.threshold_changed)
-    where = [place(panel.histogram, float(value)) for value in np.linspace(0.1, 0.2, 12)]
+    where = [place(panel.histogram, float(value)) for value in np.linspace(0.1, 0.2, 4)]
     send_mouse(panel.histogram, QEvent.Type.MouseButtonPress, where[0])
     for one in where:
-        qtbot.wait(12)
         send_mouse(panel.histogram, QEvent.Type.MouseMove, one)
     send_mouse(panel.histogram, QEvent.Type.MouseButtonRelease, where[-1])
     qtbot.waitUntil(lambda: abs(panel.threshold - 0.2) < 0.005)
     assert 0 < changes.count() <= len(where) + 1
     shown = panel._derivation
-    assert shown.table == record.derive(panel.threshold).table
-    assert shown.exact is False
+    assert shown.table == record.derive(panel.threshold).table and shown.exact is False
 
 
 def test_many_positions_in_one_turn_of_the_event_loop_are_one_change(panel: ThresholdPanel, qtbot) -> None:
@@ -168,26 +133,12 @@ def test_many_positions_in_one_turn_of_the_event_loop_are_one_change(panel: Thre
     for value in np.linspace(0.1, 0.3, 50):
         panel.histogram.moved_to.emit(float(value))
     qtbot.waitUntil(lambda: changes.count() > 0)
-    assert changes.count() == 1
-    assert panel.threshold == 0.3
-
-
-def test_setting_the_threshold_from_outside_emits_nothing_and_ends_a_drag(panel: ThresholdPanel, qtbot) -> None:
-    changes = QSignalSpy(panel.threshold_changed)
+    assert changes.count() == 1 and panel.threshold == 0.3
     panel.histogram.moved_to.emit(0.3)
     panel.set_threshold(0.05)
     qtbot.wait(60)
-    assert changes.count() == 0
+    assert changes.count() == 1, "set from outside, which ends a drag"
     assert panel.threshold == panel.spin_box.value() == 0.05
-
-
-def test_the_threshold_stays_within_the_knobs_range(panel: ThresholdPanel) -> None:
-    panel.histogram.moved_to.emit(-3.0)
-    panel._move()
-    assert panel.threshold == 0.0
-    panel.histogram.moved_to.emit(99.0)
-    panel._move()
-    assert panel.threshold == 2.0
 
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
@@ -252,28 +203,31 @@ def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
     assert panel.histogram.frame.across == panel.share.frame.across == whole
 
 
-def test_a_threshold_beyond_all_errors_is_in_view(panel: ThresholdPanel) -> None:
-    panel.set_threshold(2.0)
-    for plot in (panel.histogram, panel.share):
-        assert plot.frame.area.contains(QPointF(place(plot, 2.0)))
-
-
-def test_each_plot_can_be_read_as_a_table_and_by_the_mouse(panel: ThresholdPanel) -> None:
+def test_each_plot_can_be_read_as_a_table_and_by_the_mouse_and_the_data_be_copied(
+    panel: ThresholdPanel, record: CalibrationRecord
+) -> None:
     for plot, words in ((panel.histogram, "temporal"), (panel.share, "% skipped")):
         rows = [line.split("\t") for line in plot.as_text().splitlines()]
         assert len(rows) > 20 and len({len(row) for row in rows}) == 1
         assert words in plot.tip_at(QPointF(place(plot, 0.05)))[0]
         assert plot.tip_at(QPointF(0, 0)) is None
+    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
+    split = rows.index(["threshold", "skipped share"])
+    counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
+    assert counted == sum(counts.sum() for counts in panel.histogram.counts.values())
+    shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
+    for threshold in (0.0, 0.1, 2.0):
+        assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
 
 
-@pytest.mark.parametrize("metric", sorted(UNITS))
-def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord, metric: str) -> None:
-    empty.set_metric(metric)
-    assert UNITS[metric] in empty.share.frame.bottom._along.title
-    assert UNITS[metric] in empty.spin_box.toolTip()
-    empty.set_record(replace(record, knobs=record.knobs.replace(metric=metric)))
-    empty.set_metric(next(one for one in UNITS if one != metric))
-    assert UNITS[metric] in empty.share.frame.bottom._along.title, "what was measured has a unit already"
+def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord) -> None:
+    first, second = sorted(UNITS)[:2]
+    empty.set_metric(first)
+    assert UNITS[first] in empty.share.frame.bottom._along.title and UNITS[first] in empty.spin_box.toolTip()
+    empty.set_record(replace(record, knobs=record.knobs.replace(metric=first)))
+    empty.set_metric(second)
+    assert UNITS[first] in empty.share.frame.bottom._along.title, "what was measured has a unit already"
 
 
 def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibration(empty: ThresholdPanel, qtbot) -> None:
@@ -286,47 +240,11 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
     assert empty.pages.is_empty and empty.pages.empty.buttons[0].isEnabled()
 
 
-def test_a_record_without_trials_is_shown_as_nothing_skipped(empty: ThresholdPanel, record: CalibrationRecord) -> None:
-    empty.set_record(replace(record, trials=()))
-    assert shown_share(empty) == "0.0 %"
-    assert "upwards" in empty.verdict.text()
-    empty.grab()
-
-
-def test_the_data_can_be_copied(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
-    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
-    split = rows.index(["threshold", "skipped share"])
-    counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
-    assert counted == sum(counts.sum() for counts in panel.histogram.counts.values())
-    shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
-    for threshold in (0.0, 0.1, 0.25, 2.0):
-        assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
-
-
 def test_screen_readers_hear_threshold_verdict_and_share(panel: ThresholdPanel) -> None:
     press(panel.histogram, KEY.Key_Right)
     for plot in (panel.histogram, panel.share):
-        assert plot.accessibleName()
-        assert "δ is 0.11." in plot.accessibleDescription()
+        assert plot.accessibleName() and "δ is 0.11." in plot.accessibleDescription()
         assert shown_share(panel) in plot.accessibleDescription()
-    for one in (*panel.findChildren(QAbstractButton), *panel.findChildren(QDoubleSpinBox)):
-        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible():
-            assert one.accessibleName() or one.text()
-
-
-def test_the_theme_is_followed(panel: ThresholdPanel) -> None:
-    for colours in (DARK, LIGHT):
-        panel.set_colours(colours)
-        for plot in (panel.histogram, panel.share):
-            assert plot.view.backgroundBrush().color().name() == colours.base
-            assert plot.frame.left.textPen().color().name() == colours.muted
-        corner = panel.share.grab().toImage().pixelColor(panel.share.width() - 2, 1)
-        assert corner.name() == colours.base
-
-
-def test_a_large_table_is_shown_whole(empty: ThresholdPanel) -> None:
-    record = calibrate(0.1, 0, layers=22, steps=32)
-    assert (LAYERS, STEPS) != (22, 32)
-    empty.set_record(record)
-    assert shown_share(empty) == f"{percent(record.table.skipped_share, 1)}"
+    panel.set_threshold(2.0)
+    for plot in (panel.histogram, panel.share):
+        assert plot.frame.area.contains(QPointF(place(plot, 2.0))), "in view, beyond all errors"

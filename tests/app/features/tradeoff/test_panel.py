@@ -19,19 +19,6 @@ from tests.tools.many_points import many
 
 
 # --- Next to the plot ------------------------------------------------------------------------------------------------
-def test_the_difference_to_the_baseline_or_to_a_is_shown(panel: TradeoffPanel) -> None:
-    panel.choose("a")
-    assert "Against its baseline:" in panel.details.text and "DiTReducio: off → δ = 0.1" in panel.details.text
-    panel.set_a(Reference("A", PLAIN), "c")
-    assert "Against A:" in panel.details.text
-    panel.choose("c")
-    assert "Against A" not in panel.details.text, "A itself does not differ from A"
-    panel.set_a(None, "")
-    panel.choose("a")
-    assert "Against its baseline:" in panel.details.text
-    assert "<b>1</b>" in panel.details.text and "0.9–1.1" in panel.details.text and "n = 4" in panel.details.text
-
-
 def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -> None:
     panel.choose("a")
     assert panel.details.sound == SOUNDS[0]
@@ -44,49 +31,38 @@ def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -
     assert panel.details.sound == SOUNDS[1]
 
 
-def test_figures_come_first_and_differences_are_folded(panel: TradeoffPanel) -> None:
+def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(panel: TradeoffPanel) -> None:
     details = panel.details
     panel.choose("a")
     assert details._text.text().startswith("<div style='margin-bottom:5px'><table")
-    assert "Against" not in details._text.text()
-    assert details._fold.text() == "Differences from its baseline"
-    assert details._difference.isHidden()
+    assert "<b>1</b>" in details.text and "0.9–1.1" in details.text and "n = 4" in details.text
+    assert details._fold.text() == "Differences from its baseline" and details._difference.isHidden()
     details._fold.click()
     assert not details._difference.isHidden() and "DiTReducio: off → δ = 0.1" in details._difference.text()
     panel.choose("b")
     assert not details._difference.isHidden(), "it stays unfolded from point to point"
+    panel.set_a(Reference("A", PLAIN), "c")
+    assert "Against A:" in details.text
+    panel.choose("c")
+    assert "Against A" not in details.text, "A itself does not differ from A"
     panel.set_a(Reference("A", replace(PLAIN, model="lm-mini")), "c")
     panel.choose("a")
     assert details._fold.text() == "Differences from its baseline", "A is of another model"
 
 
 # --- Axes, filters, what is shown ------------------------------------------------------------------------------------
-def test_axes_are_chosen_with_their_direction(panel: TradeoffPanel) -> None:
-    offered = [panel.options_line.x_choice.itemText(row) for row in range(panel.options_line.x_choice.count())]
-    assert offered == ["RTF ↓", "Log-mel distance (nat. log) ↓"]
-    panel.options_line.x_choice.setCurrentIndex(1)
-    panel.options_line.x_choice.activated.emit(1)
-    assert panel.options.x == "log_mel_distance" and "Mean absolute" in panel.options_line.x_choice.toolTip()
+def test_axes_are_chosen_with_their_direction_and_told_whole(panel: TradeoffPanel) -> None:
+    across, up, whole = panel.options_line.x_choice, panel.options_line.y_choice, "Log-mel distance (nat. log) ↓"
+    assert [across.itemText(row) for row in range(across.count())] == ["RTF ↓", whole]
+    panel.resize(1200, 640)
+    assert up.shown == whole
+    panel.resize(panel.minimumSizeHint())
+    assert up.shown.endswith("…") and whole.startswith(up.shown[:-1]) and up.toolTip().startswith(f"{whole}\n")
+    across.setCurrentIndex(1)
+    across.activated.emit(1)
+    assert panel.options.x == "log_mel_distance" and "Mean absolute" in across.toolTip()
     panel.show_points(POINTS[:2])
     assert panel.options.x == "log_mel_distance", "what the user chose stays"
-
-
-def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel: TradeoffPanel) -> None:
-    chooser, whole = panel.options_line.y_choice, "Log-mel distance (nat. log) ↓"
-    panel.resize(1200, 640)
-    assert chooser.shown == whole
-    panel.resize(panel.minimumSizeHint())
-    assert chooser.shown != whole and chooser.shown.endswith("…") and whole.startswith(chooser.shown[:-1])
-    assert chooser.toolTip().startswith(f"{whole}\n") and chooser.currentText() == whole
-    assert not panel.options_line.x_choice.shown.endswith("…")
-
-
-def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
-    made = panel_of()
-    qtbot.addWidget(made)
-    assert made.options.x == "real_time_factor"
-    made.show_points(many(3))
-    assert made.options.x == "speed_up" and made.options_line.x_choice.currentData() == "speed_up"
 
 
 def test_filters_and_techniques(panel: TradeoffPanel) -> None:
@@ -137,14 +113,14 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     assert panel.details.keep_button.isHidden()
 
 
-def test_nothing_to_show_says_what_to_do(qtbot: QtBot) -> None:
-    made = panel_of(published_points(published()))
+def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
+    made = panel_of()
     qtbot.addWidget(made)
-    assert made.invitation.startswith("Reading")
+    assert made.options.x == "real_time_factor" and made.invitation.startswith("Reading")
     made.show_points(())
     assert "run a study" in made.invitation
-    made.show_points(POINTS)
-    assert made.invitation == ""
+    made.show_points(many(3))
+    assert made.options.x == made.options_line.x_choice.currentData() == "speed_up" and made.invitation == ""
 
 
 # --- Between starts --------------------------------------------------------------------------------------------------

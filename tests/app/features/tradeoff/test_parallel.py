@@ -17,13 +17,11 @@ from paretone_app.features.studies.forms import Bound, Span, Varied, Within
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel import DRAWN, nearest, parallel, sampled, within
 from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
-from paretone_app.features.tradeoff.saved import recalled, remembered
-from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
+from paretone_app.features.tradeoff.scene import Filter, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
 from tests.app.features.tradeoff.test_front import PLAIN, point
 from tests.app.features.tradeoff.using import panel_of
-from tests.tools.many_points import many
 
 NO = Qt.KeyboardModifier.NoModifier
 POINTS = tuple(
@@ -111,24 +109,11 @@ def test_a_range_filters_all_and_those_outside_stay_in_sight() -> None:
     assert Pool([*POINTS[:2], incomplete]).wanted(chosen).tolist() == [False, True, False], "no value lies in no range"
 
 
-def test_ranges_are_remembered_and_nonsense_is_not() -> None:
-    chosen = Filter(words="a", ranges=(Range(SPEED, 2.0, 4.0),))
-    text = remembered(PlotOptions(), True, chosen)
-    assert recalled(text)[2] == chosen
-    for wrong in ('["nothing", 1, 2]', '["speed_up", 4, 2]', '["speed_up", "a", 2]', '["speed_up", 1]', "3"):
-        spoilt = text.replace('["speed_up", 2.0, 4.0]', wrong)
-        assert spoilt != text and recalled(spoilt)[2] == replace(chosen, ranges=())
-
-
-def test_the_nearest_line_is_found_between_axes() -> None:
+def test_the_nearest_line_is_found_between_axes_and_of_thousands_some_are_drawn() -> None:
     heights = np.array([[0.0, 1.0], [1.0, 0.0], [0.2, np.nan]])
     assert nearest(heights, [True, True, True], 0.25, 0.25) == (0, 0.0)
     assert nearest(heights, [False, True, True], 0.25, 0.25)[0] == 1, "not one that is outside"
     assert nearest(heights, [False, False, True], 0.25, 0.25)[0] == -1, "not one that has no value there"
-
-
-def test_thousands_of_lines_are_drawn_in_part() -> None:
-    assert sampled(np.arange(5)) == [0, 1, 2, 3, 4]
     found = sampled(np.arange(10_001))
     assert len(found) == DRAWN and found[0] == 0 and found[-1] == 10_000
 
@@ -173,20 +158,6 @@ def test_a_range_is_brushed_and_cleared_with_the_keyboard(panels: tuple[Tradeoff
     assert brush.low < brush.high, "its ends do not cross"
     QTest.keyClick(axes, Qt.Key.Key_Delete)
     assert not tradeoff.filter.ranges
-
-
-def test_keys_bring_an_axis_into_view(panels: tuple[TradeoffPanel, ParallelPanel]) -> None:
-    tradeoff, beside = panels
-    tradeoff.show_points(many(20))
-    beside.resize(250, 300)
-    beside.axes.setFocus()
-    for _ in range(4):
-        QTest.keyClick(beside.axes, Qt.Key.Key_Right)
-    last = beside.axes.place(4, 0.5).toPoint()
-    assert beside.axes.visibleRegion().contains(last)
-    for _ in range(4):
-        QTest.keyClick(beside.axes, Qt.Key.Key_Left)
-    assert not beside.axes.visibleRegion().contains(last)
 
 
 def test_a_click_chooses_the_nearest_line_and_the_plot_follows(panels: tuple[TradeoffPanel, ParallelPanel]) -> None:

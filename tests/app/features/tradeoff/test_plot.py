@@ -90,19 +90,6 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
     assert len(panel.plot.selected) == 4
 
 
-def test_what_others_choose_is_shown_without_an_echo(panel: TradeoffPanel) -> None:
-    spies = [QSignalSpy(one) for one in (panel.chosen, panel.selection_changed, panel.plot.activated)]
-    panel.choose("b")
-    assert current(panel) == "b" and panel.details._title.text() == "b"
-    panel.choose("nobody")
-    assert current(panel) == "b"
-    panel.select(["a", "c", "nobody"])
-    assert [one.key for one in panel.plot.selected] == ["a", "c"]
-    panel.select(["c"])
-    assert current(panel) == "c"
-    assert [spy.count() for spy in spies] == [0, 0, 0]
-
-
 def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     QTest.mouseMove(panel.plot, place_of(panel, "b"))
     qtbot.waitUntil(lambda: "RTF: 2 (95 %: 1.9 to 2.1; n = 4)" in QToolTip.text())

@@ -1,10 +1,12 @@
-"""The trade-off view in the real window: a real study of the small model and a real library."""
+"""The trade-off view in the real window with sound: a real study of the small model and a real library; points are
+heard, compared, kept and used, and the front is played along."""
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,24 +14,30 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.extras import why_no_search
 from paretone.listening import trials
 from paretone.listening.trials import ConditionRecord
+from paretone.measure.loudness import matching_gains
 from paretone.sampling.actions import SkipAction
-from paretone.setting.take import Take
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies.store import DATABASE, Store
-from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Range
+from paretone_app.audio.player import Mode
+from paretone_app.audio.sound import Sound, same_place
+from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.plotting.chart import EVERYTHING
 from paretone_app.results.points import Scores
 from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from paretone_app.widgets.side_panel import CHOSEN
+from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.damage import spoil_database
+from tests.app.features.lab.testing import begin, folder_of
 from tests.app.features.tradeoff.using import (
     SENTENCES,
     SHOWN,
@@ -39,54 +47,67 @@ from tests.app.features.tradeoff.using import (
     key_of,
     lent,
     longest_silence,
-    opened,
+    showing,
 )
 from tests.engine.listening.listeners import BASELINE, FAST
 from tests.engine.listening.test_results import abx_session, staircase_session
+from tests.engine.measure.test_decoding import PLAIN, TRACE
 from tests.engine.studies.small import finished, study
-from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink, lasting_sink  # noqa: F401
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+    """Sound, before there is a window."""
+    return lasting_sink
 
 
 @pytest.fixture
 def window(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
-    """A window that shows the study and the library; it may have no sound."""
+    """A window with sound that shows the study and the library."""
+    qtbot.waitUntil(lambda: borrowed_window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    pace = borrowed_window.features["tradeoff"].along.pace
+    usual = pace.interval()
     with lent(borrowed_window, kept, results, qtbot) as made:
         yield made
+        if made.action["front_play"].isChecked():
+            made.action["front_play"].trigger()
+        made.features["player"].deck.stop()
+        made.features["player"].deck.set_loop(None)
+    pace.setInterval(usual)
 
 
 @pytest.fixture
-def own_window(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
-    """The same that no other test has."""
-    return opened(make_window, data, results, qtbot)
+def listening(window: MainWindow) -> Iterator[Path]:
+    """Where results of listening tests are; afterwards there are none."""
+    folder = folder_of(window) / trials.FOLDER
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+    window.features["lab"].carried_through.emit()
 
 
-def test_a_study_and_the_library_are_shown_together(window: MainWindow, results: Path) -> None:
-    panel = window.panels["tradeoff"]
+# --- Points -----------------------------------------------------------------------------------------------------------
+def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow, results: Path) -> None:
+    panel, compared = window.panels["tradeoff"], window.state.comparison
     assert panel.scene.own == 6 and panel.pool.sources == ("Four settings", "Takes")
-    window.results.close(results)
-    assert panel.scene.own == 2
-
-
-def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -> None:
-    panel, state = window.panels["tradeoff"], window.state
     go(window, key_of(panel, ()))
     panel.details.a_button.click()
     both = ("ditreducio", "steps")
     go(window, key_of(panel, both))
     QTest.keyClick(panel.plot, Qt.Key.Key_B)
-    assert [one.technique for one in state.comparison.take_b.setting.techniques] == list(both)
-    assert (
-        state.comparison.take_b.fidelity_to == state.comparison.take_a.id
-        and state.comparison.take_b.log_mel_distance is not None
-    )
-    assert state.comparison.take_b.setting.technique("ditreducio").artefact, "with the table that it was made with"
-    assert state.comparison.take_b.samples.dtype == np.float32 and len(state.comparison.take_b.samples) > 1000
-    assert state.comparison.take_b.text == state.comparison.take_a.text == SENTENCES[0]
-    assert "Against A:" in panel.details.text
-    assert panel.plot.marks.letters[key_of(panel, both)] == "B"
-    differ = {one.what for one in state.comparison.differences()}
-    assert differ == set(both)
+    take = compared.take_b
+    assert [one.technique for one in take.setting.techniques] == list(both)
+    assert take.fidelity_to == compared.take_a.id and take.log_mel_distance is not None
+    assert take.setting.technique("ditreducio").artefact, "with the table that it was made with"
+    assert take.samples.dtype == np.float32 and len(take.samples) > 1000
+    assert take.text == compared.take_a.text == SENTENCES[0]
+    assert "Against A:" in panel.details.text and panel.plot.marks.letters[key_of(panel, both)] == "B"
+    assert {one.what for one in compared.differences()} == set(both)
     assert len(window.results.library) == 2
+    window.results.close(results)
+    assert panel.scene.own == 2
 
 
 def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
@@ -141,15 +162,12 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     key = key_of(panel, ("ditreducio",))
     go(window, key)
     panel.details.use_button.click()
-    assert (
-        strategy.table is not None
-        and state.selection.setting.technique("ditreducio").artefact == strategy.table.fingerprint
-    )
+    table = strategy.table
+    assert table is not None and state.selection.setting.technique("ditreducio").artefact == table.fingerprint
     assert not state.availability.why_not_accelerate()
     window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.marks.letters[key] == "Setup"
-    table = strategy.table
     state.selection.switch("ditreducio", False)
     assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters
     state.selection.switch("ditreducio", True)
@@ -161,32 +179,84 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     state.undo_stack.undo()
     assert panel.plot.marks.letters[key] == "Setup"
     window.workspaces["tradeoff"].close()
-    assert not panel.isVisible()
     state.selection.switch("ditreducio", False)
     window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
-    assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters, (
-        "what changed meanwhile is shown"
-    )
+    assert key not in panel.plot.marks.letters, "what changed meanwhile is shown"
 
 
-def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> None:
+def test_what_cannot_be_opened_is_told_and_what_is_damaged_left_to_studies(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    banner, features = window.notices.banner, window.features
+    features["tradeoff"].open_study(tmp_path)
+    qtbot.waitUntil(lambda: "There is no study" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    # Studies, which reads it as well, may be the first to say so.
+    qtbot.waitUntil(lambda: tmp_path not in window.results.studies, timeout=PATIENCE_MILLISECONDS)
+    folder = tmp_path / "damaged.study"
+    finished(folder, study(sentences=SENTENCES[:1], grid=None, setting=[{"techniques": {}}]))
+    spoil_database(folder / DATABASE)
+    features["tradeoff"].open_study(folder)
+    qtbot.waitUntil(lambda: "Open it in the panel Studies" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert "is damaged" in banner.text and folder in window.results.studies
+    assert window.panels["studies"].chooser.findData(str(folder)) >= 0
+
+
+def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
+    panel, action = window.panels["tradeoff"], window.action
+    menus = {one.text() for menu in window.menuBar().findChildren(QMenu) for one in menu.actions()}
+    looks = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
+    points = (*looks, "hear", "a", "svg", "csv", "nearer", "farther", "everything")
+    assert {action[one].text() for one in ("front_on", *(f"point_{one}" for one in points))} < menus
+    action["front_on"].trigger()
+    assert panel.scene.points[panel.scene.walk[0]].key == panel.plot.current.key
+    panel.options_line.boxes["intervals"].click()
+    assert not action["point_intervals"].isChecked(), "menu and panel agree"
+    for _ in range(2):
+        before = panel.options
+        for name in looks:
+            action[f"point_{name}"].trigger()
+        assert all(getattr(panel.options, name) is not getattr(before, name) for name in looks)
+    for name in ("nearer", "nearer", "farther"):
+        action[f"point_{name}"].trigger()
+    assert panel.plot.sections != EVERYTHING
+    action["point_everything"].trigger()
+    assert panel.plot.sections == EVERYTHING
+    window.features["tradeoff"].write(tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith("title,kind")
+
+
+def test_a_selection_is_shared_as_a_file(window: MainWindow, tmp_path: Path) -> None:
+    panel, files = window.panels["tradeoff"], window.features["tradeoff"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    walk = [panel.scene.points[place].key for place in panel.scene.walk]
+    go(window, walk[0])
+    panel.plot.take_selection(walk[:2])
+    files.save_selection(tmp_path / "selection.json")
+    panel.set_filter(Filter(words="nothing that there is"))
+    choose_look(panel, PlotOptions(x="real_time_factor"))
+    assert not panel.scene.points
+    files.open_selection(tmp_path / "selection.json")
+    assert {one.key for one in panel.plot.selected} == set(walk[:2]) and panel.plot.current.key == walk[0]
+    assert panel.options == SHOWN and panel.filter == Filter(source="Four settings")
+    panel.plot.take_selection([])
+    window.action["selection_save"].trigger()
+    assert "Select points of a study first" in window.notices.banner.text
+    (tmp_path / "selection.json").write_text("nonsense")
+    with pytest.raises(PlainError, match="not a selection"):
+        files.open_selection(tmp_path / "selection.json")
+    assert panel.options == SHOWN, "nothing is lost"
+
+
+# --- Listening tests, and ranges --------------------------------------------------------------------------------------
+def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, listening: Path) -> None:
     panel = window.panels["tradeoff"]
-    if window.features["player"].player.usable:
-        pytest.skip("this machine has sound")
-    go(window, key_of(panel, ()))
-    assert not panel.details.hear_button.isEnabled() and panel.details.hear_button.toolTip()
-    QTest.keyClick(panel.plot, Qt.Key.Key_Return)
-    assert "cannot be played" in window.notices.banner.text
-
-
-def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    window, panel = own_window, own_window.panels["tradeoff"]
     takes = {one.techniques: one for one in panel.scene.points if one.folder is None}
     judged = takes["ditreducio",].setting
     fast = replace(FAST, key=setting_key(judged), setting=judged.to_json())
     for one in abx_session("s", 14, conditions=(BASELINE, fast)):
-        trials.append(one, data / "listening")
+        trials.append(one, listening)
     window.features["lab"].carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
@@ -196,26 +266,10 @@ def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot
     assert any("no listening test" in reason for reason, _ in panel.scene.missing)
 
 
-def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot, results: Path) -> None:
-    window.workspaces.go_to("lab")
-    ticks = window.panels["lab"].setup.ticks
-    qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
-    titles = {ticks.item(row).text() for row in range(4)}
-    assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
-    guest = next(iter(window.results.studies[results].takes))
-    samples, rate = window.features["lab"]._loader()(guest)
-    assert rate == 24000 and len(samples) > 1000
-    window.workspaces.go_to("tradeoff")
-    window.results.close(results)
-    window.workspaces.go_to("lab")
-    qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
-
-
 def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
-    own_window: MainWindow, qtbot: QtBot, data: Path
+    window: MainWindow, qtbot: QtBot, listening: Path
 ) -> None:
-    window, panel, setup = own_window, own_window.panels["tradeoff"], own_window.panels["lab"].setup
-    choose_look(panel, SHOWN)
+    panel, setup = window.panels["tradeoff"], window.panels["lab"].setup
     front = [panel.scene.points[place] for place in panel.scene.walk]
     row = {one.candidate for one in front if one.folder is not None}
     assert len(row) > 2
@@ -232,73 +286,16 @@ def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
     ]
     scale = np.linspace(0.0, 2.0, len(conditions) - 1).tolist()
     for one in staircase_session(scale, heard_from=1.0):
-        trials.append(replace(one, conditions=tuple(conditions)), data / "listening")
+        trials.append(replace(one, conditions=tuple(conditions)), listening)
     window.features["lab"].carried_through.emit()
     window.workspaces.go_to("tradeoff")
     choose_look(panel, PlotOptions(x="speed_up", y="log_mel_distance"))
     qtbot.waitUntil(lambda: bool(panel.scene.heard), timeout=PATIENCE_MILLISECONDS)
     (heard,) = panel.scene.heard
-    assert heard.candidates == row
+    assert heard.candidates == row and 1.0 < heard.value < 4.0, "within the row"
     assert "in a blind staircase" in panel.foot.remarks
-    marked = panel.plot.grab().toImage()
-    panel.show_points([one for one in panel.pool.points if not one.published])
-    bare, area = panel.plot.grab().toImage(), panel.plot.frame.area
-    assert 1.0 < heard.value < 4.0, "within the row"
-    x = round(panel.plot.frame.to_x(heard.value).item())
-    inside = range(round(area.top()) + 2, round(area.bottom()) - 2)
-    changed = [marked.pixelColor(x, y) != bare.pixelColor(x, y) for y in inside]
-    assert not area.left() < x < area.right() or sum(changed) > 0.9 * len(changed), "line and band from top to bottom"
-    window.features["tradeoff"]._show_points()
-    assert panel.scene.heard == (heard,)
     choose_look(panel, SHOWN)
     assert not panel.scene.heard, "only where the X axis is the speed-up"
-
-
-def test_without_audio_on_the_front_nothing_along_it_can_be_heard(window: MainWindow) -> None:
-    panel = window.panels["tradeoff"]
-    points = [replace(one, sounds=()) for one in panel.pool.points if not one.published]
-    panel.show_points(points)
-    with pytest.raises(PlainError, match="No setting on the front has audio"):
-        window.features["tradeoff"].along.find()
-    window.features["tradeoff"]._show_points()
-
-
-def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    window.features["tradeoff"].open_study(tmp_path)
-    qtbot.waitUntil(lambda: "There is no study" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    # Studies, which reads it as well, may be the first to say so.
-    qtbot.waitUntil(lambda: tmp_path not in window.results.studies, timeout=PATIENCE_MILLISECONDS)
-
-
-def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    folder = tmp_path / "damaged.study"
-    finished(folder, study(sentences=SENTENCES[:1]))
-    spoil_database(folder / DATABASE)
-    window.features["tradeoff"].open_study(folder)
-    qtbot.waitUntil(lambda: "Open it in the panel Studies" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    assert "is damaged" in window.notices.banner.text
-    panel = window.panels["studies"]
-    qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
-    assert folder in window.results.studies
-    window.workspaces.go_to("studies")
-    window.features["studies"].opened.choose(folder)
-    panel.aside_button.click()
-    assert not (folder / DATABASE).exists()
-    assert "with audio, to" in window.notices.banner.text
-
-
-def test_a_study_that_grows_is_read_again(
-    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    panel, folder = window.panels["tradeoff"], tmp_path / "grows.study"
-    finished(folder, study(sentences=SENTENCES[:1], grid=None, title="Grows", setting=[{"techniques": {}}]))
-    window.results.open(folder)
-    qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
-    finished(folder, study(sentences=SENTENCES[:1], title="Grows"))
-    for _ in range(5):
-        window.results.read_study(folder)
-    qtbot.waitUntil(lambda: panel.scene.own == 9, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_a_study_within_ranges_is_asked_about(window: MainWindow, qtbot: QtBot) -> None:
@@ -318,90 +315,295 @@ def test_a_study_within_ranges_is_asked_about(window: MainWindow, qtbot: QtBot) 
     maker.reject()
 
 
-def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
-    panel, action = window.panels["tradeoff"], window.action
-    menus = {one.text() for menu in window.menuBar().findChildren(QMenu) for one in menu.actions()}
-    for one in (action["point_hear"], action["point_a"], action["point_svg"], action["point_csv"], action["front_on"]):
-        assert one.text() in menus
-    for one in (action["point_nearer"], action["point_farther"], action["point_everything"]):
-        assert one.text() in menus
-    assert "Go to Trade-off" in menus
-    action["front_on"].trigger()
-    first = panel.plot.current.key
-    assert panel.scene.points[panel.scene.walk[0]].key == first
-    action["point_dominated"].trigger()
-    assert not panel.options.dominated and not panel.options_line.boxes["dominated"].isChecked()
-    panel.options_line.boxes["intervals"].click()
-    assert not action["point_intervals"].isChecked(), "menu and panel agree"
-    action["point_log_x"].trigger()
-    assert panel.options.log_x and panel.scene.logarithmic == (True, False)
-    names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-    for name in names:
-        one = action[f"point_{name}"]
-        assert one.text() in menus
-        before = getattr(panel.options, name)
-        one.trigger()
-        assert getattr(panel.options, name) is not before, f"{one.text()} switches {name}"
-        one.trigger()
-        assert getattr(panel.options, name) is before
-    action["point_nearer"].trigger()
-    action["point_nearer"].trigger()
-    action["point_farther"].trigger()
-    assert panel.plot.sections != EVERYTHING
-    action["point_everything"].trigger()
-    assert panel.plot.sections == EVERYTHING
-    window.features["tradeoff"].write(tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text().startswith("title,kind")
-    with pytest.raises(PlainError):
-        window.features["tradeoff"].write(tmp_path / "nowhere" / "out.csv")
-
-
-def test_what_is_shown_is_there_again_after_a_restart(
-    own_window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
+def test_parallel_axes_stand_beside_the_studies_and_what_is_left_is_ranked_by_ear(
+    window: MainWindow,
+    lasting_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
 ) -> None:
-    panel = own_window.panels["tradeoff"]
-    choose_look(panel, replace(SHOWN, dominated=False, published=True, log_y=True))
-    panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
-    look, chosen = panel.options, panel.filter
-    close(own_window, qtbot)
-    again = make_window(data=data)
-    again.show()
-    again.activateWindow()
-    qtbot.waitUntil(lambda: again.is_built, timeout=PATIENCE_MILLISECONDS)
-    shown = again.panels["tradeoff"]
-    assert shown.options == look
-    again.workspaces.go_to("tradeoff")
-    # What was opened here is open again, and among the recent ones of Studies.
-    qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
-    assert (shown.options, shown.filter) == (look, chosen)
-    assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
-    recent = [one.data() for one in again.panels["studies"].recent_menu.actions() if one.isVisible()]
-    assert recent == [str(results)]
-    assert again.action["point_log_y"].isChecked() and not again.action["point_dominated"].isChecked()
+    panel, beside, lab = window.panels["tradeoff"], window.panels["parallel"], window.panels["lab"]
+    panel.set_filter(Filter(source="Four settings"))
+    window.workspaces.bring_forward("parallel")
+    qtbot.waitUntil(lambda: len(beside.axes.shown.points) == 4, timeout=PATIENCE_MILLISECONDS)
+    assert panel.isVisible(), "both are seen"
+    beside.axes.ranges_changed.emit(beside.axes.shown.brushed(0, 1e6, 2e6))
+    assert not beside.rank_button.isEnabled()
+    assert "3 to 12 settings with audio can be ranked; 0 are shown" in beside.rank_button.toolTip()
+    QTest.keyClick(beside.axes, Qt.Key.Key_Return)
+    assert "3 to 12 settings with audio" in window.notices.banner.text
+    panel.clear_filter()
+    assert not beside.axes.shown.ranges and len(panel.scene.points) > 3
+    for high in (0.5, 0.6, 0.7):  # Dragged.
+        beside.axes.ranges_changed.emit((Range("ops_ratio", 0.0, high),))
+    window.state.undo_stack.undo()
+    assert not panel.filter.ranges, "a brush is one entry"
+    window.state.undo_stack.redo()
+    assert panel.filter.ranges[0].high == 0.7
+    panel.set_filter(Filter(source="Four settings"))
+    assert not beside.study_button.isEnabled() and "Brush ranges" in beside.study_button.toolTip()
+    beside.axes.setFocus()
+    for _ in beside.axes.shown.axes:
+        if not beside.axes.cursor_text().startswith("Ops ratio"):
+            QTest.keyClick(beside.axes, Qt.Key.Key_Right)
+    QTest.keyClick(beside.axes, Qt.Key.Key_Down)
+    assert len(panel.scene.points) == 3 and "3 of 4 points" in beside.axes.cursor_text()
+    QTest.keyClick(beside.axes, Qt.Key.Key_Return)
+    assert lab.setup.isVisible() and lab.setup.choice.method == "ranking"
+    begin(window, qtbot, length=lab.setup.length.minimum())
+    page = lab.trial
+    with lasting_sink.recording() as recording:
+        for place in (0, 1):
+            page.hear(place)
+            qtbot.waitUntil(lambda place=place: page.session.sounding == place, timeout=PATIENCE_MILLISECONDS)
+            before = len(recording.samples)
+            qtbot.waitUntil(lambda before=before: len(recording.samples) > before + RATE // 2)
+    assert np.abs(recording.samples).max() > 0.01, "both of a pair are heard"
+    labels = " ".join(one.text() for one in page.findChildren(QLabel))
+    assert not any(one.title in labels for one in panel.scene.points if one.techniques), "blind"
+    for _ in range(2):
+        page.leave_button.click()
+    qtbot.waitUntil(lambda: lab.trial is None, timeout=PATIENCE_MILLISECONDS)
 
 
-@pytest.mark.slow
+# --- Heard ------------------------------------------------------------------------------------------------------------
+def test_a_click_lets_a_point_be_heard(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+    panel, player = window.panels["tradeoff"], window.features["player"]
+    panel.choose(key_of(panel, ("steps",)))
+    place = panel.plot.drawn.place(panel.scene.index[panel.plot.current.key]).toPoint()
+    with lasting_sink.recording() as recording:
+        QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+        assert player.deck.sound.key == panel.details.sound.take
+        qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
+
+
+def test_no_click_is_dead(window: MainWindow, kept: tuple[Take, ...], qtbot: QtBot) -> None:
+    panel, notices = window.panels["tradeoff"], window.notices
+    panel.plot.setFocus()
+    choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
+    go(window, next(one.key for one in panel.scene.points if one.published))
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_A):
+        notices.clear()
+        QTest.keyClick(panel.plot, key)
+        assert "was measured by others: there is no audio of it." in notices.banner.text
+    silent = replace(kept[0], id="e" * 32, samples=np.zeros_like(kept[0].samples), label="Silence")
+    window.results.takes.add(silent)
+    choose_look(panel, SHOWN)
+    qtbot.waitUntil(lambda: "e" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
+    go(window, "e" * 32)
+    notices.clear()
+    QTest.keyClick(panel.plot, Qt.Key.Key_Space)
+    assert "is silent: there is nothing to hear in this take." in notices.banner.text
+    gone = replace(kept[0], id="f" * 32, setting=replace(kept[0].setting, model="a-model-that-is-gone"))
+    window.results.takes.add(gone)
+    qtbot.waitUntil(lambda: "f" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
+    go(window, "f" * 32)
+    assert "That model is not there any more." in panel.details.use_button.toolTip()
+
+
+def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(window: MainWindow, qtbot: QtBot) -> None:
+    panel, listen, playing = window.panels["tradeoff"], window.features["player"], window.state.playing
+    go(window, key_of(panel, ()))
+    panel.details.a_button.click()
+    qtbot.waitUntil(lambda: listen.deck._loaded != (), timeout=PATIENCE_MILLISECONDS)
+    take, action = panel.details.sound.take, window.action["point_hear"]
+    action.trigger()
+    listen.deck.set_loop((0.0, 0.1))
+    listen.player.play()  # On and on, even if it ended before a busy machine came here.
+    assert listen.sounds(take)
+    qtbot.waitUntil(lambda: playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
+    point = panel.plot.current
+    assert playing.now.title == f"Study “{point.source}” · {point.title} · {point.model}"
+    assert playing.now.letter == "A", "the point is A"
+    assert panel.details.hear_button.text() == "Stop"
+    action.trigger()
+    qtbot.waitUntil(lambda: not listen.player.busy, timeout=PATIENCE_MILLISECONDS)
+    assert not listen.sounds(take), "a second time falls silent"
+    qtbot.waitUntil(lambda: panel.details.hear_button.text() == "Hear", timeout=PATIENCE_MILLISECONDS)
+    listen.deck.set_loop((0.0, 0.3))  # It plays on until something else is wanted.
+    listen.deck.hear_from("A", 0.0)
+    qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
+    assert listen.player.comparison.mode is not Mode.ALONE and not listen.sounds(take)
+    action.trigger()
+    assert listen.deck.sound.key == take and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
+    listen.hear_sound(Sound(np.zeros(4800, np.float32), 24000, "Silence"))
+    assert not listen.sounds(take), "neither is another sound stopped"
+
+
+# --- The front is played ----------------------------------------------------------------------------------------------
+def test_the_front_is_played_and_switches_where_the_sentence_is(
+    window: MainWindow,
+    lasting_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, presenter = window.panels["tradeoff"], window.features["player"]
+    player, deck, action = presenter.player, presenter.deck, window.action["front_play"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    assert len(front) > 2
+    go(window, front[1].key)
+    window.features["tradeoff"].along.pace.setInterval(STAYS)
+    action.trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
+        QTest.keyClick(panel.plot, key)
+    assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
+    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "who walks hears one sentence, round and round"
+    assert window.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
+    qtbot.waitUntil(lambda: window.state.playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
+    with lasting_sink.recording() as recording:
+        panel.plot.setFocus()
+        QTest.keyClick(panel.plot, Qt.Key.Key_Right)
+        assert panel.plot.current.key == front[2].key and deck.sound is deck.row[2]
+        qtbot.waitUntil(lambda: player.choice == 2, timeout=PATIENCE_MILLISECONDS)
+        assert player.playing and action.isChecked(), "it goes on without beginning again"
+        qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
+    assert longest_silence(recording.samples) < 0.1 * RATE + longest_silence(deck.row[2].samples) * RATE / 24000
+    levels = [10 ** (gain / 20) for gain in matching_gains([(one.samples, one.rate) for one in deck.row]).gains]
+    told = player.mixer._programme.gains
+    assert np.ptp(np.log(np.array(told) / np.array(levels))) < 0.02, "equally loud"
+    # A click hears the point that it chooses; dragging walks along the front.
+    places = [panel.plot.drawn.place(panel.scene.index[one.key]).toPoint() for one in front]
+    slider = panel.foot.slider
+    assert (slider.value(), slider.maximum()) == (2, len(front) - 1) and slider.isVisibleTo(panel)
+    slider.setFocus()
+    QTest.keyClick(slider, Qt.Key.Key_Left)
+    assert panel.plot.current.key == front[1].key and deck.sound is deck.row[1] and slider.hasFocus()
+    QTest.mousePress(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, places[0])
+    assert deck.sound is deck.row[0] and player.busy
+    QTest.mouseMove(panel.plot, places[1])
+    assert panel.plot.current.key == front[1].key and deck.sound is deck.row[1]
+    QTest.mouseRelease(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, places[1])
+    qtbot.wait(50)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+    action.trigger()
+    assert not action.isChecked() and not deck.row and not panel.plot.drags_along
+    window.action["point_hear"].trigger()
+    assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
+
+
+def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
+    window: MainWindow, qtbot: QtBot, kept: tuple[Take, ...]
+) -> None:
+    panel, presenter, compared = window.panels["tradeoff"], window.features["player"], window.state.comparison
+    deck, action = presenter.deck, window.action["front_play"]
+    compared.set_a(kept[0])
+    compared.set_b(kept[1])
+    qtbot.waitUntil(lambda: deck.complete, timeout=PATIENCE_MILLISECONDS)
+    deck.set_loop((0.1, 0.4))
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    go(window, front[0].key)
+    heard: list[tuple[str, str]] = []
+
+    def note() -> None:
+        if deck.row:
+            heard.append((deck.sound.key, panel.plot.current.key))
+
+    deck.changed.connect(note)
+    action.trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert "settings in turn" in panel.foot.remarks
+    row = [one.key for one in deck.row]
+    qtbot.waitUntil(lambda: not action.isChecked(), timeout=PATIENCE_MILLISECONDS)
+    one_by_one = list(zip(row, [one.key for one in front], strict=True))
+    deck.changed.disconnect(note)
+    assert list(dict.fromkeys(heard)) == one_by_one, "each once, from left to right"
+    assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
+    assert deck.loop == (0.1, 0.4) == window.state.playing.now.loop
+    # Paused, it waits; ended, the loop is there again.
+    go(window, front[0].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
+    deck.stop()
+    at = deck.sound
+    qtbot.wait(200)
+    assert action.isChecked() and deck.sound is at and not presenter.player.busy
+    action.trigger()
+    assert not action.isChecked() and deck.loop == (0.1, 0.4)
+
+
+def test_where_a_difference_begins_is_marked_while_the_front_is_played(
+    window: MainWindow,
+    lasting_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, deck = window.panels["tradeoff"], window.features["player"].deck
+    along, action = window.features["tradeoff"].along, window.action["front_mark"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    slowness = [one.figures["real_time_factor"].value for one in front]
+    go(window, front[0].key)
+    assert panel.foot.mark_button.isHidden()
+    action.trigger()
+    assert "Play the front first" in window.notices.banner.text and not along.crossings
+    along.pace.setInterval(STAYS)
+    window.action["front_play"].trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert panel.foot.mark_button.isVisibleTo(panel)
+    panel.plot.setFocus()
+    QTest.keyClick(panel.plot, Qt.Key.Key_N)
+    assert "Walk along the front first" in window.notices.banner.text and not along.crossings
+    with lasting_sink.recording() as recording:
+        for at, key in ((1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left)):
+            QTest.keyClick(panel.plot, key)
+            faster = slowness[at] < slowness[1 - at]
+            assert panel.foot.mark_button.text() == ("Now I hear it" if faster else "I no longer hear it")
+            QTest.keyClick(panel.plot, Qt.Key.Key_N)
+            assert along.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
+        qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
+    assert deck.sound is deck.row[0] and window.features["player"].player.busy, "marking does not disturb the sound"
+    shown, found = panel.plot._bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
+    assert shown.crossings == 2 and shown.value == pytest.approx(np.exp(np.log(found).mean()))
+    assert "2 marks" in panel.foot.remarks and "not blind" in panel.foot.remarks
+    for left in (1, 0):
+        window.state.undo_stack.undo()
+        assert len(along.crossings) == left
+    assert panel.plot._bands.limit is None and "not blind" not in panel.foot.remarks
+    window.state.undo_stack.redo()
+    panel.foot.mark_button.click()
+    assert len(along.crossings) == 2
+    window.action["front_play"].trigger()
+    assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks, "it stays in the plot"
+
+
+def test_what_cannot_be_played_along_the_front_is_said(window: MainWindow, qtbot: QtBot) -> None:
+    panel, deck = window.panels["tradeoff"], window.features["player"].deck
+    choose_look(panel, SHOWN)
+    along, notices = window.features["tradeoff"].along, window.notices
+    study = next(iter(window.results.studies.values()))
+    aside = (study.folder / "audio").rename(study.folder / "aside")
+    try:
+        window.action["front_play"].trigger()
+        qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
+    finally:
+        aside.rename(study.folder / "audio")
+    assert not deck.row and not along.on and not panel.foot.play_button.isChecked()
+    assert "Traceback" not in notices.banner.text
+
+
 def test_what_has_not_said_the_sentence_is_made_ahead(
-    null_sink: NullSink,  # noqa: F811
-    make_window: Callable[..., MainWindow],
-    data: Path,
+    window: MainWindow,
+    lasting_sink: NullSink,  # noqa: F811
     results: Path,
     tmp_path: Path,
     qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 300)
+    idle = window.state.making._idle._idle
+    usual = idle.interval()
+    idle.setInterval(300)
+    window.results.close(results)
     folder = tmp_path / "partly.study"
     shutil.copytree(results, folder)
     read = read_study(results, results.with_suffix(".toml"), scores=Scores())
     skipping = next(one for one in read.parts.points if one.techniques == ("ditreducio",))
     sentence = skipping.sounds[0]
-    with sqlite3.connect(folder / DATABASE) as database:
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
         database.execute("DELETE FROM takes WHERE take = ?", (sentence.take,))
-    database.close()
-    window = opened(make_window, data, folder, qtbot)
-    player, deck, panel = window.features["player"].player, window.features["player"].deck, window.panels["tradeoff"]
-    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
+    showing(window, folder, qtbot)
+    deck, panel = window.features["player"].deck, window.panels["tradeoff"]
     panel.set_filter(Filter(source="Four settings"))
     front = [panel.scene.points[place] for place in panel.scene.walk]
     lacking = next(one for one in front if one.techniques == ("ditreducio",))
@@ -416,7 +618,7 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     go(window, lacking.key)
     assert deck.sound is heard, "what was heard goes on until the other is there"
     assert "This setting has not said the sentence yet." in panel.foot.remarks
-    with null_sink.recording() as recording:
+    with lasting_sink.recording() as recording:
         qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
         assert not window.jobs.busy, "nobody waits for it"
         qtbot.waitUntil(lambda: deck.sound is deck.row[front.index(lacking)], timeout=PATIENCE_MILLISECONDS)
@@ -426,4 +628,50 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     made = window.results.library.load(deck.sound.key)
     np.testing.assert_allclose(made.samples, read.load_audio(sentence.take)[0], atol=1e-4)
     assert window.state.comparison.take_a is None, "it is not compared"
-    close(window, qtbot)
+    idle.setInterval(usual)
+
+
+def spoken(name: str, setting: Setting, words: tuple[tuple[float, float], ...], decoding: object) -> Take:
+    """A take of a language model: noise where there are words, and how its tokens came about."""
+    samples = np.zeros(36_000, np.float32)
+    for start, end in words:
+        at = slice(round(start * 24_000), round(end * 24_000))
+        samples[at] = 0.2 * np.random.default_rng(1).standard_normal(at.stop - at.start)
+    measured = Measurements(1.0 / (1 + len(setting.techniques)), 1.5, device="cpu")
+    distance = 0.2 if setting.techniques else None
+    said = ("2026-01-01T00:00:00.000+00:00", "The kettle.", "anna", setting, 24_000, samples)
+    return Take(name, *said, measured, Trace(decoding=decoding), log_mel_distance=distance)
+
+
+def test_takes_of_different_timing_go_on_at_the_same_word_with_their_tokens(window: MainWindow, qtbot: QtBot) -> None:
+    drafting = Setting("lm-mini", techniques=(UsedTechnique("speculative"),))
+    window.results.takes.add(spoken("1" * 32, Setting("lm-mini"), ((0.2, 0.5), (0.8, 1.1)), PLAIN))
+    window.results.takes.add(spoken("2" * 32, drafting, ((0.3, 0.6), (1.0, 1.3)), TRACE))
+    panel, player, deck = window.panels["tradeoff"], window.features["player"].player, window.features["player"].deck
+    panel.set_filter(Filter(words="kettle"))
+    choose_look(panel, PlotOptions(x="real_time_factor", y="log_mel_distance"))
+    qtbot.waitUntil(lambda: len(panel.scene.points) == 2, timeout=PATIENCE_MILLISECONDS)
+    front = sorted(panel.scene.points, key=lambda one: one.techniques)
+    along = window.features["tradeoff"].along
+    along.pace.setInterval(STAYS)
+    along.row.begin(front, front[0], front[0].sounds[0].spoken)
+    qtbot.waitUntil(lambda: len(deck.row) == 2, timeout=PATIENCE_MILLISECONDS)
+    assert player.comparison.mode is Mode.RESTART
+    player.pause()
+    deck.seek(0.9)
+    qtbot.waitUntil(lambda: not player.busy and abs(player.position - 0.9) < 0.01, timeout=PATIENCE_MILLISECONDS)
+    panel.plot._go_to(panel.scene.index[front[1].key])
+    assert deck.sound is deck.row[1]
+    expected = same_place(deck.row[0].frames, deck.row[1].frames, 0.9)
+    assert expected == pytest.approx(1.0, abs=0.15), "in the second word"
+    qtbot.waitUntil(lambda: abs(player.position - expected) < 0.02, timeout=PATIENCE_MILLISECONDS)
+    decoding, compared = window.panels["decoding"], window.state.comparison
+    qtbot.waitUntil(
+        lambda: compared.chosen is not None and compared.chosen.id == deck.sound.key, timeout=PATIENCE_MILLISECONDS
+    )
+    assert decoding.side == CHOSEN and decoding.headline.text().startswith("Chosen point")
+    decoding.side_buttons.chosen.emit("A")
+    assert decoding.side == CHOSEN, "there is no A to show"
+    panel.plot._go_to(None)
+    qtbot.waitUntil(lambda: compared.chosen is None, timeout=PATIENCE_MILLISECONDS)
+    assert decoding.side != CHOSEN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -103,15 +103,6 @@ def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
         False,
     )
     QApplication.sendEvent(panel.plot, event)
-
-
-def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
-    window = make_window(data=data)
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
-    return showing(window, results, qtbot)
 
 
 def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:

@@ -24,12 +24,7 @@ from paretone.techniques.speculative import FORM as DRAFT
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
 from paretone.training.requests import Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
-from paretone_app.features.training.panel import (
-    CHECKPOINT,
-    TrainingActions,
-    TrainingCurves,
-    TrainingPanel,
-)
+from paretone_app.features.training.panel import CHECKPOINT, TrainingActions, TrainingCurves, TrainingPanel
 from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of
 from tests.app.presenters import INFO, Presenter

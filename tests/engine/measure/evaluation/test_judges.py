@@ -15,7 +15,7 @@ import torch
 from paretone.errors import AudioError, CheckpointError, PlainError, SettingError
 from paretone.measure.evaluation import published
 from paretone.measure.evaluation.judges import JUDGES, WordJudge, judge_named
-from paretone.measure.evaluation.normalising import CHINESE, SEED_TTS_EN, normaliser_of
+from paretone.measure.evaluation.published import CHINESE, SEED_TTS_EN, normaliser_of
 from paretone.measure.metrics import METRICS, metric
 from paretone.models.base import Voice
 

@@ -162,7 +162,7 @@ def test_validation_starts_at_one_and_falls(guidance: Values, folder: Path) -> N
     before = recipe.validate()
     assert before["left"] == pytest.approx(1.0, abs=1e-4)
     assert set(before) == {"left", *(f"distance {n}" for n in range(1, MOST_EVALUATIONS + 1))}
-    for number in range(1, 16):
+    for number in range(1, workload(16, 9)):
         recipe.step(number, number / 16)
     after = recipe.validate()
     assert after["left"] < 1 - SHARE

@@ -31,6 +31,7 @@ from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
 from tests.packages import needs
+from tests.workload import only_in_full
 
 MODEL = "MegaTTS3"
 GUIDANCE = Values(intelligibility=1.6, similarity=2.5)
@@ -107,6 +108,7 @@ def _speak(release: Path, weights: str, evaluations: int, voice: Voice) -> np.nd
 class TestReleased:
     pytestmark = released
 
+    @only_in_full("speech")
     def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(
         self, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -28,6 +28,7 @@ from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
+from tests.workload import workload
 
 __all__ = ["tiny_disk"]
 
@@ -109,11 +110,9 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
 
 
-def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest, tmp_path: Path):
+def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest):
     chosen = _evaluation_set(job)
-    tuned, recorder = _run(job, steps=1, validation=chosen)
-    other, _ = _run(job, steps=1, work=tmp_path / "other", export=tmp_path / "other")
-    assert tuned.validation["gap"] != other.validation["gap"]
+    _, recorder = _run(job, steps=1, validation=chosen)
     assert any(line.startswith("Validating on set.lst: 5 lines") for line in recorder.lines)
     rows = read_manifest(Path(job.work) / RECORDINGS)
     assert sum(row.held_out for row in rows) == 5
@@ -138,7 +137,8 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
     straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
     wanted = _weights(straight.checkpoint)
     model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
-    for error, at, words in ((Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, "")):
+    ways = (Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, None)
+    for error, at, words in workload(ways, ways[:1]):
         work, stopping = tmp_path / error.__name__, Recorder()
 
         def stop(milestone: Milestone, error: type = error, at: int = at) -> None:

@@ -21,10 +21,10 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
+from paretone.techniques.searched_grid import searching as searching_module
 from paretone.techniques.searched_grid.searching import (
     FOLDER,
     MANY,
-    SEEDS,
     many_steps,
     search_grid,
     start_grids,
@@ -163,6 +163,7 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
 
 
 def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching_module, "SEEDS", 2)
     spoken: list[int] = []
     said = model()
     speak = said.speak
@@ -174,7 +175,7 @@ def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(said, "speak", heard)
     watch = Following()
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
-    assert spoken == list(range(SEEDS)) * found.trials
+    assert spoken == [0, 1] * found.trials
     assert watch.done[-1][0] == watch.done[-1][1] and found.unit == "Diversity (nat. log)"
     assert figure_of((-0.05, 0.1), "diversity") == 0.05, "more is better"
 

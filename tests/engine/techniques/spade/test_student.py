@@ -31,6 +31,7 @@ from paretone.training.token_recipe import Seen, divergence
 from paretone.views.figure import Bars
 from tests.engine.small_language import write_model, write_student
 from tests.engine.speaking import load, view, write_all
+from tests.workload import workload
 
 DEPTH = 6
 TEXT = "Rice is good."
@@ -46,7 +47,7 @@ def stage(recovery: str) -> Setting:
     return plain.with_technique(UsedTechnique(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
 
 
-@pytest.mark.parametrize("recovery", [spade.NONE, spade.RECOVERED])
+@pytest.mark.parametrize("recovery", workload([spade.NONE, spade.RECOVERED], [spade.RECOVERED]))
 def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
     chosen = stage(recovery)
     partly, recovered = (resolve(model.info, stage(one)).weights for one in (spade.PARTLY, spade.RECOVERED))

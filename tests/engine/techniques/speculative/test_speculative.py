@@ -18,11 +18,13 @@ from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import foreseen, knobs_of, technique
 from paretone.techniques.speculative import NAME, TECHNIQUE, random_bench
+from paretone.techniques.speculative import view as sweep
 from paretone.techniques.speculative.view import PAPER, TOLERANCES, _speculating, paired_speed_up
 from paretone.techniques.speculative.view import knobs as sweep_knobs
 from paretone.views.figure import Lines
 from tests.engine.models.small_causal import LLAMA
 from tests.engine.speaking import view
+from tests.workload import workload
 
 
 def test_it_is_exact_by_default() -> None:
@@ -69,12 +71,16 @@ def test_all_that_ships_belongs_to_the_model_that_ships(found: LanguageWeights) 
     assert sorted(found.layer_order) == list(range(LAYERS))
 
 
-def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSpeech) -> None:
+def test_the_sweep_has_every_tolerance_and_every_length(
+    language_model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tolerances = workload(TOLERANCES, (0.0, 0.2))
+    monkeypatch.setattr(sweep, "TOLERANCES", tolerances)
     figure = view(language_model, "speculation", sentences=1, longest=2, tolerance=0.2)
     tolerance, length = figure.panels[:2]
     assert isinstance(tolerance, Lines)
     measured, predicted, ideal, paper, plain = tolerance.curves
-    assert measured.x == TOLERANCES
+    assert measured.x == tolerances
     assert paper.y == pytest.approx(tuple(PAPER.values()))
     assert plain.y == (1.0, 1.0)
     assert all(value > 0 for value in (*measured.y, *predicted.y, *ideal.y))
@@ -109,10 +115,12 @@ def test_speed_ups_are_paired_by_sentence() -> None:
     assert (found, low, high) == pytest.approx((2.0, 2.0, 2.0)), "every sentence is twice as fast, whichever is drawn"
 
 
-def test_released_sizes_are_measured_with_random_weights() -> None:
+def test_released_sizes_are_measured_with_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_bench, "LENGTHS", (6,))
+    monkeypatch.setattr(random_bench, "ACCEPTANCES", (0.4, 0.9))
     report = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), rounds=1)
     plain, *rows = report.rows
-    assert plain["ms per token"] > 0 and len(rows) == 3 * 6 + 3
+    assert plain["ms per token"] > 0 and len(rows) == 2 + 3
     for row in rows:
         assert row["predicted"] == pytest.approx(row["speed-up"] / row["of predicted"])
         assert row["v"] > 0 < row["c"]
