@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
@@ -15,17 +15,16 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import Technique, compatibility_of
 from paretone_app.state.app_state import AppState
+from paretone_app.state.artefacts import ArtefactSource
 from paretone_app.state.editing import Edit
 
 
-class ArtefactStore(QObject):
+class ArtefactStore(ArtefactSource):
     """The artefact of one technique in use, and the others stored in a folder, one file each.
 
     A subclass in the technique's feature defines how to read files and which artefact fits the selection. ``kind``
     is the artefacts' class, with ``fingerprint``, ``compatibility`` and ``to_json()``."""
 
-    changed = Signal()
-    """The artefact in use, or the one compared with it, changed."""
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""
     """Message about a file that could not be written, with ``{path}`` and ``{reason}``."""
@@ -34,8 +33,6 @@ class ArtefactStore(QObject):
         self, state: AppState, technique: Technique, folder: Path | None = None, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self.artefact: Any = None
-        """The artefact in use, whether or not it fits."""
         self._state, self._selection, self._technique, self._folder = state, state.selection, technique, folder
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
@@ -51,27 +48,6 @@ class ArtefactStore(QObject):
         state.selection.conditions_changed.connect(self._find)
 
     # --- For subclasses -----------------------------------------------------------------------------------------------
-    @property
-    def origin(self) -> tuple[str, str] | None:
-        """Name and summary of the artefact in use, for display."""
-        raise NotImplementedError
-
-    def problem(self) -> str:
-        """Why the artefact in use does not fit the selection, as a sentence, or ``""``."""
-        raise NotImplementedError
-
-    @property
-    def records(self) -> tuple[object, ...]:
-        """Measurements from its preparation, for views."""
-        return ()
-
-    def compare_with(self, artefact: Artefact | None) -> None:
-        """Show ``artefact`` next to the one in use; ``None`` for the default comparison."""
-
-    def set_knob(self, knob: str, value: object) -> bool:
-        """Change a knob tied to the artefact; returns whether the knob is."""
-        return False
-
     def read(self, path: Path) -> Artefact:
         """Read the artefact in a file. Raises :class:`PlainError`."""
         raise NotImplementedError
@@ -107,17 +83,14 @@ class ArtefactStore(QObject):
         return isinstance(artefact, self.kind) and wanted is not None and self.serves(artefact, wanted)
 
     def find(self, entry: UsedTechnique) -> Artefact | None:
-        """The available artefact with the fingerprint in ``entry``."""
         return next((one for one in self.kept if one.fingerprint == entry.artefact), None)
 
     def adopt(self, artefact: Artefact, why: str) -> None:
-        """Use ``artefact``, with an undo entry named ``why``."""
         if isinstance(artefact, self.kind) and artefact != self.artefact:
             self.keep(artefact)
             self._state.undo_stack.push(Edit(why, self.artefact, artefact, self._use))
 
     def put_back(self, artefact: Artefact) -> None:
-        """Use ``artefact`` again if it fits, without an undo entry."""
         if self.fits(artefact) and artefact != self.artefact:
             self._use(artefact)
 

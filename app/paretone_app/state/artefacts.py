@@ -1,19 +1,66 @@
 """Artefacts of techniques: one store per technique that has an artefact, such as a strategy table.
 
-Stores (:class:`paretone_app.state.artefact_store.ArtefactStore`) belong to the features of their techniques. All other
-code asks :class:`Artefacts`, without knowledge of the technique or the artefact's content."""
+Stores belong to the features of their techniques. All other code asks :class:`Artefacts`, without knowledge of the
+technique or the artefact's content."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
-if TYPE_CHECKING:
-    from paretone_app.state.artefact_store import ArtefactStore
+
+class ArtefactSource(QObject):
+    """The artefact of one technique in use, and access to stored ones:
+    :class:`paretone_app.state.artefact_store.ArtefactStore`."""
+
+    changed = Signal()
+    """The artefact in use, or the one compared with it, changed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.artefact: Any = None
+        """The artefact in use, whether or not it fits."""
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        """Name and summary of the artefact in use, for display."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why the artefact in use does not fit the selection, as a sentence, or ``""``."""
+        raise NotImplementedError
+
+    def fits(self, artefact: Artefact) -> bool:
+        """Whether ``artefact`` was made for the current selection."""
+        raise NotImplementedError
+
+    def find(self, entry: UsedTechnique) -> Artefact | None:
+        """The available artefact with the fingerprint in ``entry``."""
+        raise NotImplementedError
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        """Use ``artefact``, with an undo entry named ``why``."""
+        raise NotImplementedError
+
+    def put_back(self, artefact: Artefact) -> None:
+        """Use ``artefact`` again if it fits, without an undo entry."""
+        raise NotImplementedError
+
+    @property
+    def records(self) -> tuple[object, ...]:
+        """Measurements from its preparation, for views."""
+        return ()
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show ``artefact`` next to the one in use; ``None`` for the default comparison."""
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """Change a knob tied to the artefact; returns whether the knob is."""
+        return False
 
 
 class Artefacts(QObject):
@@ -21,18 +68,18 @@ class Artefacts(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sources: dict[str, ArtefactStore] = {}
+        self._sources: dict[str, ArtefactSource] = {}
 
-    def add(self, technique: str, source: ArtefactStore) -> None:
+    def add(self, technique: str, source: ArtefactSource) -> None:
         """Register ``source`` as the store of ``technique``."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
-    def source(self, technique: str) -> ArtefactStore | None:
+    def source(self, technique: str) -> ArtefactSource | None:
         return self._sources.get(technique)
 
     @property
-    def sources(self) -> tuple[ArtefactStore, ...]:
+    def sources(self) -> tuple[ArtefactSource, ...]:
         return tuple(self._sources.values())
 
     @property

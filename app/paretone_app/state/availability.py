@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
@@ -19,11 +18,8 @@ from paretone.techniques import conflict, problem, remarks, resolve, technique
 from paretone.techniques.resolving import known
 from paretone.training.forms import TrainingOffer, lasting, training_form
 from paretone_app.numbers import localised
-from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.artefacts import Artefacts, ArtefactSource
 from paretone_app.state.selection import Selection
-
-if TYPE_CHECKING:
-    from paretone_app.state.artefact_store import ArtefactStore
 
 
 def require(problem: str) -> None:
@@ -212,7 +208,7 @@ class Availability:
         return f"Only for the mode “{title}”; choose that first."
 
 
-def _not_calibrated(source: ArtefactStore) -> str:
+def _not_calibrated(source: ArtefactSource) -> str:
     """Why an unused technique would lack a fitting artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Switch it on, then calibrate."

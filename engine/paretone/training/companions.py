@@ -21,9 +21,9 @@ from paretone.models.catalogue import voices
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.training.learner import SMALL_PARAMETERS, Network, Rates
-from paretone.training.manifest import require_both, with_validation
+from paretone.training.manifest import require_both
 from paretone.training.requests import CompanionRequest, Follower, Trained
-from paretone.training.runs import save_with_log
+from paretone.training.runs import save_with_log, with_validation
 from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
 from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
 from paretone.training.teachers import Teacher, read_teacher, require_teacher

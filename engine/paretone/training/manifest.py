@@ -9,25 +9,22 @@ F5-TTS's lists, ``audio|text`` in each line, with or without a first line ``audi
 
 A manifest with mistakes is refused before any work, with every line at fault.
 
-A published evaluation set can take the place of the rows that are held out (:func:`with_validation`).
+A published evaluation set can take the place of the rows that are held out
+(:func:`paretone.training.runs.with_validation`).
 """
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TextIO
 
-from paretone import files
 from paretone.errors import TrainingError
 from paretone.front_end.phones import TimedPhone
-from paretone.observer import Observer
 from paretone.reading import is_regular, require_regular, shown
-from paretone.training.requests import TrainingRequest
 from paretone.wording import listed
 
 REQUIRED = ("audio", "text")
@@ -43,11 +40,6 @@ FEWEST = 4
 """Minimum of rows for training and validation."""
 LINES_NAMED = 12
 """Maximum of lines listed in an error; further ones are counted."""
-RECORDINGS = "recordings.csv"
-"""In the work folder: manifest of a training that is validated on an evaluation set."""
-
-
-Request = TypeVar("Request", bound=TrainingRequest)
 
 
 @dataclass(frozen=True)
@@ -94,43 +86,6 @@ def read_manifest(
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
     return tuple(rows) if any(row.held_out for row in rows) or not kept_back else _keeping_back(rows)
-
-
-def with_validation(request: Request, follower: Observer) -> Request:
-    """``request`` validated on the recordings of its evaluation set alone, if it names one: its manifest becomes one in
-    the work folder, with the rows to train on of its own, and those of the set. Tells lines, hours and hash of the set.
-
-    Raises :class:`paretone.errors.PlainError`.
-    """
-    from paretone.studies.evaluation_sets import read_evaluation  # it reads lists of this module's kinds, too
-
-    if not request.validation:
-        return request
-    chosen = read_evaluation(
-        Path(request.validation), Path(request.validation_audio) if request.validation_audio else None
-    )
-    follower.status(f"Validating on {chosen.words}")
-    spoken = [one for one in chosen.rows if one.reference]
-    if not spoken:
-        raise TrainingError(f"{chosen.path} has no recordings of its texts, on which a training could be validated.")
-    own = read_manifest(Path(request.manifest), follower.check, kept_back=False) if request.manifest else ()
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow((*REQUIRED, *OPTIONAL))
-    for row in own:
-        if not row.held_out:
-            phones = " ".join(f"{phone}:{end}" for phone, _, end in row.phones)
-            table.writerow((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
-    for one in spoken:
-        # The prompts of a set are of many voices.
-        table.writerow((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
-    work = Path(request.work)
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-        files.write_through(work / RECORDINGS, text.getvalue().encode())
-    except OSError as error:
-        raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
-    return replace(request, manifest=str(work / RECORDINGS))
 
 
 def require_both(training: Sequence[object], held_out: Sequence[object], least: int = 1) -> None:

@@ -3,10 +3,13 @@ once even if the run is resumed."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
@@ -18,12 +21,16 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
-from paretone.training.manifest import with_validation
+from paretone.studies.evaluation_sets import read_evaluation
+from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, read_manifest
 from paretone.training.processes import Processes, join_processes
 from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
 from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
 
+RECORDINGS = "recordings.csv"
+"""In the work folder: manifest of a training that is validated on an evaluation set."""
 Request = TypeVar("Request", bound=FineTuningRequest)
+Validated = TypeVar("Validated", bound=TrainingRequest)
 
 _PIECE_BYTES = 2**24
 _LONGEST_HEADER = 100_000_000
@@ -156,6 +163,41 @@ class FineTuning(Recipe, Protocol):
     def file_name(self) -> str: ...
 
     def save(self, path: Path) -> None: ...
+
+
+def with_validation(request: Validated, follower: Observer) -> Validated:
+    """``request`` validated on the recordings of its evaluation set alone, if it names one: its manifest becomes one in
+    the work folder, with the rows to train on of its own, and those of the set. Tells lines, hours and hash of the set.
+
+    Raises :class:`paretone.errors.PlainError`.
+    """
+    if not request.validation:
+        return request
+    chosen = read_evaluation(
+        Path(request.validation), Path(request.validation_audio) if request.validation_audio else None
+    )
+    follower.status(f"Validating on {chosen.words}")
+    spoken = [one for one in chosen.rows if one.reference]
+    if not spoken:
+        raise TrainingError(f"{chosen.path} has no recordings of its texts, on which a training could be validated.")
+    own = read_manifest(Path(request.manifest), follower.check, kept_back=False) if request.manifest else ()
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow((*REQUIRED, *OPTIONAL))
+    for row in own:
+        if not row.held_out:
+            phones = " ".join(f"{phone}:{end}" for phone, _, end in row.phones)
+            table.writerow((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
+    for one in spoken:
+        # The prompts of a set are of many voices.
+        table.writerow((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
+    work = Path(request.work)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        files.write_through(work / RECORDINGS, text.getvalue().encode())
+    except OSError as error:
+        raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
+    return replace(request, manifest=str(work / RECORDINGS))
 
 
 def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:

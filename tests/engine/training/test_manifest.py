@@ -18,8 +18,9 @@ from paretone.models.f5.text import Vocabulary
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
-from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest, require_both, with_validation
+from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest, require_both
 from paretone.training.requests import FineTuningRequest
+from paretone.training.runs import with_validation
 from paretone.training.sentences import LONGEST, SHARED_RUN, SHORTEST, _dictionary, normalised_words, training_sentences
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk

@@ -20,9 +20,10 @@ from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
 from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
 from paretone.techniques.resolving import known
 from paretone.training import session
-from paretone.training.manifest import RECORDINGS, read_manifest
+from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.requests import Follower, Trained
+from paretone.training.runs import RECORDINGS
 from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
