@@ -16,6 +16,7 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
 from paretone.models.voices import read_voice
+from paretone.training.recipes.natural_codecs import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from paretone.training.recipes.natural_language import (
     SMALL_LM,
     SMALL_OMNI,
@@ -24,7 +25,6 @@ from paretone.training.recipes.natural_language import (
     NaturalOmni,
     OmniOptions,
 )
-from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 from tests.tools.natural_voices import NamedVoice, export

@@ -30,7 +30,7 @@ from paretone.setting.plan import imported
 from paretone.studies.definition import parse
 from paretone.studies.execution import TaskRunner
 from paretone.studies.study import Equipment
-from paretone.training.f5_checkpoints import flow_speaker
+from paretone.training.fine_tuning import flow_speaker
 from paretone.training.requests import FineTuningRequest
 from tests.engine.small_vocos import write_vocos
 

@@ -17,8 +17,8 @@ from paretone.errors import Cancelled, PlainError
 from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
+from paretone.training.recipes.natural_codecs import NaturalVocoder, VocoderOptions
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
-from paretone.training.recipes.natural_tokens import NaturalVocoder, VocoderOptions
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
     CHECKPOINT,

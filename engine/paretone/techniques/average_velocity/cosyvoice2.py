@@ -28,7 +28,7 @@ from paretone.speaking import scripted
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.batches import moved
-from paretone.training.f5_checkpoints import (
+from paretone.training.fine_tuning import (
     Arrays,
     Reading,
     Say,

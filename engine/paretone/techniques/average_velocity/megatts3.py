@@ -25,7 +25,7 @@ from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
-from paretone.training.f5_checkpoints import (
+from paretone.training.fine_tuning import (
     Arrays,
     Reading,
     after_prompt,

@@ -62,7 +62,7 @@ from paretone.techniques.average_velocity.subjects import (
     state_at,
 )
 from paretone.techniques.base import JobTask
-from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
+from paretone.training.fine_tuning import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.flow_matching import span_error
 from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
 from paretone.training.natural_corpus import CorpusOptions

@@ -43,8 +43,8 @@ from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
-from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.features import Examples, collate, may_join, validation_batches
+from paretone.training.fine_tuning import diffusion_transformer, guided_checkpoint, speech_to_learn
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,

@@ -33,7 +33,7 @@ from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfi
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.training.batches import Corpus, held_out_pairs, moved
-from paretone.training.f5_checkpoints import diffusion_transformer
+from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,

@@ -15,7 +15,7 @@ from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.techniques.average_velocity.subjects import OBJECTIVE
-from paretone.training import f5_checkpoints
+from paretone.training import fine_tuning
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.flow_matching import draw_problem
 from paretone.training.session import Intervals
@@ -111,8 +111,8 @@ def _own(place: Path, **changes: object) -> AverageVelocityRequest:
 
 
 def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f5_checkpoints, "STEPS", 2)
-    monkeypatch.setattr(f5_checkpoints, "PORTION", 2)
+    monkeypatch.setattr(fine_tuning, "STEPS", 2)
+    monkeypatch.setattr(fine_tuning, "PORTION", 2)
     texts = ("The rice was good.", "They went home.")
     with pytest.raises(Cancelled):
         fine_tune(_own(place, texts=texts), Counting(3), Intervals())
@@ -120,8 +120,8 @@ def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytes
     trained = fine_tune(_own(place, texts=texts), first, Intervals())
     assert first.spoken == [2, 2, 3, 4, 4, 5], "two sentences were kept"
     assert trained.steps == 2 and Path(trained.checkpoint).is_file()
-    (folder,) = (place / "work" / f5_checkpoints.FOLDER).iterdir()
-    kept = [one for path in sorted(folder.glob("*.npz")) for one in f5_checkpoints._read(path)]
+    (folder,) = (place / "work" / fine_tuning.FOLDER).iterdir()
+    kept = [one for path in sorted(folder.glob("*.npz")) for one in fine_tuning._read(path)]
     assert [one.voice for one in kept] == [one.id for one in voices("f5-mini")], "every voice has its turn"
     for one in kept:
         frames, prompt = one.arrays["mel"].shape[0], int(one.arrays["prompt"])

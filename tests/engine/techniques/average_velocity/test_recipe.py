@@ -31,8 +31,8 @@ from paretone.techniques.average_velocity.subjects import (
     mean_flow,
     state_at,
 )
-from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples
+from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.processes import join_processes
 from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
 from paretone.training.spoken_tokens import VOCABULARY

@@ -26,7 +26,7 @@ from paretone.speaking import synthesise
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
-from paretone.training import f5_checkpoints
+from paretone.training import fine_tuning
 from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
@@ -112,7 +112,7 @@ class TestReleased:
     def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(
         self, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(f5_checkpoints, "STEPS", 2)
+        monkeypatch.setattr(fine_tuning, "STEPS", 2)
         monkeypatch.setattr(graphemes, "LONGEST", 12)  # Random weights find no end.
         texts = ("Rice is good.", "They went home.")
         place = release / "diffusion_transformer" / "intervals"

@@ -35,7 +35,7 @@ from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
 from paretone.techniques.average_velocity.bench import _rivals, few
-from paretone.training.f5_checkpoints import diffusion_transformer
+from paretone.training.fine_tuning import diffusion_transformer
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, setting

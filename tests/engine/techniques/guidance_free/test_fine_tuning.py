@@ -173,7 +173,7 @@ def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
         teachers.append(Hummer())
         return teachers[-1]
 
-    monkeypatch.setattr("paretone.training.f5_checkpoints.NaturalTeacher", teacher)
+    monkeypatch.setattr("paretone.training.fine_tuning.NaturalTeacher", teacher)
     folder = toy_model(tmp_path / "natural")
     corpus = CorpusOptions(voices=2, sentences=3, held_out_voices=1, held_out_sentences=2)
     made, _ = _run(job, manifest="", folder=folder, steps=2, corpus=corpus)

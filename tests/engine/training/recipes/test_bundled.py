@@ -14,10 +14,10 @@ from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.paths import resource
 from paretone.training.recipes.bundled_training import RECIPES
+from paretone.training.recipes.natural_codecs import CODEC, TOKENIZER
 from paretone.training.recipes.natural_f5 import ARCHITECTURE
 from paretone.training.recipes.natural_language import LAYOUT, SMALL_LM, SMALL_OMNI, layout_of
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
-from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER
 from paretone.training.spoken_tokens import VOCABULARY
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.training.learning import assert_learns
+from tests.engine.training.recipes import test_natural_codecs as tokens
 from tests.engine.training.recipes import test_natural_flow as flow
 from tests.engine.training.recipes import test_natural_language as language
-from tests.engine.training.recipes import test_natural_tokens as tokens
 from tests.workload import only_in_full
 
 tokenizer, codec = language.tokenizer, language.codec

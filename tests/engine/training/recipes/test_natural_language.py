@@ -18,6 +18,15 @@ from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.training.natural_corpus import voice_frames
+from paretone.training.recipes.natural_codecs import (
+    CODEC,
+    TOKENIZER,
+    CodebookOptions,
+    MovingCodebooks,
+    NaturalCodec,
+    NaturalTokenizer,
+    NaturalTokenOptions,
+)
 from paretone.training.recipes.natural_language import (
     LAYOUT,
     SMALL_LM,
@@ -31,15 +40,6 @@ from paretone.training.recipes.natural_language import (
     draw,
     layer,
     layout_of,
-)
-from paretone.training.recipes.natural_tokens import (
-    CODEC,
-    TOKENIZER,
-    CodebookOptions,
-    MovingCodebooks,
-    NaturalCodec,
-    NaturalTokenizer,
-    NaturalTokenOptions,
 )
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
 from tests.engine.training.learning import same_weights, whole_and_resumed

@@ -1,4 +1,5 @@
-"""F5-TTS checkpoints for fine-tuning, and their training speech."""
+"""Fine-tuning of flow models: the checkpoint to start from, and the speech to learn from, which is recorded or the
+model's own, and kept in the work folder."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, la
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
 from paretone.training.natural_corpus import voice_frames
-from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
-from paretone.training.recipes.natural_tokens import (
+from paretone.training.recipes.natural_codecs import (
     CODEC,
     TOKENIZER,
     NaturalCodec,
@@ -31,6 +30,7 @@ from paretone.training.recipes.natural_tokens import (
     centres,
     mel_at,
 )
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
