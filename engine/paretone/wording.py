@@ -49,11 +49,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?( ?%)?")
 _INNER_FORMULA = re.compile(r"([,;\t])(?=[=+\-@])")
 
 
-def comma_separated(rows: Iterable[Iterable[object]], delimiter: str = ",", end: str = "\n") -> str:
-    """``rows`` as lines. ``None`` is an empty cell. Texts that a spreadsheet would compute, such as a foreign study's
-    title, get a leading apostrophe, the spreadsheets' convention; numbers stay unchanged."""
+def comma_separated(
+    rows: Iterable[Iterable[object]], delimiter: str = ",", end: str = "\n", for_people: bool = True
+) -> str:
+    """``rows`` as lines. ``None`` is an empty cell. ``for_people``: texts that a spreadsheet would compute, such as a
+    foreign study's title, get a leading apostrophe, the spreadsheets' convention; numbers stay unchanged."""
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=delimiter, lineterminator=end).writerows([_cell(one) for one in row] for row in rows)
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
+    writer.writerows([_cell(one) if for_people else one for one in row] for row in rows)
     return text.getvalue()
 
 

@@ -28,7 +28,7 @@ from paretone.paths import resource
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Profile, read_artefact
 from paretone.studies import definition, evaluation_sets, results, samples
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
@@ -61,7 +61,7 @@ def written(*names: str) -> Callable[[Path], None]:
 
 
 def read_table(root: Path, path: Path) -> object:
-    return StrategyTable.from_json(table_commands.read(str(path)), str(path))
+    return StrategyTable.from_json(read_artefact(str(path), table_commands.TITLE), str(path))
 
 
 def write_weights(root: Path) -> None:

@@ -35,7 +35,7 @@ from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
-from paretone.studies.results import SIGN_NOTE, paired, worst
+from paretone.studies.paired import SIGN_NOTE, paired, worst
 from paretone.studies.study import StudySentence
 from paretone.techniques import compatibility_of, foreseen
 from paretone.techniques.published import comparisons, options_of

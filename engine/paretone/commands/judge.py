@@ -12,7 +12,7 @@ from paretone.commands.terminal import Session
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.metrics import JUDGED, metric
-from paretone.studies.results import worst
+from paretone.studies.paired import worst
 from paretone.wording import percent
 
 NAME = "judge"

@@ -12,7 +12,8 @@ from paretone.models.voices import shown_name
 from paretone.setting.knobs import Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.gains import published_rows
-from paretone.studies.results import SIGN_NOTE, PlayableTake, Results, SettingResult, caution
+from paretone.studies.paired import SIGN_NOTE, caution
+from paretone.studies.results import PlayableTake, Results, SettingResult
 from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial

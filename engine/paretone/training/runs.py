@@ -3,8 +3,6 @@ once even if the run is resumed."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +24,7 @@ from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, re
 from paretone.training.processes import Processes, join_processes
 from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
 from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
+from paretone.wording import comma_separated
 
 RECORDINGS = "recordings.csv"
 """In the work folder: manifest of a training that is validated on an evaluation set."""
@@ -181,20 +180,18 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
     if not spoken:
         raise TrainingError(f"{chosen.path} has no recordings of its texts, on which a training could be validated.")
     own = read_manifest(Path(request.manifest), follower.check, kept_back=False) if request.manifest else ()
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow((*REQUIRED, *OPTIONAL))
+    rows: list[tuple[object, ...]] = [(*REQUIRED, *OPTIONAL)]
     for row in own:
         if not row.held_out:
             phones = " ".join(f"{phone}:{end}" for phone, _, end in row.phones)
-            table.writerow((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
+            rows.append((row.audio.resolve(), row.text, phones, row.voice, TRAIN))
     for one in spoken:
         # The prompts of a set are of many voices.
-        table.writerow((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
+        rows.append((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
     work = Path(request.work)
     try:
         work.mkdir(parents=True, exist_ok=True)
-        files.write_through(work / RECORDINGS, text.getvalue().encode())
+        files.write_through(work / RECORDINGS, comma_separated(rows, for_people=False).encode())
     except OSError as error:
         raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
     return replace(request, manifest=str(work / RECORDINGS))

@@ -12,8 +12,9 @@ import pytest
 
 from paretone import cli
 from paretone.measure.estimates import picks
+from paretone.studies.paired import caution, paired
 from paretone.studies.report import to_html
-from paretone.studies.results import caution, paired, read, to_json
+from paretone.studies.results import read, to_json
 from paretone.studies.store import DATABASE
 from paretone.studies.wording import paired_lines, worst_lines
 from tests.engine.studies.small import finished, study
