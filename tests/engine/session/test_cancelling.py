@@ -21,6 +21,7 @@ from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
     AudioReady,
     EngineHeld,
+    EngineReady,
     JobCancelled,
     JobFinished,
     Prepared,
@@ -173,6 +174,7 @@ def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, t
         observer.check()  # In the middle of a take: it goes on.
         seen.append(observer.pausing())
 
+    recorder.wait_for_kind(EngineReady)
     engine._executor.carry_out = carry_out
     engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
     recorder.wait_for_kind(EngineHeld)
