@@ -71,6 +71,8 @@ class EvaluationSet:
             return "not as published: its SHA-256 differs"
         if self._known and self._known[1] != len(self.rows):
             return f"not as published: that has {grouped(self._known[1])} lines"
+        if self._known is None:
+            return "a list of no known set, recorded and not checked"
         return "its published SHA-256 is not known here, so it is recorded and not checked"
 
     @cached_property
