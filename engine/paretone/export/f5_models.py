@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.targets import Order, Target, exporting
 from paretone.models.catalogue import F5, entry
 from paretone.models.f5.config import VARIANTS
@@ -18,10 +19,8 @@ from paretone.setting.profile import Profile
 from paretone.techniques.registry import plug_in
 
 if TYPE_CHECKING:
-    from paretone.export.delivery import Content
     from paretone.export.exported_weights import ExportedWeights
     from paretone.models.f5.checkpoint import F5Checkpoint
-
 
 SWAY = -1.0
 """The only sway of these targets."""

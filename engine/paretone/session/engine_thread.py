@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from paretone import errors
 from paretone.errors import Cancelled, CheckpointError, DeviceError
+from paretone.models.base import SpeechModel
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
 from paretone.session.events import EngineHeld, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
 
 if TYPE_CHECKING:
-    from paretone.models.base import SpeechModel
     from paretone.session.executor import Executor
 
 _log = logging.getLogger(__name__)

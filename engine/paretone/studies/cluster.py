@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from paretone import errors
@@ -27,10 +28,7 @@ from paretone.studies.running import WorkerLost
 from paretone.studies.study import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from paretone.studies.execution import TaskRunner
-
 
 _CONNECT_SECONDS, _ANSWER_SECONDS, _LOOKUP_SECONDS = 3.0, 1.0, 4.5
 """Timeouts in seconds: of a connection, of the answer to a greeting, and of everything, name look-up included."""
