@@ -103,9 +103,8 @@ class Database:
         return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _require_kinds(self) -> None:
-        """Raise the error of a damaged database for a pipe, a folder or a broken link in place of a file, and
-        :class:`OSError` for an unreadable file. SQLite would wait forever for a pipe's writer, and calls a folder a
-        failing disk."""
+        """Raise the error of a damaged database for a pipe, folder or broken link, and :class:`OSError` for an
+        unreadable file. SQLite would wait forever for a pipe's writer, and calls a folder a failing disk."""
         for name in self._names():
             path, kind = self.folder / name, ""
             if name == AUDIO:

@@ -235,8 +235,7 @@ def wav(samples: np.ndarray, sample_rate: int) -> bytes:
 
 
 def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
-    """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size. The samples are not
-    read."""
+    """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size alone."""
     try:
         seen = path.stat()
         return _is_wav(path, seen.st_size, seen.st_mtime_ns, frames, sample_rate)

@@ -108,8 +108,7 @@ def add_published(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> N
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
-    """Add an option per knob; ``meanings`` by name override the knobs' own. Ranges are checked with the setting, where
-    the model's own apply."""
+    """Add an option per knob; ``meanings`` by name override their own. The setting checks ranges, by the model's."""
     for knob in knobs:
         meaning = meanings.get(knob.name, knob.meaning).replace("%", "%%")  # argparse formats it.
         kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}

@@ -110,8 +110,7 @@ _STANDARD_OUTPUT = frozenset({"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"
 
 
 def writable(name: str | Path) -> Path:
-    """``name`` as a writable path, checked before the work; ``-`` is standard output, and messages then go to standard
-    error."""
+    """``name`` as a writable path, checked before the work; ``-``: standard output, with messages on standard error."""
     path = _named(name, "file")
     if str(name) in _STANDARD_OUTPUT:
         leave_to_content()

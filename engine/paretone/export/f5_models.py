@@ -45,8 +45,7 @@ def own_grid(ledger: OptionLedger) -> None:
 
 
 def why_not_f5(profile: Profile, package: str) -> str:
-    """Reason why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, as a sentence, or
-    ``""``."""
+    """Sentence why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, or ``""``."""
     model = entry(profile.setting.model)
     if model.kind != F5:
         return (

@@ -67,8 +67,7 @@ class Scale:
         return (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
 
     def even(self, values: np.ndarray) -> np.ndarray:
-        """Figures, or their decimal logarithms on a logarithmic axis; values without one are placed a whole axis before
-        its beginning."""
+        """Figures, or their decimal logarithms on a logarithmic axis; values without one lie a whole axis before it."""
         if not self.logarithmic:
             return values
         first, last = self.ends

@@ -132,8 +132,7 @@ class LevelMatch:
 
 
 def gain_to(target: float, samples: np.ndarray, rate: int) -> float:
-    """Gain in dB that brings mono ``samples`` to ``target`` LUFS; lower if the true peak would exceed
-    :data:`HIGHEST_PEAK`."""
+    """Gain in dB that brings mono ``samples`` to ``target`` LUFS, or their true peak to :data:`HIGHEST_PEAK`."""
     level = integrated_loudness(samples, rate).lufs
     return min(target - level, HIGHEST_PEAK - true_peak(samples)) if np.isfinite(level) else 0.0
 

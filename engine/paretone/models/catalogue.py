@@ -65,13 +65,11 @@ class CatalogueEntry:
     weights: str = ""
     """Subfolder of the required weights."""
     released_voices: bool = False
-    """Whether it speaks only in voices with released latents, pairs of ``name.wav`` and ``name.npy``, which it
-    transcribes itself."""
+    """Whether it speaks only in voices with released latents, ``name.wav`` and ``name.npy``, which it transcribes."""
     architectures: tuple[str, ...] = ()
     """Released architectures that its files may have; a sidecar in their folder describes any other."""
     official_exports: bool = False
-    """Whether exported students and drafts replace files of the official release; otherwise they are Hugging Face
-    checkpoints."""
+    """Whether exported students and drafts replace files of the release; if not, they are Hugging Face checkpoints."""
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     kind: str = ""

@@ -182,8 +182,7 @@ def examine(
     shortened: bool = True,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Examined:
-    """Run :func:`examined` in a separate process, killed once ``given_up`` returns true. Without a transcript, only
-    read the recording."""
+    """Run :func:`examined` in a process that ``given_up`` kills. Without a transcript, only read the recording."""
     try:
         read = read_recording(recording)
     except AudioError as error:

@@ -98,14 +98,12 @@ class Open:
 
     @cached_property
     def log_probabilities(self) -> Tensor:
-        """Guided log-probabilities (cells, codes) of each masked cell, in the order of committing. On a GPU, reading
-        them waits for the pass."""
+        """Guided log-probabilities (cells, codes) of each masked cell, in order. On a GPU, reading them waits."""
         return self._scores().log_softmax(dim=-1)
 
 
 Schedule = Callable[[Open], int]
-"""Number of codes to commit at a step: from 1 to all masked cells. Called once per step of a block but its last, in
-order."""
+"""Number of codes to commit at a step: from 1 to all masked cells. Called at each step of a block but its last."""
 
 
 class CanvasNoise(Protocol):

@@ -21,8 +21,7 @@ from paretone.sampling.schedules import time_grid
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, SkipPlan
 
 Velocity = Callable[[Tensor, int], Tensor]
-"""Maps the state and the number of the evaluation (see :func:`paretone.sampling.schedules.evaluation_times`) to
-dx/dt."""
+"""Maps the state and the evaluation's number (see :func:`paretone.sampling.schedules.evaluation_times`) to dx/dt."""
 
 Follow = Callable[[Tensor, Tensor, int], Tensor]
 """A sampler's single step: from a state, its velocity and the step's number to the next state."""
@@ -128,8 +127,7 @@ def overshoot_steps(times: np.ndarray, noises: Tensor, overshoot: float = 3.0) -
 
 
 Probe = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
-``output``."""
+"""Called with layer, name and value of ``attention_input``, ``attention``, ``feed_forward`` and ``output``."""
 
 
 class Run(Protocol):
@@ -179,8 +177,7 @@ class Layered(Protocol):
 
 
 class Evaluator(Protocol):
-    """Evaluations of one passage, in order: the result of :attr:`paretone.setting.plan.FlowPlan.evaluator` per
-    passage."""
+    """Evaluations of one passage, in order: the result of :attr:`paretone.setting.plan.FlowPlan.evaluator`."""
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         """Velocities of all branches of ``run``, (branches, frames, bands), at ``state``, (1, frames, bands)."""

@@ -54,8 +54,7 @@ def search(
     method: str, objective: Objective, starts: Sequence[Times], passes: int, on_trial: OnTrial = lambda trial: None
 ) -> Trial:
     """Return the best grid found by ``method`` from the best of ``starts``, all of the same length, in at most
-    ``passes`` passes; stops after a pass without improvement. ``on_trial`` is called after every trial and may raise to
-    stop."""
+    ``passes`` passes; stops after a pass without improvement. ``on_trial``, after every trial, may raise to stop."""
     if method not in METHODS:
         raise SettingError(f"The search must be {' or '.join(METHODS)}, not {method!r}.")
     walk = _Walk(objective, on_trial)
@@ -67,8 +66,7 @@ def search(
 
 
 def most_trials(method: str, steps: int, passes: int) -> int:
-    """Number of trials with ``steps`` steps, without those of the starts: the maximum for O3S, an estimate for
-    coordinate search."""
+    """Number of trials with ``steps``, without the starts: the maximum for O3S, an estimate for coordinate search."""
     each = 2 * _narrowings() if method == OPTIMAL else 3
     return passes * (steps - 1) * each
 

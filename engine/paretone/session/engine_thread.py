@@ -176,8 +176,7 @@ class EngineThread:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
-        """Import torch and inspect the machine. After a failure the thread lives on, and every job fails with the
-        reason."""
+        """Import torch and inspect the machine. After a failure the thread lives on; jobs fail with the reason."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
             executor = import_module("paretone.session.executor")

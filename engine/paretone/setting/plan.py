@@ -86,8 +86,7 @@ class Part:
 
 
 def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseException | None]:
-    """Result of a plug-in's function, or its exception of any kind except :class:`KeyboardInterrupt`, which ends the
-    program."""
+    """Result of a plug-in's function, or its exception, except :class:`KeyboardInterrupt`, which ends the program."""
     try:
         return function(*given), None
     except KeyboardInterrupt:
@@ -97,8 +96,7 @@ def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseEx
 
 
 def described(error: BaseException, target: str) -> str:
-    """Exception with the last file and line in the package of ``target``, such as ``KeyError: 'a', plugin.py line
-    7``."""
+    """Exception with the last line in the package of ``target``, such as ``KeyError: 'a', plugin.py line 7``."""
     root, place = target.partition(":")[0].partition(".")[0], ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
@@ -329,8 +327,7 @@ class FlowPlan(Plan):
     :class:`paretone.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
     :class:`paretone.sampling.flow.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
-    """Predicted share of operations computed by the evaluator, from the cost of a whole evaluation; ``None`` if only a
-    run can tell."""
+    """Predicted share of operations that the evaluator computes; ``None`` if only a run can tell."""
 
     @property
     def computes_in_part(self) -> bool:

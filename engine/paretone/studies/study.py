@@ -249,8 +249,7 @@ class ReferenceMeasured:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished take, with its figures relative to its baseline. Later rounds have no samples; they use the first
-    round's."""
+    """A finished take, with its figures relative to its baseline. Later rounds use the first one's samples."""
 
     task: Speak
     take: Take

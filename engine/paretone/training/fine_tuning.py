@@ -277,8 +277,7 @@ def place_of(chosen: CatalogueEntry, folder: str) -> Path:
 
 
 def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
-    """Checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` for guidance-free
-    weights."""
+    """Checkpoint to start from. Raises :class:`CheckpointError`; :class:`TrainingError` for CFG-free weights."""
     place = place_of(chosen, folder)
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
     if trained_guidance(checkpoint.path) is not None:

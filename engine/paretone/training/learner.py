@@ -1,5 +1,4 @@
-"""Training of a model: optimisers, learning rate schedule, weight average, checkpoint state, and the recipes' base
-class."""
+"""Training of a model: optimisers, learning rate, weight average, checkpoint state, and the recipes' base class."""
 
 from __future__ import annotations
 
@@ -115,8 +114,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class LayerMatrices:
-    """Parameters for Muon, by name: matrices whose name contains ``inside`` but not ``apart_from`` (AdaLN's, which
-    start at zero)."""
+    """Parameters for Muon, by name: matrices named ``inside`` but not ``apart_from`` (AdaLN's, which start at zero)."""
 
     inside: str
     apart_from: str | None = None

@@ -1,5 +1,4 @@
-"""A speech language model for llama.cpp: one GGUF file, the draft as another, and a script that generates. Torch-free
-until files are made."""
+"""A speech language model for llama.cpp: a GGUF file, one for the draft, a script. Torch-free until files are made."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A speech language model for transformers: its folder, the draft as assistant, and a script that generates. Torch-free
-until files are made."""
+"""A speech language model for transformers, its draft as assistant, and a script. Torch-free until files are made."""
 
 from __future__ import annotations
 

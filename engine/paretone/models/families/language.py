@@ -69,8 +69,7 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Tr
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations of ``model`` for reading ``prompt`` elements and decoding the tokens of ``cycles``, including a stop,
-    one by one."""
+    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles``, including a stop, one by one."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
     return model.operations(prompt, 0, 1) + sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
 
@@ -209,8 +208,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
-        """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a
-        take."""
+        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
 
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:

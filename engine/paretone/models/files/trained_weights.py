@@ -208,9 +208,8 @@ class LanguageWeights:
 def find_language_weights(
     folders: Sequence[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> LanguageWeights:
-    """Drafts and students made from the checkpoint with the fingerprint ``base``, in subfolders of ``folders``, the
-    last folder first. ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer
-    measurement."""
+    """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
+    ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
     readers = {
         ("draft", DRAFTS): _draft,
         (FEATURE_DRAFT, DRAFTS): _feature_draft,
@@ -268,8 +267,7 @@ def _read(
 
 
 def places(model: str, folder: Path) -> tuple[Path, ...]:
-    """Folders of drafts, students and layer measurements of the model whose checkpoint is in ``folder``; the user's own
-    is last."""
+    """Folders of drafts, students and layer measurements of the checkpoint in ``folder``; the user's own is last."""
     own = own_place(model)
     return (own,) if own == folder else (folder, own)
 

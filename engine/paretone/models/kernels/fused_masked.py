@@ -93,8 +93,7 @@ class Rows:
     """Attended rows of each branch, (1, rows) of truth values; empty: all."""
 
     def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
-        """Rows, within each branch, of the frames from ``first`` to ``last``; the canvas of ``frames`` is at its
-        end."""
+        """Rows, in each branch, of the frames from ``first`` to ``last``; the canvas of ``frames`` is at its end."""
         starts = (part.stop - part.start - frames for part in self.parts)
         return tuple(slice(start + first, start + last) for start in starts)
 
@@ -453,8 +452,7 @@ class MaskedRun:
         return self._request.operations(self._network.config, targets, guide)
 
     def _possible(self, guide: Guide, first: int, last: int) -> Guide:
-        """``guide`` where possible: without strength there is no guidance, and a difference for other frames cannot be
-        reused."""
+        """``guide`` where possible: without strength there is none, and other frames' difference cannot be reused."""
         if self._guidance == 0:
             return Guide.ALONE
         fits = self._difference is not None and self._difference[0] == (first, last)

@@ -87,8 +87,7 @@ class PrefixMemory:
 
 
 class KeptPrefixRun(SpacedRun):
-    """A canvas whose text and reference are computed only in every n-th pass; other passes use their kept keys and
-    values."""
+    """A canvas whose text and reference are computed in every n-th pass; others use the kept keys and values."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         """Text and reference are computed in the first pass of a canvas or block and in ``every`` n-th from there."""

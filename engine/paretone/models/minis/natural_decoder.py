@@ -117,8 +117,7 @@ class Spectra:
     free_phase: Tensor
 
     def warped(self, scale: Tensor) -> Self:
-        """Scale all frequencies by ``scale`` (frames,); below 1 is a longer vocal tract. NaN in the scale gives NaN in
-        the spectra."""
+        """Scale all frequencies by ``scale`` (frames,); below 1: a longer vocal tract. NaN in it gives NaN spectra."""
         return type(self)(
             moved_magnitudes(self.harmonic, scale),
             moved_phases(self._filter, scale, centre=0),

@@ -61,8 +61,7 @@ class QuantisedMelConfig:
 
     @classmethod
     def read(cls, file: ConfigFile) -> Self:
-        """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` that names the
-        field."""
+        """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` with the field."""
         lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
         sizes: dict[str, Any] = {
             one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
@@ -137,8 +136,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         raise NotImplementedError
 
     def latents(self, mel: Tensor) -> Tensor:
-        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers before rounding (B, tokens,
-        numbers)."""
+        """Log mel (B, frames, bands), a multiple of the stride, to numbers before rounding (B, tokens, numbers)."""
         encoder, stride = self.encoder, self.config.stride
         x = encoder["enter"](self.normalised(mel).transpose(1, 2))
         x = encoder["frames"](x).transpose(1, 2)
@@ -308,8 +306,7 @@ class ResidualCodecConfig(QuantisedMelConfig):
 
 class ResidualQuantiser(Quantiser):
     """Residual quantisation: the nearest entry of the first codebook, then the second's nearest to the remainder, and
-    so on; codes are (…, codebooks). The first codes alone give intelligible speech, so half-finished canvases can be
-    heard."""
+    so on; codes are (…, codebooks). The first codes alone give intelligible speech, even of half a canvas."""
 
     codebooks: Tensor
 

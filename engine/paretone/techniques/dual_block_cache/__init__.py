@@ -143,8 +143,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def configuration(rule: Rule) -> dict[str, dict[str, Any]]:
-    """Fields of ``cache_config`` for ``cache_dit.load_configs``, as JSON values by knob, without those at their
-    defaults."""
+    """Fields of ``cache_config`` for ``cache_dit.load_configs``, as JSON values by knob, without defaults."""
     found = {name: {name: value} for name, value in vars(rule).items() if USUAL.get(name, ...) != value}
     if "steps_computation_mask" in found:
         found["steps_computation_mask"] = {"steps_computation_mask": [int(one) for one in rule.steps_computation_mask]}

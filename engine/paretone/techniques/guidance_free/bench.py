@@ -71,8 +71,7 @@ def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
 
 
 def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) -> tuple[float, float, float]:
-    """Word error rate of ``other`` minus that of ``one`` on the same sentences, with its 95 % bootstrap interval over
-    sentences."""
+    """Word error rate of ``other`` minus that of ``one``, with its 95 % bootstrap interval over the same sentences."""
     words = np.concatenate([errors.words for errors in one])
     more = np.concatenate([errors.edits for errors in other]) - np.concatenate([errors.edits for errors in one])
     return bootstrap(rate, more, words, draws=DRAWS)

@@ -81,8 +81,7 @@ class GuidanceFreeWeights:
 
 
 def cfg_free_metadata(path: Path) -> dict[str, str] | None:
-    """Metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` if a required field
-    is missing."""
+    """Metadata of a CFG-free file; ``None`` for any other. Raises :class:`CheckpointError` if a field is missing."""
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None

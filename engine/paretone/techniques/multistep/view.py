@@ -21,8 +21,7 @@ from paretone.views.view import Findings, Stages, Task, View, count_knob
 FEWEST = 4
 """Steps of the coarsest grid; each further grid doubles them."""
 BEYOND = 4
-"""Steps of the end point as a multiple of the most steps, within the model's limit, by the method of the highest
-order."""
+"""Steps of the end point over the most steps, within the model's limit, by the method of the highest order."""
 CHANGING = ("grid", "solver", "skipping")
 """Slots of techniques that the view removes."""
 
