@@ -161,8 +161,7 @@ class Database:
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _require_types(self) -> None:
-        """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any, and
-        reading relies on the types."""
+        """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any."""
         connection = self._open_connection()
         for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             declared = {

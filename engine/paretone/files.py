@@ -96,8 +96,7 @@ def _last_change(entry: os.DirEntry[str]) -> float:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason of a
-    failure."""
+    """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason."""
     try:
         write_through(path, content)
     except OSError as error:

@@ -91,8 +91,7 @@ class Terminal:
         self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
-        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate, or by the pace
-        so far."""
+        """Show ``done`` of ``total`` units of the job, and the seconds ``left``: its estimate, or by the pace."""
         self.check()
         estimate = self._remaining.update(done, total)
         left = estimate if left is None else left

@@ -105,8 +105,7 @@ def weights_target(
     why_not: Callable[[Profile, bool], str],
     weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
 ) -> Target:
-    """Target that writes only a technique's ``weights`` to a file; ``takes`` is their capability. Other arguments as in
-    :class:`Target`."""
+    """Target that writes only a technique's ``weights``; ``takes``: their capability. Others as in :class:`Target`."""
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")

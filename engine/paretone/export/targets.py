@@ -236,8 +236,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
-    """README: purpose of the folder, ``parts`` in Markdown, the account. ``not_run`` names the parts never run against
-    the real program."""
+    """README: purpose, ``parts`` in Markdown, account. ``not_run``: what was never run against the real program."""
     profile = order.profile
     heading = (
         f"# A Paretone profile for {title}\n\n"

@@ -314,8 +314,7 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
 
 
 def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
-    """Valid trials of every complete session. Aborted sessions are ignored as a whole: stopping at a good score would
-    let listeners pass too often."""
+    """Valid trials of complete sessions: stopping at a good score would let listeners pass too often."""
     sessions: dict[str, list[TrialRecord]] = {}
     for one in trials:
         if not one.void:

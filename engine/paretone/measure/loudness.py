@@ -83,8 +83,7 @@ def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def true_peak(samples: np.ndarray) -> float:
-    """Highest level at and between the samples (n,), in dB of full scale; fourfold interpolation as in BS.1770-5, annex
-    2."""
+    """Highest level at and between samples (n,), in dB of full scale; interpolated fourfold (BS.1770-5, annex 2)."""
     if not len(samples):
         return -np.inf
     samples = np.asarray(samples, np.float64)

@@ -159,8 +159,7 @@ class ModelInfo:
     token_rate: float | None = None
     """Speech tokens per second; ``None`` unless a language model."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Features that its device lacks, such as ``recording``, each with a sentence on the reason; see
-    :func:`paretone.device.lacking`."""
+    """Features that its device lacks, such as ``recording``, with sentences of :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
@@ -290,8 +289,7 @@ class SpeechModel(Protocol):
         of it depends on the ``voice``. :meth:`script` does the same, but counts the time as synthesis."""
 
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> Any:
-        """Prepare ``text`` for speaking, counting and inspection, as the family's own :class:`Script`. Raises
-        :class:`PlainError`."""
+        """``text`` ready to speak, count and inspect: the family's :class:`Script`. Raises :class:`PlainError`."""
 
     def speak(
         self, script: Any, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None

@@ -312,8 +312,7 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
 
 
 def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
-    """The voice of ``model`` called ``name``, or of the recording at this path with this ``transcript``. Raises
-    :class:`PlainError`."""
+    """The voice ``name`` of ``model``, or of the recording there with ``transcript``. Raises :class:`PlainError`."""
     recording = Path(name)
     if not name or name in {one.id for one in voices(model, folder)}:
         if transcript:

@@ -104,8 +104,7 @@ _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
 def own_voice(recording: str | Path, transcript: str = "") -> Voice:
-    """The voice of a recording, which is read once for its fingerprint; if it cannot be read, the id has only its
-    name."""
+    """The voice of a recording, read once for its fingerprint; if it cannot be read, the id has only its name."""
     path = Path(recording)
     return Voice(_id(path), path.stem, str(recording), transcript)
 

@@ -181,8 +181,7 @@ def candidates(
 
 
 def confidence(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """Confidence of each cell, by which cells are committed, from the log-probability of its most likely code,
-    (codebooks, frames)."""
+    """Confidence by which cells are committed, from log-probabilities of their likeliest codes, (codebooks, frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty
     if rules.position_temperature > 0:
@@ -240,8 +239,7 @@ def demask(
 
 
 def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
-    """Ask ``schedule`` for the number of codes at the first of the remaining ``steps``, for which ``plan`` has
-    ``planned``; update the plan."""
+    """Ask ``schedule`` for the codes at the first remaining of ``steps``, ``planned`` so far; update ``plan``."""
     cells = planned + plan.left
 
     def in_order() -> Tensor:

@@ -115,8 +115,7 @@ def overshoot_coefficients(start: float, end: float, overshoot: float) -> tuple[
 
 
 def overshoot_steps(times: np.ndarray, noises: Tensor, overshoot: float = 3.0) -> Follow:
-    """Single steps along ``times`` (steps + 1 values) with their noise, (steps, batch, frames, bands). Without
-    overshoot these are Euler steps."""
+    """Steps along ``times`` (steps + 1) with noise, (steps, batch, frames, bands); Euler's without overshoot."""
     coefficients = [overshoot_coefficients(start, end, overshoot) for start, end in itertools.pairwise(times.tolist())]
 
     def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:

@@ -72,8 +72,7 @@ def most_trials(method: str, steps: int, passes: int) -> int:
 
 
 def rounded(times: Sequence[float]) -> Times:
-    """Round ``times`` as searches do, so that equal grids are tried once. Raises :class:`SettingError` unless they rise
-    from 0 to 1."""
+    """Round ``times`` as searches do, to compare them. Raises :class:`SettingError` unless they rise from 0 to 1."""
     found = (0.0, *(round(float(time), DIGITS) for time in times[1:-1]), 1.0)
     ends_right = len(times) > 1 and abs(times[0]) < 1e-6 and abs(times[-1] - 1) < 1e-3
     if not ends_right or not _rises(found):

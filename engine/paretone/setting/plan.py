@@ -66,8 +66,7 @@ class Part:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Turn unexpected errors in a plug-in's part into :class:`PlugInError` with its name; built-in parts' errors
-        pass."""
+        """Turn unexpected errors in a plug-in's part into :class:`PlugInError` with its name; built-in ones pass."""
         try:
             yield
         except (PlainError, Cancelled, KeyboardInterrupt):
@@ -452,8 +451,7 @@ def _fault_of_times(times: object, steps: int) -> str:
 
 
 class NotPrepared(SettingError):
-    """A technique lacks its table, draft or weights. ``plan``: the plan once prepared, as far as known; ``command``
-    prepares it."""
+    """A technique lacks its table, draft or weights. ``plan``: then, as far as known; ``command`` prepares it."""
 
     def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
         super().__init__(sentence)

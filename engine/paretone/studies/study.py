@@ -91,8 +91,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations of a grid ruled out by
-    techniques, with reasons."""
+    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations refused, with reasons."""
 
     title: str
     model: str

@@ -81,8 +81,7 @@ def plug_in(name: str) -> str:
 
 
 def brought(what: str) -> Iterator[tuple[Technique, Any]]:
-    """Import the modules, or objects as ``"package.module:name"``, named in the field ``what`` of techniques. Failures
-    are reported and skipped."""
+    """Import modules or objects (``"package.module:name"``) of techniques' field ``what``. Failures are reported."""
     for one in techniques():
         there = getattr(one, what)
         for name in filter(None, (there,) if isinstance(there, str) else there):

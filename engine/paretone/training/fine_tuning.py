@@ -360,8 +360,7 @@ def recorded_examples(
 def natural_examples(
     folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
 ) -> Examples:
-    """Natural speech for a bundled model: clips of the corpus in ``folder``, or of one made with ``options``; missing
-    utterances are synthesised first."""
+    """Natural speech for a bundled model: clips of the corpus in ``folder``, made with ``options`` if missing."""
     vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
     with processes.first_process_first():
         follower.status("Preparing natural speech")

@@ -385,8 +385,7 @@ class JoinedLearner(Learner[Model]):
         average_decay: float,
         processes: Processes,
     ) -> None:
-        """``predict`` is called with the model and the arguments of :attr:`call`. No weight decay for matrices: the
-        model is already trained."""
+        """``predict`` gets the model and the arguments of :attr:`call`. No weight decay: the model is trained."""
         half = processes.accelerator.mixed_precision == "bf16"
         super().__init__(model, layers, rates, average_decay, 0.0, half)
         self._accelerator, parts = processes.accelerator, self.optimisers.parts

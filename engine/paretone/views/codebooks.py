@@ -1,5 +1,4 @@
-"""View of a masked model's speech from its first codebooks: what each adds (the roofline post's pictures of the Higgs
-codec). Torch-free at import."""
+"""View of a masked model's speech from its first codebooks: what each adds (as in the roofline post). Torch-free."""
 
 from __future__ import annotations
 

@@ -110,8 +110,7 @@ def path() -> Path:
 
 
 def kept(key: str) -> Ceilings | None:
-    """Ceilings stored under :attr:`Ceilings.key`, or ``None``, also if the file cannot be read: they can be measured
-    again."""
+    """Ceilings stored under :attr:`Ceilings.key`; ``None`` also for an unreadable file: they can be measured again."""
     return _read().get(key)
 
 

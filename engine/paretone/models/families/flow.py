@@ -156,8 +156,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
-        """Run everything once with ``backbone``: first runs choose kernels and allocate memory, which should not slow a
-        take."""
+        """Run all once with ``backbone``: first runs choose kernels and allocate memory, which slows takes."""
 
     @abstractmethod
     def _begin(

@@ -290,8 +290,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         plan: LanguagePlan,
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
-        """Decode speech ``tokens``, counted from 0, that say ``text`` in ``voice`` to audio (n,) float32. Raises
-        :class:`PlainError`."""
+        """Audio (n,) of speech ``tokens``, from 0, that say ``text`` in ``voice``. Raises :class:`PlainError`."""
         strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
         if strange is not None:
             raise SettingError(

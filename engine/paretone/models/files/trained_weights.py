@@ -130,8 +130,7 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 def find_interval_weights(
     places: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Interval weights in the folders ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may
-    raise to cancel."""
+    """Interval weights in ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
     found = []
     for path in sorted(path for place in places for path in place.glob("*.safetensors")):
         told = metadata_of(path)
@@ -143,8 +142,7 @@ def find_interval_weights(
 
 
 def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
-    """Copy of the model's backbone ``own`` with interval weights, on its device, ready for inference. Raises
-    :class:`CheckpointError`."""
+    """Copy of the backbone ``own`` with interval weights, ready for inference. Raises :class:`CheckpointError`."""
 
     def make() -> DiffusionTransformer:
         made = type(own)(own.config)  # type: ignore[call-arg]

@@ -225,8 +225,7 @@ class FusedMasked:
     @classmethod
     @torch.no_grad()
     def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
-        """``plain`` in ``precision``. In float32, weights are shared: those of ``plain`` that belong to one product
-        become adjacent in memory."""
+        """``plain`` in ``precision``. In float32, weights are shared, and those of one product become adjacent."""
         whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
@@ -261,8 +260,7 @@ class FusedMasked:
         return MaskedRun(self, request, guidance)
 
     def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
-        """The same network with ``begin`` replaced: it returns another :class:`MaskedRun`, or an object with
-        the methods that callers need."""
+        """The same network with ``begin`` replaced: it returns another :class:`MaskedRun`, or the like."""
         made = copy.copy(self)
         vars(made)["begin"] = begin
         return made

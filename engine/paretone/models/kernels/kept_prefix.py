@@ -51,8 +51,7 @@ class SpacedRun(MaskedRun):
         raise NotImplementedError
 
     def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:
-        """Whether pass ``number`` of a canvas or block, from 0, is complete; ``last_whole`` is the guidance of the last
-        complete pass."""
+        """Whether pass ``number`` of a canvas or block, from 0, is complete; ``last_whole``: the last one's guide."""
         return number % self._every == 0
 
     def _next_is_whole(self, guide: Guide) -> bool:

@@ -119,8 +119,7 @@ def split(rows: Tensor) -> Digits:
 
 
 class SplitProduct:
-    """A split weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
-    Immutable."""
+    """A split weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs). Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         *digits, scales = split(weight.detach())

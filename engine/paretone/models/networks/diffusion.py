@@ -209,8 +209,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return hidden, self.final_norm.table(vectors)[:, :, None]
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width),
-        for DiTReducio's check phase."""
+        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width)."""
         query, key, _ = self.block(index).attention.inputs
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)

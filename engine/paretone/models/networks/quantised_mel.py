@@ -238,8 +238,7 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, form one code (Mentzer et
-    al., arXiv 2309.15505)."""
+    """Finite scalar quantisation (arXiv 2309.15505): a few numbers, each rounded to its levels, form one code."""
 
     levels: Tensor
     places: Tensor
@@ -343,7 +342,6 @@ class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
 
 
 def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
-    """One phone per frame (n,) to one per token (n // stride,): the phone of the frame after the token's middle. An
-    incomplete token is dropped."""
+    """One phone per frame (n,) to one per whole token (n // stride,): that of the frame after the token's middle."""
     whole = len(frames) // stride * stride
     return frames[:whole][stride // 2 :: stride]

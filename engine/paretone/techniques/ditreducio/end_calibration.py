@@ -95,8 +95,7 @@ def calibrate_end(
 
 
 def end_units(layers: int, steps: int, candidates: int = 2, rounds: int = ROUNDS + EXCHANGES) -> int:
-    """Approximate number of layer evaluations for one sentence: fewer if exchanges end early, more if cells in a row
-    skip."""
+    """Approximate number of layer evaluations for one sentence: fewer if exchanges end early."""
     return 3 * steps * layers + rounds * (steps * layers + (steps - 1) * candidates * layers * (layers + 1) // 2)
 
 

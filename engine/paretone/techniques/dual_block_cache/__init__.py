@@ -89,8 +89,7 @@ class Decisions:
         self._accumulated = 0.0
 
     def reuses(self, step: int, change: Callable[[], float] | None) -> bool:
-        """Decide whether to reuse at ``step``. ``change`` measures the relative change since the last computed step;
-        ``None`` before the first."""
+        """Decide whether to reuse at ``step``. ``change``: relative, since the last computed step, if any."""
         found = change is not None and self._reuses(step, change)
         if found:
             self.reused.append(step)

@@ -146,8 +146,7 @@ def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -
 
 
 def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
-    """Distance of takes from the original, and its excess over that of ``reference``, with the 95 % bootstrap interval
-    over takes."""
+    """Distance of takes from the original, and its excess over ``reference``'s, with the 95 % bootstrap interval."""
     further = other - reference
     mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
     distance: dict[str, object] = {"distance to the original": float(other.mean()), "further": mean}

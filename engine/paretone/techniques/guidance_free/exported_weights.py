@@ -59,8 +59,7 @@ class GuidanceFreeWeights:
 
     @classmethod
     def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
-        """Read the file at ``path``, which must fit the architecture of ``checkpoint``. Raises
-        :class:`CheckpointError`."""
+        """Read ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
         metadata = cfg_free_metadata(path)
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")

@@ -98,8 +98,7 @@ def plain(setting: Setting) -> Setting:
 
 
 def slope(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Order of convergence: the negative slope of the least-squares line through the logarithms; NaN if an error is
-    zero."""
+    """Order of convergence: minus the slope of the least-squares line through logarithms; NaN if an error is zero."""
     if min(errors) <= 0:
         return math.nan
     return -float(np.polyfit(np.log(steps), np.log(errors), 1)[0])

@@ -95,8 +95,7 @@ def target_layers(retained: Sequence[int], layers: int, original: bool = False) 
 def latent_loss(
     student: Seen, teacher: Seen, targets: Sequence[int], heard: Tensor | None = None, relative: bool = False
 ) -> Tensor:
-    """Mean squared error of layer outputs, mean over layers. ``heard`` (B, T) excludes padding; ``relative`` divides by
-    the teacher's mean square."""
+    """Mean squared error of layer outputs, ``heard`` (B, T): not padding; ``relative`` to the teacher's mean square."""
     errors = []
     for layer, target in enumerate(targets):
         wanted = teacher.outputs[target]

@@ -387,8 +387,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         architecture: MelReaderConfig = MelReaderConfig(),
         initial: Path | None = None,
     ) -> None:
-        """``initial``: folder of an exported mel reader to start from instead of random weights. Raises
-        :class:`CheckpointError`."""
+        """``initial``: folder of an exported mel reader to start from. Raises :class:`CheckpointError`."""
         torch.manual_seed(options.seed)
         self._initial = fingerprint(initial / READER_WEIGHTS) if initial else "random"
         if initial:
