@@ -239,7 +239,7 @@ def demask(
 
 
 def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
-    """Ask ``schedule`` for the codes at the first remaining of ``steps``, ``planned`` so far; update ``plan``."""
+    """Ask ``schedule`` for the number of codes at the first of ``steps``, ``planned`` until now; update ``plan``."""
     cells = planned + plan.left
 
     def in_order() -> Tensor:

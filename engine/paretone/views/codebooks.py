@@ -1,4 +1,7 @@
-"""View of a masked model's speech from its first codebooks: what each adds (as in the roofline post). Torch-free."""
+"""View of a masked model's speech from its first codebooks: what each adds (as in the roofline post).
+
+Torch-free at import.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Views over thresholds: tables, latencies, ablation (DiTReducio's figures 9, 5, 6), both objectives. Torch-free."""
+"""Views over thresholds: tables, latencies, ablation (DiTReducio's figures 9, 5, 6), both objectives.
+
+Torch-free at import.
+"""
 
 from __future__ import annotations
 
