@@ -163,9 +163,9 @@ def language_bundle(order: Order) -> LanguageBundle:
     source = source_of(entry(profile.setting.model), str(root), follower.check)
     follower.status("Reading the weights …")
     model, speaks = _target(source, plan, ids)
+    given = plan.draft if "draft" in order.account.given else None
     # Other programs cannot run a draft on features.
-    runs = "draft" in order.account.given and not isinstance(plan.draft, FeatureDraftWeights)
-    draft, drafts = _draft(source, plan.draft if runs else None, ids)
+    draft, drafts = _draft(source, None if isinstance(given, FeatureDraftWeights) else given, ids)
     return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
 
 
