@@ -292,7 +292,7 @@ class Model:
         """Speak ``texts`` (a list, or ``"harvard"``, ``"unseen"``, ``"demo"`` or a file) under every combination of
         values: lists in ``options`` and ``techniques`` vary, with ``"off"`` for without the technique. The baseline
         (the same without techniques) is always included. ``as_published``: settings of the papers by name, such as
-        ``("T1", "T2")``, in addition.
+        ``("T1", "T2")``, in addition, with the papers' sampler options in place of ``options``.
 
         ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` repeats the timing. This is a study:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
@@ -314,6 +314,8 @@ class Model:
             "calibration": list(calibration),
             **_varied(options or {}, techniques or {}),
         }
+        if not isinstance(as_published, str | Sequence):
+            raise SettingError(f"as_published must be names such as ('T1', 'T2'), not {shown(as_published)}.")
         if named := [as_published] if isinstance(as_published, str) else list(as_published):
             definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
@@ -388,7 +390,10 @@ class Model:
     ) -> tuple[Setting, tuple[Artefact, ...]]:
         entry, model = catalogue.entry(self.info.id), self._desk.model
         named, used = PUBLISHED if as_published is True else as_published, _mapping(techniques, "techniques")
+        if not isinstance(named, str | bool):
+            raise SettingError(f"as_published must be True or a name such as 'T2', not {shown(named)}.")
         published = chosen(entry.id, named, used) if named else {}
+        used = used or {one: {} for one in published}
         values = entry.options_with(**{**options_of(published), **_mapping(options, "options")})
         setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
         artefacts: tuple[Artefact, ...] = ()

@@ -152,7 +152,8 @@ def cards() -> Mapping[str, Ceilings]:
 
 def card(name: str) -> Ceilings:
     """Ceilings of the card ``name``. Raises :class:`SettingError` with the known names."""
-    return by_name(name, cards(), "card", "cards")
+    known = cards()
+    return by_name(name if name in known else name.lower(), known, "card", "cards")
 
 
 def _read_cards(path: Path) -> dict[str, Ceilings]:

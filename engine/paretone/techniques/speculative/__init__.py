@@ -182,7 +182,7 @@ _BY_PAPER = Values(
 )
 _DRAFT = (
     "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
-    "--upper 6 --spoken-share 1 --manifest FILE."
+    "--upper 6 --spoken-share 1 --sentences 0 --manifest FILE --epochs N --work FOLDER."
 )
 TECHNIQUE = Technique(
     name=NAME,
