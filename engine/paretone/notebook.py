@@ -201,8 +201,7 @@ class Model:
         seed: int = 0,
         as_published: bool | str = False,
     ) -> Setting:
-        """A checked setting of this model; missing artefacts are not prepared. ``as_published``: as in
-        :meth:`speak`."""
+        """A checked setting of this model, without missing artefacts. ``as_published``: as in :meth:`speak`."""
         return self._setting(options, techniques, seed, as_published)[0]
 
     def speak(
@@ -332,8 +331,7 @@ class Model:
         return rows
 
     def study(self, file: str | Path, folder: str | Path = "") -> Rows:
-        """Run the remaining tasks of the study in ``file``, on this model if it is the study's. See
-        :func:`run_study`."""
+        """Run the remaining tasks of the study in ``file``, on this model if it is its own: :func:`run_study`."""
         return self._desk.study(file, folder)
 
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
@@ -604,8 +602,7 @@ def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
 
 
 def _varied_knobs(results: Results) -> list[dict[str, object]]:
-    """Varied options and knobs of each setting, by their names in a study's grid; ``None`` if the technique is not
-    used."""
+    """Varied options and knobs of each setting, by their names in a study's grid; ``None`` without the technique."""
     found = []
     for one in results.settings:
         knobs: dict[str, object] = {f"options.{name}": value for name, value in one.setting.options.items()}

@@ -110,8 +110,7 @@ def add_published(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> N
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
-    """Add an option per knob; ``meanings`` by name override the knobs' own. Ranges are checked with the setting, where
-    the model's own apply."""
+    """Add an option per knob; ``meanings`` by name override their own. The setting checks ranges, by the model's."""
     for knob in knobs:
         meaning = meanings.get(knob.name, knob.meaning).replace("%", "%%")  # argparse formats it.
         kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
@@ -222,8 +221,7 @@ def published(options: argparse.Namespace, model: str, *more: str) -> dict[str, 
 
 
 def published_settings(name: str, model: str, typed: Iterable[str], *more: str) -> dict[str, Published]:
-    """Published settings called ``name`` (``""``: none) of ``typed`` techniques and of ``more``, by technique. Raises
-    :class:`SettingError`."""
+    """Settings ``name`` (``""``: none) of ``typed`` techniques and ``more``. Raises :class:`SettingError`."""
     return chosen(model, name, [*(text.partition(":")[0].strip() for text in typed), *more]) if name else {}
 
 
@@ -304,8 +302,7 @@ def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
-    """Combinations with every text and voice of :func:`add_utterances` at least once; without texts, that number of
-    ``sentences`` from the catalogue."""
+    """Combinations with every text and voice of :func:`add_utterances`; without texts, that number of ``sentences``."""
     texts = several_texts(options) or catalogue.sentences()[:sentences]
     voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
     turns = range(max(len(texts), len(voices)))

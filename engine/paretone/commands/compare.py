@@ -389,8 +389,7 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
 def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
-    """Metrics of the judge ``name`` with intervals, for both sides and the reference speech: by metric, then ``a``,
-    ``b`` and ``reference``."""
+    """Metrics of the judge ``name`` with intervals: by metric, then ``a``, ``b`` and ``reference`` speech."""
     # Imported on use: few comparisons are judged.
     from paretone.device import choose
     from paretone.measure.evaluation.judging import reference_speech

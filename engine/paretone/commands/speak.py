@@ -159,8 +159,7 @@ def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session)
 
 
 def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
-    """``take`` with the medians of the finished repeats, and the error that ended the others. ``times``: requested
-    repeats."""
+    """``take`` with the medians of the finished repeats of ``times``, and the error that ended the others."""
     again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
     timed, stopped = _outcomes(again, TimedAgain, session)
     return (repeated(take, timed[-1].runs) if timed else take), stopped

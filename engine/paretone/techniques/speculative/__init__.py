@@ -72,8 +72,7 @@ BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
 """Values of the knob ``tolerated``: ids to which the tolerance applies."""
 TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT = "trained", "features", "student"
-"""Values of the knob ``draft``: the drafting weights, a draft of some layers, one on hidden states, or a shallower
-student."""
+"""Values of the knob ``draft``: a draft of some layers, one on hidden states, or a shallower student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
