@@ -1,5 +1,4 @@
-"""Evaluation sets as they are published: texts with prompts and, where there are any, recordings of people saying them.
-Torch-free.
+"""Evaluation sets as they are published: texts with prompts and perhaps recordings of people saying them. Torch-free.
 
 * **LibriSpeech-PC test-clean, cross-sentence**: six fields between tabs, id, seconds and text of the prompt, then of
   the sentence to speak. The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a separate folder.

@@ -1,8 +1,7 @@
 """SPADE: structured pruning and adaptive distillation of a student with the most important layers.
 
 Layers are removed by measured importance (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); the rest
-speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The retrained student is the
-technique's artefact.
+speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The student is the artefact.
 """
 
 from __future__ import annotations
