@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from paretone.errors import TrainingError
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 
 
@@ -95,6 +96,13 @@ class BatchQueue:
         return {"draw": draw_state(self._draw), "pending": self._pending, "drawn": self._drawn}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` if clips are missing that the state was drawn from."""
+        numbers = (one for batch in state["pending"] for item in batch for one in item)
+        if max(numbers, default=-1) >= len(self._lengths):
+            raise TrainingError(
+                f"The run to resume learned from more clips than the {len(self._lengths)} that are here; give the same "
+                "recordings and the same validation set, or choose another work folder."
+            )
         restore_draw(self._draw, state["draw"])
         self._drawn = state.get("drawn", 0)  # Missing in checkpoints of version 0.2.
         self._pending = [[list(item) for item in batch] for batch in state["pending"]]

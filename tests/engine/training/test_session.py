@@ -353,3 +353,12 @@ def test_batches_are_full_and_join_one_voice_only():
         lengths = [clips[number].frames for item in queue.next() for number in item]
         shares.append(sum(lengths) / (max(lengths) * len(lengths)))
     assert sum(shares) / len(shares) > 0.95, "little of a batch is padding"
+
+
+def test_a_run_does_not_resume_on_fewer_clips():
+    clips = toy_corpus(20).training
+    queue = BatchQueue(clips, frames=600, joined_share=0.5, seed=0)
+    queue.next()
+    BatchQueue(clips, frames=600, joined_share=0.5, seed=0).restore(queue.state())
+    with pytest.raises(TrainingError, match=r"more clips than the 10 .*same validation set"):
+        BatchQueue(clips[:10], frames=600, joined_share=0.5, seed=0).restore(queue.state())
