@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from paretone.errors import Cancelled, PlainError
+from paretone.errors import Cancelled, PlainError, TrainingError
 from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
