@@ -10,6 +10,8 @@ from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QLabel,
     QLayout,
     QPushButton,
@@ -19,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -133,6 +136,14 @@ def row(*parts: Placed) -> QWidget:
     made = QWidget()
     fill(HBoxLayout(made), parts)
     return made
+
+
+def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
+    """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close."""
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    buttons.rejected.connect(dialog.reject)
+    fill(VBoxLayout(dialog), (*parts, buttons), (GAP, GAP, GAP, GAP))
+    return buttons
 
 
 def title_of(text: str, field: QWidget) -> QLabel:

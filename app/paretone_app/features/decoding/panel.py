@@ -250,7 +250,6 @@ class DecodingPanel(TakePanel):
         outer.addWidget(self.pages)
         self.setFocusProxy(self.strip)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
         self.strip.set_position(seconds if side == self.side else None)
@@ -266,7 +265,6 @@ class DecodingPanel(TakePanel):
         """A figure as displayed: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
         return self._values[name].text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def in_trace(self, trace: Trace) -> DecodingTrace | None:
         return trace.decoding
 

@@ -129,10 +129,7 @@ class DemaskingPanel(TakePanel):
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
         self.count = build.label(look="muted", name="Committed so far")
-        steps = HBoxLayout()
-        steps.addWidget(self.play_button)
-        steps.addWidget(self.slider, 1)
-        steps.addWidget(self.count)
+        steps = build.row(self.play_button, (self.slider, 1), self.count)
         self.bars = StepBars(colours)
         self.bars.step_wanted.connect(self.go_to)
 
@@ -152,7 +149,6 @@ class DemaskingPanel(TakePanel):
         outer.addWidget(self.pages)
         self.setFocusProxy(self.grid)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def go_to(self, step: int) -> None:
         """Show the canvas after ``step``, from 0; −1: before the first."""
         passage = self.passage
@@ -200,7 +196,6 @@ class DemaskingPanel(TakePanel):
     def playing(self) -> bool:
         return self._timer.isActive()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     @property
     def _fill(self) -> str:
         return self._colours.baseline if self.side == "A" else self._colours.accelerated

@@ -120,7 +120,6 @@ class GridPanel(QWidget):
         outer.addWidget(self.pages)
         self.setFocusProxy(self.ruler)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
         """Show the grid in use; ``None`` if the selection has none. ``searched``: the search by ``objective`` that
         found it, if known."""
@@ -145,7 +144,6 @@ class GridPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.ruler.set_colours(colours)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         trial, grid = self._trial, self._grid
         times = trial.times if trial is not None else grid.times if grid is not None else None

@@ -57,7 +57,6 @@ class GroupsPanel(QWidget):
         outer.addWidget(self.pages)
         self.setFocusProxy(self.table)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_groups(self, groups: Groups | None) -> None:
         """Show these groups; ``None`` if the selection has none."""
         if groups == self._groups:
@@ -74,7 +73,6 @@ class GroupsPanel(QWidget):
         row = self.table.currentRow()
         return () if self._groups is None or row < 0 else self._groups.by_size[row]
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         groups = self._groups
         self.pages.show_content(groups is not None)

@@ -147,7 +147,6 @@ class LabSetup(QWidget):
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         return area
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_conditions(self, found: Sequence[Condition]) -> None:
         """Offer the settings with takes; keep ticks."""
         found = tuple(found)
@@ -215,7 +214,6 @@ class LabSetup(QWidget):
             self.practice.value(),
         )
 
-    # --- Internals ----------------------------------------------------------------------------------------------------
     def _method_changed(self) -> None:
         method = self.method.currentData()
         self.explanation.setText(EXPLANATIONS[method])

@@ -331,7 +331,6 @@ class RooflinePanel(SidePanel):
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, model: str) -> None:
         """Set the loaded model; discard reports of another."""
         shown = next((one for one in self._reports.values() if one is not None), None)
@@ -384,7 +383,6 @@ class RooflinePanel(SidePanel):
     def state(self) -> str:
         return self._state.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
             return tuple(ceilings.cards().values())

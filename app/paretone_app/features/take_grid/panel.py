@@ -73,18 +73,18 @@ class TakeCells(CursorCanvas):
         self.grid: TakeGrid | None = None
         self._states: Mapping[Cell, tuple[str, str]] = {}
         self._playing = ""
-        self._cursor: Cell = 0, 0
+        self.cursor_cell: Cell = 0, 0
+        """(row, column) of the cursor."""
         self._hovered: Cell | None = None
         self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
         self._resting.timeout.connect(self._rest)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
         """Show these cells; ``states``: kind (``WAITING`` or ``FAILED``) and sentence of empty cells that wait or
         failed."""
         self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
-        self._cursor = min(self._cursor[0], max(rows - 1, 0)), min(self._cursor[1], max(columns - 1, 0))
+        self.cursor_cell = min(self.cursor_cell[0], max(rows - 1, 0)), min(self.cursor_cell[1], max(columns - 1, 0))
         self.updateGeometry()
         self.refresh()
 
@@ -100,17 +100,11 @@ class TakeCells(CursorCanvas):
             return
         rows, columns = self.grid.shape
         cell = max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
-        if cell != self._cursor:
-            self._cursor = cell
+        if cell != self.cursor_cell:
+            self.cursor_cell = cell
             self.refresh()
             self.moved.emit(*cell)
 
-    @property
-    def cursor_cell(self) -> Cell:
-        """(row, column) of the cursor."""
-        return self._cursor
-
-    # --- Text ---------------------------------------------------------------------------------------------------------
     def describe(self, row: int, column: int) -> str:
         """A cell with its position, as sentences."""
         if self.grid is None:
@@ -120,7 +114,7 @@ class TakeCells(CursorCanvas):
         return f"{self.grid.place_in_words(row, column)}. {content}"
 
     def cursor_text(self) -> str:
-        return self.describe(*self._cursor)
+        return self.describe(*self.cursor_cell)
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         cell = self.cell_at(place)
@@ -137,7 +131,6 @@ class TakeCells(CursorCanvas):
             )
         return "\n".join("\t".join(line) for line in lines)
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     def minimumSizeHint(self) -> QSize:
         em = self.fontMetrics().height()
         rows, columns = (1, 1) if self.grid is None else self.grid.shape
@@ -173,7 +166,6 @@ class TakeCells(CursorCanvas):
         column = int((place.x() - self._label_width) // ((self.width() - self._label_width - 2) / columns))
         return (row, column) if 0 <= row < rows and 0 <= column < columns else None
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         grid = self.grid
         if grid is None or not all(grid.shape):
@@ -183,7 +175,7 @@ class TakeCells(CursorCanvas):
             for row in range(grid.shape[0]):
                 for column in range(grid.shape[1]):
                     self._paint_cell(painter, grid, row, column)
-            self.paint_cursor(painter, self.cell_rectangle(*self._cursor))
+            self.paint_cursor(painter, self.cell_rectangle(*self.cursor_cell))
 
     def _paint_labels(self, painter: QPainter, grid: TakeGrid) -> None:
         metrics, em, centre = painter.fontMetrics(), self.fontMetrics().height(), Qt.AlignmentFlag.AlignCenter
@@ -248,7 +240,6 @@ class TakeCells(CursorCanvas):
         sign = "+" if difference > 0 else ""
         return [f"{sound}{said(float(value))}", f"{sign}{said(float(difference))}"]
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
         if cell != self._hovered:
@@ -290,15 +281,15 @@ class TakeCells(CursorCanvas):
             super().keyPressEvent(event)
         elif key in _MOVES:
             down, right = _MOVES[key]
-            self.set_cursor(self._cursor[0] + down, self._cursor[1] + right)
+            self.set_cursor(self.cursor_cell[0] + down, self.cursor_cell[1] + right)
         elif key in ACTIVATING:
-            self.activated.emit(*self._cursor)
+            self.activated.emit(*self.cursor_cell)
         elif key == _REFERENCE:
-            self.reference_chosen.emit(*self._cursor)
+            self.reference_chosen.emit(*self.cursor_cell)
         elif key == _MAKE:
-            self.take_asked.emit(*self._cursor)
+            self.take_asked.emit(*self.cursor_cell)
         elif key in _SIDES:
-            self.side_chosen.emit(_SIDES[key], *self._cursor)
+            self.side_chosen.emit(_SIDES[key], *self.cursor_cell)
         else:
             super().keyPressEvent(event)
 
@@ -385,7 +376,6 @@ class TakeGridPanel(QWidget):
         edit.editingFinished.connect(self._choose)
         return edit
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
         """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
@@ -448,7 +438,6 @@ class TakeGridPanel(QWidget):
         cell = self.cells.cell_rectangle(row, column).center().toPoint()
         self._area.ensureVisible(cell.x(), cell.y(), 60, 40)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_words(self) -> None:
         text = "  ".join(one for one in (self._remark, self.cells.cursor_text()) if one)
         self._words.setText(text)

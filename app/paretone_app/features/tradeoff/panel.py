@@ -88,7 +88,6 @@ class TradeoffPanel(QWidget):
         self._build(colours)
         self.set_colours(colours)
 
-    # --- Building -----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
@@ -122,7 +121,6 @@ class TradeoffPanel(QWidget):
         can, copying = self.can, plot.actions()[0]
         plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
         """Show these points; ``heard``: results of staircases."""
         self._read = True
@@ -262,7 +260,6 @@ class TradeoffPanel(QWidget):
             self._show_point()
         self.selection_changed.emit(self.plot.selected)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.shown.emit()
