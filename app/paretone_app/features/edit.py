@@ -113,7 +113,7 @@ class FindDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
         parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
-        build.fill(VBoxLayout(self), parts, (GAP, GAP, GAP, GAP))
+        build.fill(VBoxLayout(self), parts, (GAP,) * 4)
         em = self.fontMetrics().height()
         self.resize(44 * em, 28 * em)
         self._show_found()

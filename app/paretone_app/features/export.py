@@ -158,7 +158,7 @@ class DestinationDialog(QDialog):
         self.export_button.setProperty("look", "primary")
         buttons.accepted.connect(self.export)
         buttons.rejected.connect(self.reject)
-        build.fill(VBoxLayout(self), [self.form, self.note, buttons], (GAP, GAP, GAP, GAP))
+        build.fill(VBoxLayout(self), [self.form, self.note, buttons], (GAP,) * 4)
         self.setMinimumWidth(self.fontMetrics().height() * 34)
         self.export_button.setDefault(True)
         self.path.textChanged.connect(self.check)

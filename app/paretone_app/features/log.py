@@ -71,7 +71,7 @@ class LogPanel(QWidget):
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
         clear = build.button("C&lear", self.clear)
         row = build.row(build.title_of("Sh&ow", self.level), self.level, 1, copy, clear)
-        build.fill(VBoxLayout(self), [row, self._text], (GAP, GAP, GAP, GAP))
+        build.fill(VBoxLayout(self), [row, self._text], (GAP,) * 4)
 
     def add(self, level: Level, text: str) -> None:
         entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()

@@ -142,7 +142,7 @@ def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
     """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close."""
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.reject)
-    fill(VBoxLayout(dialog), (*parts, buttons), (GAP, GAP, GAP, GAP))
+    fill(VBoxLayout(dialog), (*parts, buttons), (GAP,) * 4)
     return buttons
 
 

@@ -289,7 +289,7 @@ def _tell(session: StaircaseSession, right: bool, around: TrialConditions = CALM
 
 
 def test_a_staircase_goes_where_the_answers_lead() -> None:
-    session = StaircaseSession(rows(3, 7), "l", SCALE, 12, chance())
+    session = StaircaseSession(rows(3, 7), "l", SCALE, 12, chance=chance())
     places = []
     while not session.finished:
         places.append(max(session.trial.order))
@@ -301,7 +301,7 @@ def test_a_staircase_goes_where_the_answers_lead() -> None:
 
 
 def test_a_void_trial_moves_nothing_and_comes_again() -> None:
-    session = StaircaseSession(rows(1, 7), "l", SCALE, 4, chance())
+    session = StaircaseSession(rows(1, 7), "l", SCALE, 4, chance=chance())
     for _ in range(3):
         assert _tell(session, right=True, around=DISTURBED).void
         assert max(session.trial.order) == 7
@@ -314,7 +314,7 @@ def test_a_void_trial_moves_nothing_and_comes_again() -> None:
 
 
 def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() -> None:
-    session = StaircaseSession(rows(2, 7), "l", SCALE, 3, chance(), practice=4)
+    session = StaircaseSession(rows(2, 7), "l", SCALE, 3, chance=chance(), practice=4)
     for _ in range(4):
         assert session.practising and max(session.trial.order) == 7
         assert session.why_not_answer() == "Listen to A and B first."

@@ -336,10 +336,7 @@ class AttentionPanel(QWidget):
         self.seconds_box = build.named(QCheckBox("Seconds"), tip="Axes in seconds instead of frames")
         self.seconds_box.toggled.connect(self._change_axes)
         self.attention_bar = ColourBar("Colours of the attention", self._colours)
-        controls = HBoxLayout()
-        for one in (self.levels_box, self.log_box, self.seconds_box):
-            controls.addWidget(one)
-        controls.addWidget(self.attention_bar, 1)
+        controls = build.row(self.levels_box, self.log_box, self.seconds_box, (self.attention_bar, 1))
         self.pages = Invited(build.column((maps, 1), controls), _INVITATION, sketching.diagonal())
         self.pages.empty.add(ActionButton(self._capture))
         right = build.column(self._status, (self.pages, 1))

@@ -11,12 +11,13 @@ from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from paretone_app.features.demasking.grid import DemaskingGrid
 from paretone_app.numbers import percent
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 from paretone_app.widgets.side_panel import TakePanel
 
@@ -110,19 +111,14 @@ class DemaskingPanel(TakePanel):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        top = HBoxLayout()
-        top.addWidget(self.side_buttons)
         self.passages = build.named(ComboBox(), "Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
-        top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
-        top.addWidget(self.headline, 1)
         self.codebooks = build.named(
             ComboBox(), "Codebooks", "Number of first codebooks to hear; the others add nothing"
         )
-        top.addWidget(self.codebooks)
         self.partial_button = ActionButton(self._partial)
-        top.addWidget(self.partial_button)
+        top = build.row(self.side_buttons, self.passages, (self.headline, 1), self.codebooks, self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Step")
@@ -145,8 +141,7 @@ class DemaskingPanel(TakePanel):
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
         self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.grid)
 
     def go_to(self, step: int) -> None:

@@ -16,6 +16,7 @@ from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -116,8 +117,7 @@ class GridPanel(QWidget):
         self.pages = Invited(build.column(top, self.ruler, self.details, 1), sketch=sketching.rows((0.1, 0.6)))
         self.pages.offer(self._search)
         self.pages.offer(files[0])
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.ruler)
 
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:

@@ -38,6 +38,7 @@ from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import Reference, comparable, counts, reference_of, remarks, why
 from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
@@ -108,8 +109,7 @@ class TradeoffPanel(QWidget):
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
 
         self.pages = Invited(body, sketch=sketching.front())
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self._show_page()
 
     def _connect_plot(self) -> None:

@@ -218,7 +218,7 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
 
 @pytest.mark.slow
 def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
-    session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, random.Random(1))
+    session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, chance=random.Random(1))
     answers = begin(session)
     page = panel.trial
     assert QApplication.focusWidget() is page and page.title.text() == "Staircase · 1 of 2"
