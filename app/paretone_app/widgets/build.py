@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance
 from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -110,6 +110,16 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
     for title, value in entries:
         made.addItem(title, value)
     return named(made, name, tip)
+
+
+def offer(combo: QComboBox, entries: Iterable[tuple[str, object]], chosen: object) -> None:
+    """Offer ``entries`` (title, value) in place of the present ones, with ``chosen`` shown, or the first if it is not
+    among them. Emits nothing."""
+    with QSignalBlocker(combo):
+        combo.clear()
+        for title, value in entries:
+            combo.addItem(title, value)
+        combo.setCurrentIndex(max(0, combo.findData(chosen)))
 
 
 def fill(layout: QBoxLayout, parts: Sequence[Placed], margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QBoxLayout:

@@ -379,9 +379,9 @@ class TakeGridPanel(QWidget):
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
         """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
-            _fill(combo, [(one.title, one.name) for one in known], name)
+            build.offer(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
-        _fill(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
+        build.offer(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
         for place, one in enumerate(figures):
             self.figure.setItemData(place, one.definition, Qt.ItemDataRole.ToolTipRole)
         for edit, text in ((self.more_rows, chosen.more_rows), (self.more_columns, chosen.more_columns)):
@@ -398,7 +398,7 @@ class TakeGridPanel(QWidget):
         here = "" if reference is None else reference.text
         several = [(_MEAN, _MEAN)] if len(sentences) > 1 else []
         mean = grid is not None and bool(grid.others)
-        _fill(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
+        build.offer(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
         self.sentence.setVisible(bool(sentences))
         self.sentence.setEnabled(len(sentences) > 1)
         self.sentence.setToolTip(here)
@@ -451,12 +451,3 @@ class TakeGridPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.shown.emit()
-
-
-def _fill(combo: ComboBox, entries: Sequence[tuple[str, str]], current: str) -> None:
-    """Offer ``entries`` (title, data), with ``current`` chosen."""
-    with QSignalBlocker(combo):
-        combo.clear()
-        for title, data in entries:
-            combo.addItem(title, data)
-        combo.setCurrentIndex(combo.findData(current))

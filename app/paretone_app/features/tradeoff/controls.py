@@ -307,13 +307,9 @@ class FilterLine(QWidget):
             with QSignalBlocker(self.search):
                 self.search.setText(chosen.words)
         for name, combo in self.combos.items():
-            with QSignalBlocker(combo):
-                combo.clear()
-                combo.addItem(_ALL[name], "")
-                for one in there[name]:
-                    combo.addItem(shown_name(one).rpartition("/")[2] if name == "voice" else one, one)
-                combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
-                combo.setToolTip(combo.currentText())
+            known = ((shown_name(one).rpartition("/")[2] if name == "voice" else one, one) for one in there[name])
+            build.offer(combo, [(_ALL[name], ""), *known], getattr(chosen, name))
+            combo.setToolTip(combo.currentText())
         # Ghosts need a second source.
         self.combos["ghosts"].setVisible(len(there["ghosts"]) > 1)
         self.combos["ghosts"].setToolTip(_GHOSTS)

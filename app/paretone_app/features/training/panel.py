@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
 
 from paretone.errors import SettingError
@@ -316,10 +316,7 @@ class TrainingPanel(QWidget):
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not known or listed == [one.name for one in known]:
             return
-        with QSignalBlocker(self.chooser):
-            self.chooser.clear()
-            for one in known:
-                self.chooser.addItem(one.title, one.name)
+        build.offer(self.chooser, ((one.title, one.name) for one in known), known[0].name)
         self.chooser.setVisible(len(known) > 1)
         self._choose()
 
