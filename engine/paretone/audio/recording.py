@@ -1,5 +1,4 @@
-"""Reading a recording for a voice, with all its possible faults, and writing speech in the format of a file's suffix.
-Torch-free."""
+"""Reading a voice's recording, with all its possible faults; writing speech in the format of a suffix. Torch-free."""
 
 from __future__ import annotations
 

@@ -97,8 +97,7 @@ class Decoded:
 class DecodingTimes:
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
-    """Speed-up of every variant but the first: the first's seconds per token over its own; :data:`AGAIN` is the first
-    once more."""
+    """The first's seconds per token over those of every other variant; :data:`AGAIN` is the first once more."""
 
 
 def timed_decoding(
@@ -109,8 +108,7 @@ def timed_decoding(
     say: Callable[[str], None],
     artefacts: Sequence[Artefact] = (),
 ) -> DecodingTimes:
-    """Time ``ways`` in interleaved rounds, each on the next Harvard sentence with a new seed. ``artefacts``: those
-    named by the settings."""
+    """Time ``ways`` in interleaved rounds, each on the next Harvard sentence with a new seed; ``artefacts``: theirs."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():

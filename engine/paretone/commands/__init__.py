@@ -44,8 +44,7 @@ OURS = (
 
 
 def commands() -> tuple[Command, ...]:
-    """All commands, in the order of the help. Those of two words, such as ``train draft``, are subcommands of the
-    first."""
+    """All commands, in the help's order. Those of two words, such as ``train draft``, are subcommands of the first."""
     ours = tuple(map(Command.of, OURS))
     names = ("bench", *(one.name for one in ours))
     return (*ours, *(one for one in technique_commands(names) if " " not in one.name))

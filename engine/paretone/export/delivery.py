@@ -27,8 +27,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Made:
-    """File written by ``write(path, wrote)``, which regularly calls ``wrote(bytes)`` with the bytes written since; that
-    may raise to cancel."""
+    """File written by ``write(path, wrote)``, which often calls ``wrote(bytes written since)``; that may cancel."""
 
     write: Callable[[Path, Callable[[int], None]], None]
     size: int

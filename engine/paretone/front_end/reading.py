@@ -176,8 +176,7 @@ class NaturalReader:
         return tuple(pieces), whole.notes
 
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """Align a recording (n,) at ``rate`` Hz with its transcript. Raises :class:`AudioError` and
-        :class:`TextError`."""
+        """Align a recording (n,) at ``rate`` Hz with its text. Raises :class:`AudioError`, :class:`TextError`."""
         said = self._phonemise.read(transcript).sentences
         if not said:
             raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")

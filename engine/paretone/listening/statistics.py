@@ -251,8 +251,7 @@ def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
 
 @lru_cache(maxsize=1024)
 def needed(trials: int, level: float = LEVEL) -> int | None:
-    """Fewest hits in ``trials`` with a probability of at most ``level`` by guessing; ``None`` if not even all
-    suffice."""
+    """Fewest hits in ``trials`` that guessing reaches with at most ``level``; ``None`` if not even all suffice."""
     return next((hits for hits in range(trials + 1) if at_least(hits, trials) <= level), None)
 
 

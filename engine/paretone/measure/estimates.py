@@ -84,8 +84,7 @@ NORMAL_95 = 1.959964
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """95 % interval of a proportion, 0 to 1, by Wilson's score interval, which stays within bounds and suits few
-    trials; (0, 1) without trials."""
+    """95 % interval of a proportion, by Wilson's score, which stays within 0 and 1 and suits few trials."""
     if trials == 0:
         return 0.0, 1.0
     share, square = successes / trials, NORMAL_95**2

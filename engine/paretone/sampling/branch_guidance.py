@@ -70,8 +70,7 @@ class BranchGuidance:
         return not any(self._skipped(one, evaluation) for one in self._effects(evaluation))
 
     def velocity(self, rows: Tensor, evaluation: int, plain: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """Combine the velocities of the :meth:`needed` branches, branch-major. ``plain`` combines them if no effect is
-        skipped."""
+        """Combine the velocities of the :meth:`needed` branches, branch-major; ``plain``: if no effect is skipped."""
         needed = self.needed(evaluation)
         branches = dict(zip(needed, rows.chunk(len(needed)), strict=True))
         combined = plain(rows) if plain is not None and self.whole(evaluation) else None

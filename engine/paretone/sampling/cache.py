@@ -136,8 +136,7 @@ class Prefixes:
         return len(self._beginnings)
 
     def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:
-        """If the prefix ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) is stored, restore it to the empty
-        ``cache`` and return true."""
+        """Whether the prefix ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) was restored to ``cache``."""
         for place, one in enumerate(self._beginnings):
             if one.is_of(embedded, positions):
                 cache.restore(one.kept)
@@ -206,5 +205,4 @@ class FeatureScorer(TokenScorer, Protocol):
         """Map features (n, (reads + 1) · hidden) to states (n, hidden)."""
 
     def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
-        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden): states of what follows, and
-        the input of :meth:`logits`."""
+        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden) for :meth:`logits`."""

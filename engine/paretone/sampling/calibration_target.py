@@ -52,8 +52,7 @@ class CalibrationTarget:
     branches: int
     compatibility: Compatibility
     prompt_frames: int = 0
-    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
-    code."""
+    """Frames in front of the new speech, computed like the others and counted in the error as in the official code."""
 
     @property
     def steps(self) -> int:

@@ -98,14 +98,12 @@ class Open:
 
     @cached_property
     def log_probabilities(self) -> Tensor:
-        """Guided log-probabilities (cells, codes) of each masked cell, in the order of committing. On a GPU, reading
-        them waits for the pass."""
+        """Guided log-probabilities (cells, codes) of each masked cell, in order. On a GPU, reading them waits."""
         return self._scores().log_softmax(dim=-1)
 
 
 Schedule = Callable[[Open], int]
-"""Number of codes to commit at a step: from 1 to all masked cells. Called once per step of a block but its last, in
-order."""
+"""Number of codes to commit at a step: from 1 to all masked cells. Called at each step of a block but its last."""
 
 
 class CanvasNoise(Protocol):
@@ -183,8 +181,7 @@ def candidates(
 
 
 def confidence(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """Confidence of each cell, by which cells are committed, from the log-probability of its most likely code,
-    (codebooks, frames)."""
+    """Confidence by which cells are committed, from log-probabilities of their likeliest codes, (codebooks, frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty
     if rules.position_temperature > 0:
@@ -242,8 +239,7 @@ def demask(
 
 
 def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
-    """Ask ``schedule`` for the number of codes at the first of the remaining ``steps``, for which ``plan`` has
-    ``planned``; update the plan."""
+    """Ask ``schedule`` for the number of codes at the first of ``steps``, ``planned`` until now; update ``plan``."""
     cells = planned + plan.left
 
     def in_order() -> Tensor:

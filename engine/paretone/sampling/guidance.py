@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ALL, TEXT_ALONE, NOTHING = BRANCHES = (0, 1, 2)
-"""Branches of the flow family: with voice and text, with the text alone, with neither. Each knows less than the one
-before it."""
+"""Branches of the flow family: with voice and text, with the text alone, with neither: each knows less."""
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength the official code runs the conditional branch only (``CFM.sample``)."""
 

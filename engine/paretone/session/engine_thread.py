@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from paretone import errors
 from paretone.errors import Cancelled, CheckpointError, DeviceError
+from paretone.models.base import SpeechModel
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
 from paretone.session.events import EngineHeld, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
 
 if TYPE_CHECKING:
-    from paretone.models.base import SpeechModel
     from paretone.session.executor import Executor
 
 _log = logging.getLogger(__name__)
@@ -176,8 +176,7 @@ class EngineThread:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
-        """Import torch and inspect the machine. After a failure the thread lives on, and every job fails with the
-        reason."""
+        """Import torch and inspect the machine. After a failure the thread lives on; jobs fail with the reason."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
             executor = import_module("paretone.session.executor")

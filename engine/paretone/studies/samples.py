@@ -104,8 +104,7 @@ class Sample:
 
 
 def read(path: Path) -> SampleChoices:
-    """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with the file and the
-    mistake."""
+    """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with file and mistake."""
     try:
         data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
@@ -165,8 +164,7 @@ def _sample(given: object, index: int) -> SampleChoice:
 
 
 def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[SampleChoice, SettingResult | None]]:
-    """Each sample with its result in its model's study. Raises :class:`StudyError` for a sample that could not be
-    made."""
+    """Each sample with its result in its model's study. Raises :class:`StudyError` for one that could not be made."""
     pairs: list[tuple[SampleChoice, SettingResult | None]] = []
     for one in choices.samples:
         if not one.model:

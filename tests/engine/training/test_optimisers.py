@@ -85,6 +85,16 @@ def test_both_learn_at_scaled_rates(network: Network):
         assert not torch.equal(one, other)
 
 
+def test_rates_rise_stay_fall_and_are_scaled_as_asked():
+    usual, lower = LearningOptions(), LearningOptions(rate_scale=0.25)
+    places = ((1, 0.0), (10, 0.1), (50, 0.6), (90, 1.0))
+    found = [usual.scale(step, progress, 10, 0.5) for step, progress in places]
+    assert found[:2] == [0.1, 1.0] and 0.02 < found[2] < 1 and found[3] == pytest.approx(0.02)
+    assert [lower.scale(step, progress, 10, 0.5) for step, progress in places] == pytest.approx(
+        [0.25 * one for one in found]
+    )
+
+
 def test_checkpoints_that_two_separate_optimisers_wrote_are_read(network: Network):
     """So did the recipes before the two were one."""
     matrices, others = LAYERS.split(network)

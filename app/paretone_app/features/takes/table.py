@@ -92,8 +92,11 @@ def _model(take: TakeSummary) -> str:
 
 
 def made_at(take: TakeSummary | Take) -> str:
-    """Creation time of a take, local."""
-    return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """Creation time of a take, local; as it is written if that is no time, as in a damaged library."""
+    try:
+        return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError):
+        return take.created
 
 
 def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:

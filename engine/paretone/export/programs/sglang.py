@@ -7,17 +7,13 @@ is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import yaml
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import why_not_f5
 from paretone.export.targets import Order, Target, block, json_file, readme
 from paretone.setting.profile import Profile
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 CACHE_FIELDS = (
     "Fn_compute_blocks",

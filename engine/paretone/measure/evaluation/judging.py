@@ -147,8 +147,7 @@ class Judgements:
 
     @cached_property
     def means(self) -> dict[str, Estimate]:
-        """Means over the files with bootstrap intervals, by metric; for word errors the rate over all words. Empty for
-        a single file."""
+        """Means over files with bootstrap intervals, by metric; word errors over all words. Empty for one file."""
         found = {}
         for name in AVERAGED:
             values = [_countable(one.figures, name) for one in self.files if name in one.figures]

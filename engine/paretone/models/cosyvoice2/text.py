@@ -101,8 +101,7 @@ def has_special_tokens(text: str) -> bool:
 
 
 def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list[str]:
-    """Cut ``text`` (not empty) after ``marks`` and join sentences to pieces by ``length``. ``end`` is added to a text
-    without a final mark."""
+    """Cut ``text`` (not empty) after ``marks`` and join sentences by ``length``. A missing final mark is ``end``."""
     found: list[str] = []
     gathered = ""
     for sentence in _sentences(text if text[-1] in marks else text + end, marks):

@@ -224,8 +224,7 @@ def listed() -> Mapping[str, str]:
 
 
 def original(digest: str) -> str:
-    """Identity of the weights in a file with the SHA-256 ``digest``: the original's if it is a bundled packed file.
-    Raises :class:`CheckpointError`."""
+    """SHA-256 of weights in a file with ``digest``: the original's if it is packed. Raises :class:`CheckpointError`."""
     return _list(root() / PACKED_LIST, needed=False).get(digest, digest)
 
 

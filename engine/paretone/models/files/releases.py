@@ -372,8 +372,7 @@ def _unreachable(address: str, error: Exception) -> str:
 
 
 def _require_place(transfer: _Transfer, folder: Path) -> None:
-    """Raise :class:`PlainError` if a file cannot be written in its place; a symbolic link there is kept and its target
-    written."""
+    """Raise :class:`PlainError` if a file cannot be written in its place; of a symbolic link the target is written."""
     named, path = folder / transfer.file.saved_as, transfer.destination
     try:
         for one in (path, transfer.part):

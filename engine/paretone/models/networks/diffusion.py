@@ -31,8 +31,7 @@ from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_mo
 
 @dataclass(frozen=True)
 class Conditioning:
-    """State shared by the evaluations of one sampling run. Rows are branch-major: all items of a branch, then of the
-    next."""
+    """State shared by the evaluations of a sampling run. Rows: all items of a branch, then of the next."""
 
     branches: int
     modulations: Tensor
@@ -123,8 +122,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         probe: Probe | None = None,
         in_place: bool = False,
     ) -> Tensor:
-        """One layer, (rows, frames, width) to the same shape. ``hidden`` is overwritten if ``in_place``, otherwise
-        unchanged."""
+        """One layer, (rows, frames, width) to the same shape. ``in_place``: overwrites ``hidden``."""
         block = self.block(index)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
         normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
@@ -211,8 +209,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return hidden, self.final_norm.table(vectors)[:, :, None]
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width),
-        for DiTReducio's check phase."""
+        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width)."""
         query, key, _ = self.block(index).attention.inputs
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)

@@ -133,8 +133,7 @@ class MaskedConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
-        """Read the sizes from a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` that names the
-        field."""
+        """Read the sizes of a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` with the field."""
         file = ConfigFile.of(config)
         kind = file.text("model_type")
         if kind != "omnivoice":
@@ -158,8 +157,7 @@ class MaskedConfig:
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:
-        """Operations of a pass over a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2
-        operations)."""
+        """Operations of a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2 operations)."""
         return operations(self.transformer, tokens) + 2 * targets * self.transformer.hidden * self.rows
 
 

@@ -37,8 +37,7 @@ def published_calibration(target: CalibrationTarget, knobs: Values) -> Rows:
 
 
 def check(model: _Model, q: float) -> np.ndarray:
-    """Pass 1, check: mark the ``q`` percent of layer-step pairs whose attention is the most diagonal, (layers,
-    steps)."""
+    """Pass 1, check: mark the ``q`` percent of layer-step pairs with the most diagonal attention, (layers, steps)."""
     s = np.full((model.layers, model.steps), np.nan)
     x = model.noise
     for t in range(model.steps):

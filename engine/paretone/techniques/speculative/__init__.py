@@ -72,8 +72,7 @@ BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
 """Values of the knob ``tolerated``: ids to which the tolerance applies."""
 TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT = "trained", "features", "student"
-"""Values of the knob ``draft``: the drafting weights, a draft of some layers, one on hidden states, or a shallower
-student."""
+"""Values of the knob ``draft``: a draft of some layers, one on hidden states, or a shallower student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -183,7 +182,7 @@ _BY_PAPER = Values(
 )
 _DRAFT = (
     "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
-    "--upper 6 --spoken-share 1 --manifest FILE."
+    "--upper 6 --spoken-share 1 --sentences 0 --manifest FILE --epochs N --work FOLDER."
 )
 TECHNIQUE = Technique(
     name=NAME,

@@ -23,7 +23,7 @@ from paretone.setting.library import Library
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, Take
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
-from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, made_at
 from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
@@ -359,3 +359,8 @@ def test_a_take_timed_again_shows_the_median_and_one_that_was_not_finished_says_
     tip = panel.table.model().index(0, column("RTF")).data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("1.100\nMedian of 5 repeats, 95 % interval 1.0")
     assert "repeats" not in panel.table.model().index(0, column("Ops")).data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.mark.parametrize("created", ["2026", "0001-01-01T00:00:00", "yesterday"])
+def test_a_damaged_time_is_shown_as_it_is(created: str) -> None:
+    assert made_at(take(1, created=created)) == created
