@@ -162,8 +162,7 @@ class Model:
     Settings have the same form everywhere: ``options`` are the model's own knobs; ``techniques`` maps the name of each
     technique in use to its knobs, to ``{}`` for their defaults, or to a result of :meth:`calibrate`. ``weights`` among
     the knobs of a trained technique names its weights, and ``table`` and its like a file, as on the command line.
-    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, if unknown), or empty for the model's
-    first.
+    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, if unknown), or empty: the first.
     """
 
     def __init__(self, desk: _Desk) -> None:

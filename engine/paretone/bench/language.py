@@ -1,8 +1,7 @@
 """Common parts of benches of speech language models: options, and timing of decoding.
 
 Sampled speech varies in length, so decoding variants are compared by seconds per token: within rounds of one sentence
-and one seed, in a changing order, the baseline twice (A/A). Only the backbone is timed, including the reading of the
-prompt.
+and one seed, in a changing order, the baseline twice (A/A). Only the backbone is timed, with the prompt.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
 session)``, which does the work and returns a :class:`paretone.commands.command.Result`. To add a command, add its
-module and name it in ``OURS``; techniques bring their own. All are torch-free at import and import heavy modules on
-use.
+module and name it in ``OURS``; techniques bring their own. All are torch-free at import.
 """
 
 from __future__ import annotations

@@ -150,8 +150,7 @@ class NaturalReader:
         an earlier start; ``by_sentence`` limits pieces to one sentence. The prosody of each sentence is drawn from
         ``seed``; without a seed it is the mean.
 
-        Raises :class:`TextError`, also for texts in other languages, and :class:`SettingError` for a speed that is not
-        positive.
+        Raises :class:`TextError`, also for other languages, and :class:`SettingError` for a speed not above 0.
         """
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")

@@ -1,5 +1,4 @@
-"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by these intervals.
-Torch-free.
+"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by them. Torch-free.
 
 Takes of one sentence are not independent, so sentences are resampled, not takes. Source: B. Efron and R. Tibshirani,
 "An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V. Hinkley, "Bootstrap Methods and
@@ -127,8 +126,7 @@ class Estimate:
 
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
-    """One estimate per column of (clusters, columns): the statistic over its clusters. ``n``: number of takes per
-    column.
+    """One estimate per column of (clusters, columns): the statistic over clusters. ``n``: takes per column.
 
     For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
     fixed, so equal columns have equal intervals.

@@ -1,9 +1,7 @@
-"""Guidance that chooses the branches of every evaluation: strengths vary with time, and saturated effects are no longer
-computed.
+"""Guidance that chooses the branches of every evaluation: strengths vary with time, saturated effects are not computed.
 
 Branches are nested: each knows less than the one before it. An effect is the difference between the velocities of two
-branches. The velocity is the first branch's plus every effect times its strength: with two branches, v_c + s (v_c −
-v_u).
+branches. The velocity is the first branch's plus every effect times its strength: of two, v_c + s (v_c − v_u).
 
 An effect has *saturated* if computing it again would change little. Its change is predicted from its rate between the
 last two computed evaluations and the time since. While the prediction is below the threshold, the last difference is

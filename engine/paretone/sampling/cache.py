@@ -1,7 +1,6 @@
 """Key-value cache of a causal transformer, in memory allocated once.
 
-Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValueCache.crop`), so that removing rejected
-tokens costs nothing.
+Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValueCache.crop`), which costs nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class KeyValueCache:
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid tokens and return all keys
-        and values up to there, (batch, heads, length + tokens, head_width). The new ones become valid by
-        :meth:`advance`.
+        and values up to there, (batch, heads, length + tokens, head_width). :meth:`advance` makes them valid.
 
         Raises :class:`ValueError` beyond the capacity.
         """

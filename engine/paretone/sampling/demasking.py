@@ -2,11 +2,9 @@
 
 A canvas has a row per codebook and a column per frame. In each step the network scores every code of the current block.
 The most likely code of each cell is its candidate; the cells with the most likely candidates are committed, first
-codebooks first (a penalty on every further one). Committed codes never change. By default, only the choice of *cells*
-is random.
+codebooks first (a penalty on every further one). Committed codes never change. By default, only the *cells* are random.
 
-The loop reads no result: the number of commits per step is known beforehand, so on a GPU the loop runs ahead of the
-device.
+The loop reads no result: the number of commits per step is known beforehand, so the loop runs ahead of a GPU.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py`` (guidance among log-probabilities, schedule, penalty, both
 temperatures). There, random numbers come from torch's global generator; here each request has its own.

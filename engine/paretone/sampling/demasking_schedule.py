@@ -1,5 +1,4 @@
-"""Schedule of iterative demasking: codes committed per step. Torch-free: a front end predicts the steps with the same
-numbers.
+"""Schedule of iterative demasking: codes committed per step. Torch-free: front ends predict the steps by it.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``. Its counts follow from float32 times, so these do.
 """

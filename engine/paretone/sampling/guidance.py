@@ -35,8 +35,7 @@ def guided_velocity(branches: Tensor, strength: float) -> Tensor:
 
 
 def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
-    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither. They add up to
-    one.
+    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither; their sum is one.
 
     The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
     v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).

@@ -1,8 +1,7 @@
 """Skip actions inside a backbone: a layer's modules compute, reuse or share their output.
 
 Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the gate
-is always that of the current step. The residual between branches is from the last step that computed all of them,
-however many skips follow.
+is always that of the current step. The residual between branches is from the last step that computed all of them.
 """
 
 from __future__ import annotations

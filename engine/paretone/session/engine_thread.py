@@ -2,8 +2,7 @@
 
 Commands wait in a queue and run one at a time. Cancelling and shutting down take effect at once: they set a token that
 the running job checks at least once per step, layer trial or token. Every job ends with exactly one of ``JobFinished``,
-``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, checking the token
-blocks.
+``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, the check blocks.
 
 Importing this module does not import torch: the thread does, once it runs.
 """

@@ -1,7 +1,6 @@
 """Knobs: the declared parameters of models and techniques.
 
-Front ends build controls from these declarations and the engine checks values against them, so validity is the same
-everywhere.
+Front ends build controls from these declarations and the engine checks values by them: validity is the same everywhere.
 """
 
 from __future__ import annotations

@@ -295,8 +295,7 @@ class Profile:
         return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
-        """The plan on the loaded model ``info``. Raises :class:`ProfileError` with the reason if the profile cannot run
-        there.
+        """The plan on the loaded model ``info``. Raises :class:`ProfileError` if the profile cannot run there.
 
         ``compatibility``: that of the setting to run, by default the profile's own.
         """

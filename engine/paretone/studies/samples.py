@@ -1,8 +1,7 @@
 """Listening samples: a few settings on one sentence, each with its figures. Torch-free.
 
 A file lists the settings; those of each model run as a study of one sentence, so that artefacts and speeds are as in
-any study. Judges hear the same recordings, and the original: the same sentence by the synthesiser of the model's
-training speech.
+any study. Judges hear the same recordings, and the original: the sentence by the synthesiser of the training speech.
 
     text = "…"                  # sentence of all samples
     voice = "…"                 # by default each model's first

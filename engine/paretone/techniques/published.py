@@ -27,9 +27,9 @@ PUBLISHED = "published"
 
 
 def offered(declared: Technique, options: Iterable[Knob]) -> tuple[Published, ...]:
-    """Published settings of a technique for models with these ``options``."""
+    """Published settings of a technique for models with these ``options``; of two of a name, the later one."""
     names = {knob.name for knob in options}
-    return tuple(one for one in declared.published if names.issuperset(one.options))
+    return tuple({one.name: one for one in declared.published if names.issuperset(one.options)}.values())
 
 
 def main(there: Iterable[Published]) -> Published | None:

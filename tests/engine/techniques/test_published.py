@@ -52,12 +52,12 @@ def test_thresholds_of_table_1(model: str, deltas: tuple[float, ...], options: d
     [
         ("F5TTS_Base", "guidance_free --as w=0.67-epss", {"weight": 0.67}, {"steps": 7, "spacing": "epss"}),
         ("F5TTS_Base", "guidance_free --as w=0.7-cfg", {"weight": 0.7, "guidance": 2.0}, {"steps": 32}),
-        ("CosyVoice2-0.5B", "spade --as original-layers", {"depth": 0, "targets": "original"}, {}),
+        ("CosyVoice2-0.5B", "spade --as original-layers", {"depth": 0, "targets": "original"}, {"repeats": "2025"}),
         (
             "CosyVoice2-0.5B",
             "speculative",
             {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "verification": "token", "tolerated": "published"},
-            {},
+            {"repeats": "2025"},
         ),
         ("omni-mini", "fewer_steps", {"steps": 32, "shift": 0.1}, {"steps": 32, "guidance": 2.0, "layer_penalty": 5.0}),
         (

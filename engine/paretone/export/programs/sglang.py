@@ -1,5 +1,4 @@
-"""A profile as a folder for SGLang Diffusion: cache-dit's YAML, the command that takes it, and the fields of requests.
-Torch-free.
+"""A profile as a folder for SGLang Diffusion: cache-dit's YAML, the command, and fields of requests. Torch-free.
 
 Sources (sgl-project/sglang, 2026): ``docs/diffusion/performance/cache/cache_dit.md`` for ``--cache-dit-config``, which
 is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelines; ``docs/diffusion/api/cli.md``.

@@ -1,5 +1,4 @@
-"""A speech language model for vLLM: its folder, the draft, the command that serves both, and requests. Torch-free until
-files are made.
+"""A speech language model for vLLM: folder, draft, serving command, requests. Torch-free until files are made.
 
 Flags: https://docs.vllm.ai/en/latest/features/speculative_decoding/draft_model/ ; fields of requests:
 https://docs.vllm.ai/en/latest/api/vllm/entrypoints/openai/completion/protocol/ (both as of vLLM 0.26). A draft must

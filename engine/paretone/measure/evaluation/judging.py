@@ -94,8 +94,7 @@ def judged_figures(
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
-    """Mono samples and rate of a natural reading of ``text``: the ``recording`` if given, otherwise the speaker of the
-    bundled voice.
+    """Mono samples and rate of a natural reading of ``text``: the ``recording``, or the bundled voice's speaker.
 
     Raises :class:`PlainError` if there is neither.
     """

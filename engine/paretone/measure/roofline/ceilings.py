@@ -1,8 +1,7 @@
 """Ceilings of a device, operations and bytes per second: measured (:mod:`paretone.measure.roofline.benchmarks`) and
 kept in the user's data folder, or those of graphics cards as their makers state them. Torch-free.
 
-Cards are in ``resources/roofline/cards.toml``; a file of the same form, ``cards.toml`` in the user's data folder, adds
-cards or replaces ours.
+Cards are in ``resources/roofline/cards.toml``; ``cards.toml`` in the user's data folder adds cards or replaces ours.
 """
 
 from __future__ import annotations

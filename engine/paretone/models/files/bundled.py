@@ -2,8 +2,7 @@
 
 Their SHA-256 is listed in ``resources/models/fingerprints.json``. With a damaged disk, an incomplete copy or a replaced
 file, models would speak noise without an error. The file that identifies a model is hashed on loading anyway and only
-compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread while the model is read
-and warms up.
+compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread meanwhile.
 
 ``packed.json`` next to the list maps the SHA-256 of each packed file to that of its original, by which profiles, takes
 and studies identify these weights in a clone and a package alike. It lists only bundled files, so no other file can

@@ -254,8 +254,7 @@ def download(
     """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); return all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with finished bytes, total bytes and a
-    text; ``check`` may raise to cancel, and partial files are resumed next time. ``endpoint`` replaces the server of
-    ``HF_ENDPOINT``.
+    text; ``check`` may cancel, and partial files are resumed later. ``endpoint`` replaces ``HF_ENDPOINT``.
 
     Raises :class:`PlainError` if the package is missing, the licence differs, the server is unreachable or refuses, the
     disk is full, or the data differ from the announcement.

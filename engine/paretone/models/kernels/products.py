@@ -37,8 +37,7 @@ NOTE = (
 def available() -> bool:
     """Whether this build of torch packs weights, with correct products for any number of rows.
 
-    MKL takes the number of rows when packing. The result seems independent of it, but no manual says so; hence the
-    test.
+    MKL takes the number of rows when packing. The result seems independent of it, hence the test.
     """
     if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
         return False

@@ -297,8 +297,7 @@ class OfficialFrontEnd:
         )
 
     def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
-        """Prompt of a recording with latents, aligned. ``seed`` samples latents from an encoder; ``check`` may raise to
-        cancel.
+        """Prompt of a recording with latents, aligned. ``seed`` samples an encoder's latents; ``check`` may cancel.
 
         Raises :class:`paretone.errors.AudioError`.
         """

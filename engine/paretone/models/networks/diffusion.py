@@ -1,8 +1,7 @@
 """Common part of several families' diffusion transformers: layers whose norms are modulated by time (AdaLN-zero).
 
 A sampling run begins with the family's own ``begin``, which computes everything independent of the state. Each
-evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` does all of
-this.
+evaluation then enters, passes the layers, leaves and is projected: :meth:`DiffusionTransformer.velocity`.
 """
 
 from __future__ import annotations
@@ -194,8 +193,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All layers as in training, with gradients: each item has its own time, (items,), or another input of the time
-        embedding.
+        """All layers as in training, with gradients: each item has its own time, (items,), or other input to embed.
 
         ``entered`` is (items, frames, width); returns the last layer's output before the final norm, and the final
         norm's scale and shift, (items, 2, 1, width).
@@ -219,8 +217,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.block(index).attention.heads
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
-        """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), rows summing to
-        one.
+        """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), summing to one.
 
         Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. Heads are processed
         one at a time, so that memory holds only one map.

@@ -1,8 +1,7 @@
 """SPADE: structured pruning and adaptive distillation of a student with the most important layers.
 
 Layers are removed by measured importance (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); the rest
-speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The retrained student is the
-technique's artefact.
+speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The student is the artefact.
 """
 
 from __future__ import annotations
@@ -289,6 +288,13 @@ _TRAINED = (
     "How the student was trained is not among the knobs; as in the paper: paretone train spade --importance whisper "
     "--attention-interval 1 --published-latents --sentences 0 --manifest FILE --epochs N --work FOLDER."
 )
+_PUBLISHED = (
+    Published("half", "table 1a", _MODELS, _HALF, remark=_TRAINED),
+    Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
+    Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
+)
+_OLDER_SAMPLER = Values(repeats="2025")
+"""CosyVoice 2's rule for repeated tokens when the paper was written."""
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -352,11 +358,7 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=(
-        Published("half", "table 1a", _MODELS, _HALF, remark=_TRAINED),
-        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
-        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
-    ),
+    published=(*_PUBLISHED, *(replace(one, options=_OLDER_SAMPLER) for one in _PUBLISHED)),
     resolve=resolve,
     describe=describe,
     weights=Weights(lambda info: info.students, fitting_students, _knobs_of),
