@@ -15,8 +15,7 @@ _ALIKE = 0.6
 
 
 def by_name(name: str, known: Mapping[str, Thing], one: str, several: str) -> Thing:
-    """Entry of ``known`` under ``name``. Raises :class:`SettingError` with a suggestion or a list; ``one`` and
-    ``several`` are the nouns."""
+    """Entry ``name`` of ``known``. Raises :class:`SettingError` with a suggestion or a list of ``several``."""
     if name not in known:
         raise SettingError(f"There is no {one} named {shown(name)}; {meant(name, known, f'known {several}:')}")
     return known[name]

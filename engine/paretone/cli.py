@@ -105,8 +105,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser(name: str | None = None) -> argparse.ArgumentParser:
-    """Parser of the command line. With ``name``, only that command gets its arguments: declaring all takes longer than
-    parsing, and imports libsndfile."""
+    """Parser of the command line. With ``name``, only that command gets its arguments: declaring all takes longer."""
     from paretone.commands import commands
 
     top = Parser(

@@ -103,9 +103,8 @@ class Database:
         return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _require_kinds(self) -> None:
-        """Raise the error of a damaged database for a pipe, a folder or a broken link in place of a file, and
-        :class:`OSError` for an unreadable file. SQLite would wait forever for a pipe's writer, and calls a folder a
-        failing disk."""
+        """Raise the error of a damaged database for a pipe, folder or broken link, and :class:`OSError` for an
+        unreadable file. SQLite would wait forever for a pipe's writer, and calls a folder a failing disk."""
         for name in self._names():
             path, kind = self.folder / name, ""
             if name == AUDIO:
@@ -162,8 +161,7 @@ class Database:
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _require_types(self) -> None:
-        """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any, and
-        reading relies on the types."""
+        """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any."""
         connection = self._open_connection()
         for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             declared = {

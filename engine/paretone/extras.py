@@ -1,5 +1,4 @@
-"""Optional packages of Paretone, the extras of ``pyproject.toml``: purpose, availability, and installation into the
-running environment. Torch-free."""
+"""Optional packages, the extras of ``pyproject.toml``: purpose, availability, installation. Torch-free."""
 
 from __future__ import annotations
 

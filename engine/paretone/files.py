@@ -96,8 +96,7 @@ def _last_change(entry: os.DirEntry[str]) -> float:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason of a
-    failure."""
+    """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason."""
     try:
         write_through(path, content)
     except OSError as error:
@@ -235,8 +234,7 @@ def wav(samples: np.ndarray, sample_rate: int) -> bytes:
 
 
 def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
-    """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size. The samples are not
-    read."""
+    """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size alone."""
     try:
         seen = path.stat()
         return _is_wav(path, seen.st_size, seen.st_mtime_ns, frames, sample_rate)

@@ -162,8 +162,7 @@ class Model:
     Settings have the same form everywhere: ``options`` are the model's own knobs; ``techniques`` maps the name of each
     technique in use to its knobs, to ``{}`` for their defaults, or to a result of :meth:`calibrate`. ``weights`` among
     the knobs of a trained technique names its weights, and ``table`` and its like a file, as on the command line.
-    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, if unknown), or empty for the model's
-    first.
+    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, if unknown), or empty: the first.
     """
 
     def __init__(self, desk: _Desk) -> None:
@@ -201,8 +200,7 @@ class Model:
         seed: int = 0,
         as_published: bool | str = False,
     ) -> Setting:
-        """A checked setting of this model; missing artefacts are not prepared. ``as_published``: as in
-        :meth:`speak`."""
+        """A checked setting of this model, without missing artefacts. ``as_published``: as in :meth:`speak`."""
         return self._setting(options, techniques, seed, as_published)[0]
 
     def speak(
@@ -293,7 +291,7 @@ class Model:
         """Speak ``texts`` (a list, or ``"harvard"``, ``"unseen"``, ``"demo"`` or a file) under every combination of
         values: lists in ``options`` and ``techniques`` vary, with ``"off"`` for without the technique. The baseline
         (the same without techniques) is always included. ``as_published``: settings of the papers by name, such as
-        ``("T1", "T2")``, in addition.
+        ``("T1", "T2")``, in addition, with the papers' sampler options in place of ``options``.
 
         ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` repeats the timing. This is a study:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
@@ -315,6 +313,8 @@ class Model:
             "calibration": list(calibration),
             **_varied(options or {}, techniques or {}),
         }
+        if not isinstance(as_published, str | Sequence):
+            raise SettingError(f"as_published must be names such as ('T1', 'T2'), not {shown(as_published)}.")
         if named := [as_published] if isinstance(as_published, str) else list(as_published):
             definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
@@ -330,8 +330,7 @@ class Model:
         return rows
 
     def study(self, file: str | Path, folder: str | Path = "") -> Rows:
-        """Run the remaining tasks of the study in ``file``, on this model if it is the study's. See
-        :func:`run_study`."""
+        """Run the remaining tasks of the study in ``file``, on this model if it is its own: :func:`run_study`."""
         return self._desk.study(file, folder)
 
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
@@ -390,7 +389,10 @@ class Model:
     ) -> tuple[Setting, tuple[Artefact, ...]]:
         entry, model = catalogue.entry(self.info.id), self._desk.model
         named, used = PUBLISHED if as_published is True else as_published, _mapping(techniques, "techniques")
+        if not isinstance(named, str | bool):
+            raise SettingError(f"as_published must be True or a name such as 'T2', not {shown(named)}.")
         published = chosen(entry.id, named, used) if named else {}
+        used = used or {one: {} for one in published}
         values = entry.options_with(**{**options_of(published), **_mapping(options, "options")})
         setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
         artefacts: tuple[Artefact, ...] = ()
@@ -599,8 +601,7 @@ def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
 
 
 def _varied_knobs(results: Results) -> list[dict[str, object]]:
-    """Varied options and knobs of each setting, by their names in a study's grid; ``None`` if the technique is not
-    used."""
+    """Varied options and knobs of each setting, by their names in a study's grid; ``None`` without the technique."""
     found = []
     for one in results.settings:
         knobs: dict[str, object] = {f"options.{name}": value for name, value in one.setting.options.items()}

@@ -12,8 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StepReport:
-    """One finished step of a sampling loop. For language models a step is a token, and the number of steps an
-    expectation."""
+    """One finished step of sampling. For language models a step is a token, and the number of steps an expectation."""
 
     chunk: int
     chunks: int

@@ -15,8 +15,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 """Variables that set the thread counts of maths libraries when these are loaded."""
 
 KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-"""Variables for the number of compiled kernels cached by oneDNN, and of torch's objects around them; both are read at
-the first convolution."""
+"""Variables for the numbers of kernels cached by oneDNN, and by torch around them; read at the first convolution."""
 KEPT_KERNELS = 64
 """The default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: up to 0.4 MB
 per take, and no take was faster for them (``resources/docs/endurance.md``)."""

@@ -118,8 +118,7 @@ def read_bytes(path: Path | str, largest: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path | str, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """Text of a regular file, with ``\\n`` as line ends. Raises :class:`OSError`, and :class:`ValueError` for bytes
-    that are not text."""
+    """Text of a regular file, with ``\\n`` as line ends. Raises :class:`OSError`, and :class:`ValueError` otherwise."""
     text = decoded(read_bytes(path, largest), encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
@@ -235,8 +234,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 
 
 def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:
-    """Number of values of ``node`` with aliases expanded; computed before construction, because merging by ``<<``
-    copies the targets of aliases."""
+    """Number of values of ``node`` with aliases expanded, before construction, where ``<<`` copies their targets."""
     if depth < 0:
         raise ValueError(_TOO_DEEP)
     if id(node) in counted:

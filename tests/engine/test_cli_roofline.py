@@ -45,6 +45,8 @@ def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFi
     assert all(one["measured_seconds"] is None and one["launches_per_call"] >= 0 for one in data["components"])
     assert cli.main(["roofline", "--published", "--card", "l20"]) == 0
     assert "NVIDIA L20 data sheet" in capsys.readouterr().out
+    assert cli.main(["roofline", *options[:2], "--card", "l20", "--technique", "ditreducio"]) != 0
+    assert "needs its strategy table" in capsys.readouterr().err
     assert cli.main(["roofline", "--card", "l20", "--again"]) != 0
     assert "give one of them" in capsys.readouterr().err
 

@@ -88,6 +88,10 @@ def test_settings_are_as_published(model: Model) -> None:
     """Given values stay; what is otherwise than in the paper is said."""
     free = model.setting(techniques={"guidance_free": {}}, as_published="w=0.67-epss")
     assert (free.options["steps"], free.options["guidance"], free.techniques[0].knobs["weight"]) == (7, 2.0, 0.67)
+    named = model.setting(as_published="w=0.67-epss")
+    assert named.techniques[0].technique == "guidance_free" and named.options == free.options
+    with pytest.raises(PlainError, match="must be True or a name"):
+        model.setting(as_published=3)  # type: ignore[arg-type]
     with pytest.raises(PlainError, match=r"it has T0, T1"):
         model.setting(techniques={"ditreducio": {}}, as_published="T7")
     table = model.calibrate("ditreducio", TEXT, options=FEW, as_published=True)
@@ -119,6 +123,8 @@ def test_a_sweep_has_the_baseline_and_every_combination(sweep: Rows) -> None:
 
 
 def test_a_sweep_takes_settings_as_published(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(PlainError, match="must be names such as"):
+        model.sweep([TEXT], options=FEW, as_published=True)  # type: ignore[arg-type]
     with pytest.raises(StudyError, match="T9"):
         model.sweep([TEXT], options=FEW, as_published=("T2", "T9"), folder=tmp_path)
 

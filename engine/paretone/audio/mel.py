@@ -112,8 +112,7 @@ def slaney_filterbank(
     sample_rate: float, window: int, bands: int, device: str = "cpu", highest: float | None = None
 ) -> Tensor:
     """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to ``highest`` (default: half the rate),
-    equally spaced on the scale of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default
-    filters."""
+    equally spaced on Slaney's scale, linear below 1 kHz, logarithmic above: librosa's default."""
     frequencies = torch.linspace(0, sample_rate / 2, window // 2 + 1, dtype=torch.float64)
     linear_step, break_frequency, log_step = 200.0 / 3, 1000.0, math.log(6.4) / 27.0
     break_mel = break_frequency / linear_step

@@ -185,8 +185,7 @@ def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> lis
 
 
 def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
-    """The first speech ranges, up to 12 s; a longer range is added only after less than 6 s. With whether anything was
-    cut."""
+    """The first speech ranges, up to 12 s; a longer range only after less than 6 s. With whether anything was cut."""
     kept = replace(track, samples=track.samples[:0])
     for start, end in spoken_ranges(track, pauses):
         longer = kept.joined(track.cut(start, end))

@@ -1,5 +1,4 @@
-"""Reading a recording for a voice, with all its possible faults, and writing speech in the format of a file's suffix.
-Torch-free."""
+"""Reading a voice's recording, with all its possible faults; writing speech in the format of a suffix. Torch-free."""
 
 from __future__ import annotations
 
@@ -164,8 +163,7 @@ def require_kind(path: Path) -> None:
 
 
 def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
-    """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks, as
-    sentences.
+    """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks.
 
     WAV files hold exactly the samples. For other formats, which end at full scale, louder audio is scaled by one
     factor. Raises :class:`PlainError`.

@@ -1,8 +1,7 @@
 """Log-mel spectrogram of a sound: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
 
 The application shows it for all takes, even those whose trace has a mel: that one is the backbone's, before vocoder and
-cross-fades, and would make takes of different families incomparable. Torch-free, because the application never imports
-torch.
+cross-fades, and would make takes of different families incomparable. Torch-free.
 """
 
 from __future__ import annotations

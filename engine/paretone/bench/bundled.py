@@ -59,8 +59,7 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
 def add_listening_arguments(
     parser: argparse.ArgumentParser, sentences: int, least: int = 0, spoken: str = "in each voice"
 ) -> None:
-    """Add the judge's options: number of :func:`heard_sentences` and :func:`heard_voices`; ``spoken``: how voices share
-    the sentences."""
+    """Add the numbers of :func:`heard_sentences` and :func:`heard_voices`; ``spoken``: how voices share sentences."""
     none = "" if least else "; 0: none"
     parser.add_argument(
         "--sentences",

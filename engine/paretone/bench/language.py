@@ -1,8 +1,7 @@
 """Common parts of benches of speech language models: options, and timing of decoding.
 
 Sampled speech varies in length, so decoding variants are compared by seconds per token: within rounds of one sentence
-and one seed, in a changing order, the baseline twice (A/A). Only the backbone is timed, including the reading of the
-prompt.
+and one seed, in a changing order, the baseline twice (A/A). Only the backbone is timed, with the prompt.
 """
 
 from __future__ import annotations
@@ -97,8 +96,7 @@ class Decoded:
 class DecodingTimes:
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
-    """Speed-up of every variant but the first: the first's seconds per token over its own; :data:`AGAIN` is the first
-    once more."""
+    """The first's seconds per token over those of every other variant; :data:`AGAIN` is the first once more."""
 
 
 def timed_decoding(
@@ -109,8 +107,7 @@ def timed_decoding(
     say: Callable[[str], None],
     artefacts: Sequence[Artefact] = (),
 ) -> DecodingTimes:
-    """Time ``ways`` in interleaved rounds, each on the next Harvard sentence with a new seed. ``artefacts``: those
-    named by the settings."""
+    """Time ``ways`` in interleaved rounds, each on the next Harvard sentence with a new seed; ``artefacts``: theirs."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():

@@ -189,8 +189,7 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
 
 
 def headline(ways: Sequence[tuple[Interval, Judgement]]) -> tuple[Interval, str]:
-    """Speed-up of the fastest way that passes, otherwise of the fastest undecided, otherwise of the fastest; and its
-    judgement in words."""
+    """Speed-up of the fastest way that passes, else of the fastest undecided, else of the fastest; and its verdict."""
     speed, found = max(ways, key=lambda one: ((PASSES, UNDECIDED, FAILS)[::-1].index(one[1].verdict), one[0].median))
     return speed, found.words
 

@@ -2,8 +2,7 @@
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
 session)``, which does the work and returns a :class:`paretone.commands.command.Result`. To add a command, add its
-module and name it in ``OURS``; techniques bring their own. All are torch-free at import and import heavy modules on
-use.
+module and name it in ``OURS``; techniques bring their own. All are torch-free at import.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ OURS = (
 
 
 def commands() -> tuple[Command, ...]:
-    """All commands, in the order of the help. Those of two words, such as ``train draft``, are subcommands of the
-    first."""
+    """All commands, in the help's order. Those of two words, such as ``train draft``, are subcommands of the first."""
     ours = tuple(map(Command.of, OURS))
     names = ("bench", *(one.name for one in ours))
     return (*ours, *(one for one in technique_commands(names) if " " not in one.name))

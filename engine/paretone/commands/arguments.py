@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from paretone.audio.recording import writable_kinds
 from paretone.by_name import nearest
 from paretone.commands import output
-from paretone.commands.technique_args import from_files, needs_file, typed_techniques
+from paretone.commands.technique_args import from_files, needs_file, typed_technique, typed_techniques, with_file
 from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
@@ -23,8 +23,9 @@ from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
-from paretone.setting.setting import LARGEST_SEED, Published, Setting
+from paretone.setting.setting import LARGEST_SEED, Artefact, Published, Setting
 from paretone.techniques import foreseen, techniques
+from paretone.techniques.base import to_type
 from paretone.techniques.published import chosen, options_of
 from paretone.wording import listed
 
@@ -103,13 +104,13 @@ def add_published(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> N
         default="",
         metavar="SETTING",
         help="set the techniques and the sampler as published: 'published' for the main setting of a paper, or another "
-        "by name, such as T2 ('paretone models MODEL' lists them); options and knobs that are given stay",
+        "by name, such as T2 ('paretone models MODEL' lists them), which alone also chooses its technique; options and "
+        "knobs that are given stay",
     )
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
-    """Add an option per knob; ``meanings`` by name override the knobs' own. Ranges are checked with the setting, where
-    the model's own apply."""
+    """Add an option per knob; ``meanings`` by name override their own. The setting checks ranges, by the model's."""
     for knob in knobs:
         meaning = meanings.get(knob.name, knob.meaning).replace("%", "%%")  # argparse formats it.
         kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
@@ -220,8 +221,7 @@ def published(options: argparse.Namespace, model: str, *more: str) -> dict[str, 
 
 
 def published_settings(name: str, model: str, typed: Iterable[str], *more: str) -> dict[str, Published]:
-    """Published settings called ``name`` (``""``: none) of ``typed`` techniques and of ``more``, by technique. Raises
-    :class:`SettingError`."""
+    """Settings ``name`` (``""``: none) of ``typed`` techniques and ``more``. Raises :class:`SettingError`."""
     return chosen(model, name, [*(text.partition(":")[0].strip() for text in typed), *more]) if name else {}
 
 
@@ -232,11 +232,38 @@ def setting(options: argparse.Namespace, model: str, *more: str) -> Setting:
     given = {**options_of(found), **sampler_options(options, model)}
     values = checked(entry.options, entry.options_with(**given), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
-    for one in typed_techniques(getattr(options, "technique", ()), found):
+    for one in typed_techniques(getattr(options, "technique", ()) or found, found):
         if not needs_file(one):
             described = described.with_technique(one)
     foreseen(described)
     return described
+
+
+def with_files(
+    setting: Setting, model: SpeechModel, options: argparse.Namespace
+) -> tuple[Setting, tuple[Artefact, ...]]:
+    """``setting`` with the techniques and artefacts given as files. Raises :class:`SettingError` for a technique that
+    lacks its file."""
+    named = published(options, setting.model)
+    asked = [one.technique for one in map(typed_technique, options.technique or named)]
+    artefacts: tuple[Artefact, ...] = ()
+    for technique, file in from_files():
+        path, flag = getattr(options, file.option), f"--{file.option}"
+        if path:
+            # Its other knobs may share names with sampler options.
+            knobs = dict(given(options, [knob for knob in technique.knobs if knob.name in file.knobs]))
+            if technique.name in named:
+                knobs = {**named[technique.name].knobs, **knobs}
+            setting, found = with_file(setting, model, file.option, path, knobs)
+            artefacts = (*artefacts, *found)
+        elif technique.name in asked:
+            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            spelt = f" --as {options.as_published}" if technique.name in named else ""
+            error.command = to_type(f"{file.made_by}{spelt}", model.info) if file.made_by else ""
+            raise error
+        elif alone := next((name for name in file.knobs if hasattr(options, name)), ""):
+            raise SettingError(f"--{alone.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
+    return setting, artefacts
 
 
 def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, object]:
@@ -275,8 +302,7 @@ def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
-    """Combinations with every text and voice of :func:`add_utterances` at least once; without texts, that number of
-    ``sentences`` from the catalogue."""
+    """Combinations with every text and voice of :func:`add_utterances`; without texts, that number of ``sentences``."""
     texts = several_texts(options) or catalogue.sentences()[:sentences]
     voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
     turns = range(max(len(texts), len(voices)))

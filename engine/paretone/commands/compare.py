@@ -389,8 +389,7 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
 def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
-    """Metrics of the judge ``name`` with intervals, for both sides and the reference speech: by metric, then ``a``,
-    ``b`` and ``reference``."""
+    """Metrics of the judge ``name`` with intervals: by metric, then ``a``, ``b`` and ``reference`` speech."""
     # Imported on use: few comparisons are judged.
     from paretone.device import choose
     from paretone.measure.evaluation.judging import reference_speech
@@ -661,7 +660,7 @@ def typed_side(text: str, model: str, variant: str = "", as_published: str = "")
     for option, path in files:
         if not path:
             raise SettingError(f"{option}= names no file; write its path, or leave {option} out.")
-    filed = (one.name for one, file in from_files() if file.option in dict(files))
+    filed = [one.name for one, file in from_files() if file.option in dict(files)]
     named = given.pop("as", as_published if techniques or files else "")
     published = arguments.published_settings(named, model, techniques, *filed)
     entry = catalogue.entry(model)
@@ -669,7 +668,7 @@ def typed_side(text: str, model: str, variant: str = "", as_published: str = "")
     values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
     values = entry.options_with(**{**options_of(published), **values})
     setting = Setting(model, checked(entry.options, values, entry.title), seed=seed)
-    for one in typed_techniques(techniques, published):
+    for one in typed_techniques(techniques or [name for name in published if name not in filed], published):
         setting = setting.with_technique(one)
     foreseen(setting)
     knobs = {name: one.knobs for name, one in published.items()}

@@ -110,8 +110,7 @@ _STANDARD_OUTPUT = frozenset({"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"
 
 
 def writable(name: str | Path) -> Path:
-    """``name`` as a writable path, checked before the work; ``-`` is standard output, and messages then go to standard
-    error."""
+    """``name`` as a writable path, checked before the work; ``-``: standard output, with messages on standard error."""
     path = _named(name, "file")
     if str(name) in _STANDARD_OUTPUT:
         leave_to_content()
@@ -144,8 +143,7 @@ def writable_sound(name: str | Path) -> Path:
 
 
 def apart(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | Path | None] = {}) -> None:
-    """Raise :class:`PlainError` if two output files are the same, or an output file is also an input; paths by option,
-    ``None`` if not given."""
+    """Raise :class:`PlainError` if an output is also another one, or an input; paths (or ``None``) by option."""
     seen: dict[str, str] = {}
     for option, path in (*inputs.items(), *outputs.items()):
         if not path or (str(path) == "-" and option not in outputs):

@@ -11,7 +11,7 @@ from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable
-from paretone.commands.technique_args import files_given, from_files, profile_alone, with_file, with_weights
+from paretone.commands.technique_args import from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.measure.roofline import ceilings as store
@@ -79,9 +79,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     artefacts = () if profile is None else profile.artefacts
     if profile is None:
         setting = with_weights(setting, model.info)
-        for option, path in files_given(options):
-            setting, found = with_file(setting, model, option, path)
-            artefacts = (*artefacts, *found)
+        setting, artefacts = arguments.with_files(setting, model, options)
     measuring = MeasureRoofline(
         JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""), options.card or ""
     )

@@ -17,8 +17,6 @@ from paretone.commands.technique_args import (
     files_given,
     from_files,
     profile_alone,
-    typed_technique,
-    with_file,
     with_weights,
 )
 from paretone.commands.terminal import JOB, Session, ending
@@ -27,14 +25,13 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
+from paretone.models.base import MASKED, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
-from paretone.setting.setting import Artefact, Setting
+from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
-from paretone.techniques.base import to_type
 from paretone.techniques.published import comparisons
 from paretone.wording import percent
 
@@ -88,7 +85,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         artefacts = profile.artefacts
         profile.check(model.info, compatibility_of(model.info, setting) if artefacts else None)
     else:
-        setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
+        setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
     if options.codebooks and model.info.family != MASKED:
         raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
@@ -162,8 +159,7 @@ def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session)
 
 
 def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
-    """``take`` with the medians of the finished repeats, and the error that ended the others. ``times``: requested
-    repeats."""
+    """``take`` with the medians of the finished repeats of ``times``, and the error that ended the others."""
     again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
     timed, stopped = _outcomes(again, TimedAgain, session)
     return (repeated(take, timed[-1].runs) if timed else take), stopped
@@ -243,32 +239,6 @@ def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setti
     seed = setting.seed if options.seed is None else options.seed
     changes = arguments.sampler_options(options, model)
     return replace(setting, seed=seed, options=setting.options.replace(**changes))
-
-
-def _with_techniques(
-    setting: Setting, model: SpeechModel, options: argparse.Namespace
-) -> tuple[Setting, tuple[Artefact, ...]]:
-    """``setting`` with the techniques and artefacts given as files."""
-    asked = [one.technique for one in map(typed_technique, options.technique)]
-    published = arguments.published(options, setting.model)
-    artefacts: tuple[Artefact, ...] = ()
-    for technique, file in from_files():
-        path, flag = getattr(options, file.option), f"--{file.option}"
-        if path:
-            # Its other knobs may share names with sampler options.
-            knobs = dict(arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs]))
-            if technique.name in published:
-                knobs = {**published[technique.name].knobs, **knobs}
-            setting, found = with_file(setting, model, file.option, path, knobs)
-            artefacts = (*artefacts, *found)
-        elif technique.name in asked:
-            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
-            named = f" --as {options.as_published}" if technique.name in published else ""
-            error.command = to_type(f"{file.made_by}{named}", model.info) if file.made_by else ""
-            raise error
-        elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
-            raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
-    return setting, artefacts
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------

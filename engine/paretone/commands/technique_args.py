@@ -24,9 +24,8 @@ _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 
 
 def typed_technique(text: str, published: Mapping[str, Published] = {}) -> UsedTechnique:
-    """Technique from ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; missing knobs are those of its ``published`` setting
-    or their defaults. ``weights=…`` is resolved by :func:`with_weights`, and missing knobs stay open until then. Raises
-    :class:`SettingError`."""
+    """Technique from ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; missing knobs are its ``published`` setting's or the
+    defaults. ``weights=…`` and knobs missing with it wait for :func:`with_weights`. Raises :class:`SettingError`."""
     name, _, parts = text.partition(":")
     declared = technique(name.strip())
     known = {knob.name: knob for knob in declared.knobs}
@@ -68,8 +67,7 @@ def typed_techniques(texts: Iterable[str], published: Mapping[str, Published] = 
 
 
 def with_weights(setting: Setting, info: ModelInfo) -> Setting:
-    """``setting`` of :func:`typed_technique` with the named weights of the loaded model. Raises
-    :class:`SettingError`."""
+    """``setting`` with the weights of the loaded model that it names. Raises :class:`SettingError`."""
     require_family(info, setting)
     for one in setting.techniques:
         if one.artefact:

@@ -91,8 +91,7 @@ class Terminal:
         self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
-        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate, or by the pace
-        so far."""
+        """Show ``done`` of ``total`` units of the job, and the seconds ``left``: its estimate, or by the pace."""
         self.check()
         estimate = self._remaining.update(done, total)
         left = estimate if left is None else left
@@ -220,8 +219,7 @@ class Cancellation(threading.Event):
 @contextmanager
 def cancelling() -> Iterator[Cancellation]:
     """Event set by the first Ctrl-C or SIGTERM. The second one raises :class:`KeyboardInterrupt` at once; so does the
-    first after :data:`GRACE_SECONDS` unless the main thread has seen the event: long imports, such as torch, never
-    check."""
+    first after :data:`GRACE_SECONDS` unless the main thread has seen it: long imports never check."""
     cancelled = Cancellation()
     insisting: list[threading.Timer] = []
 
@@ -254,8 +252,7 @@ def cancelling() -> Iterator[Cancellation]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Make SIGTERM raise :class:`KeyboardInterrupt` like Ctrl-C, replacing other handlers; :func:`exit_code`
-    distinguishes them."""
+    """Make SIGTERM raise :class:`KeyboardInterrupt` like Ctrl-C; :func:`exit_code` distinguishes them."""
 
     def interrupt(number: int) -> None:
         raise KeyboardInterrupt
@@ -267,14 +264,12 @@ def terminable() -> Iterator[None]:
 
 
 def exit_code(number: int = 0) -> int:
-    """Exit code of a process interrupted by the signal ``number``, or by the last one, as in shells: 130 after Ctrl-C,
-    143 after SIGTERM."""
+    """Exit code after the signal ``number``, or the last one, as in shells: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + (number or _last_signal)
 
 
 def ending(stopped: Exception | None, done: str, activity: str) -> tuple[str, int]:
-    """Sentences that ``stopped`` ended ``activity`` with only a part ``done``, and the exit code; ``""`` and 0 without
-    an error."""
+    """Sentences that ``stopped`` ended ``activity`` with a part ``done``, and the exit code; ``""`` and 0: no error."""
     if stopped is None:
         return "", 0
     if isinstance(stopped, Cancelled):

@@ -40,8 +40,7 @@ def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str 
 
 
 def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
-    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
-    all cores but one."""
+    """Add budget and computation of a training; returns the group. Default ``threads``; ``None``: all cores but one."""
     group = parser.add_argument_group("training")
     budget = group.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=arguments.above_zero, help="budget in CPU minutes (on a GPU: minutes)")
@@ -244,8 +243,7 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def trained(technique: str, request: TrainingRequest, session: Session) -> Trained:
-    """Carry out ``request`` for the technique. The terminal shows the preparation, then the spent share of the
-    budget."""
+    """Carry out ``request``; the terminal shows the preparation, then the spent share of the budget."""
     terminal = session.terminal
 
     def hear(event: Event) -> None:

@@ -27,8 +27,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Made:
-    """File written by ``write(path, wrote)``, which regularly calls ``wrote(bytes)`` with the bytes written since; that
-    may raise to cancel."""
+    """File written by ``write(path, wrote)``, which often calls ``wrote(bytes written since)``; that may cancel."""
 
     write: Callable[[Path, Callable[[int], None]], None]
     size: int
@@ -40,8 +39,7 @@ Content = bytes | Copied | Made
 
 
 def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[int, int], None]) -> tuple[Path, ...]:
-    """Write ``contents``, by file name, into ``folder``, created if missing; return the files. Names may contain
-    folders, with ``/``.
+    """Write ``contents``, by file name, into ``folder``, made if missing; return the files. Names may contain ``/``.
 
     An existing file with the same content stays as it is. ``progress`` is called after every piece with the bytes
     written and the total, and may raise to cancel: then, as after any failure, the folder is restored. Raises

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.targets import Order, Target, exporting
 from paretone.models.catalogue import F5, entry
 from paretone.models.f5.config import VARIANTS
@@ -18,10 +19,8 @@ from paretone.setting.profile import Profile
 from paretone.techniques.registry import plug_in
 
 if TYPE_CHECKING:
-    from paretone.export.delivery import Content
     from paretone.export.exported_weights import ExportedWeights
     from paretone.models.f5.checkpoint import F5Checkpoint
-
 
 SWAY = -1.0
 """The only sway of these targets."""
@@ -46,8 +45,7 @@ def own_grid(ledger: OptionLedger) -> None:
 
 
 def why_not_f5(profile: Profile, package: str) -> str:
-    """Reason why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, as a sentence, or
-    ``""``."""
+    """Sentence why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, or ``""``."""
     model = entry(profile.setting.model)
     if model.kind != F5:
         return (
@@ -107,8 +105,7 @@ def weights_target(
     why_not: Callable[[Profile, bool], str],
     weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
 ) -> Target:
-    """Target that writes only a technique's ``weights`` to a file; ``takes`` is their capability. Other arguments as in
-    :class:`Target`."""
+    """Target that writes only a technique's ``weights``; ``takes``: their capability. Others as in :class:`Target`."""
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")

@@ -45,8 +45,7 @@ class GgufVocabulary:
 
     @classmethod
     def of(cls, tokenizer: Mapping[str, Any], size: int) -> GgufVocabulary:
-        """Read the content of a ``tokenizer.json``; ids up to ``size`` without a token are unused. Raises
-        :class:`CheckpointError`."""
+        """Read a ``tokenizer.json``; ids up to ``size`` without a token are unused. Raises :class:`CheckpointError`."""
         kind = _gguf().TokenType
         try:
             model, added = tokenizer["model"], tokenizer["added_tokens"]

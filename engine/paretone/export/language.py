@@ -155,8 +155,7 @@ _SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; return the files.
 
-    Raises :class:`SettingError` if there is none, and :class:`paretone.errors.PlainError` if it cannot be read or
-    written.
+    Raises :class:`SettingError` if there is none, :class:`PlainError` if it cannot be read or written.
     """
     chosen = entry(job.model)
     source = source_of(chosen, job.model_folder, follower.check)

@@ -156,20 +156,17 @@ class LanguageBundle:
         return prompts_file(self.ids, self.prompts, self.voice.id, options)
 
 
-def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
-    """Bundle for ``order``; with a draft only if ``drafting``. Raises :class:`paretone.errors.PlainError`."""
+def language_bundle(order: Order) -> LanguageBundle:
+    """Bundle for ``order``. Raises :class:`paretone.errors.PlainError`."""
     profile, follower = order.profile, order.follower
     ids, plan, prompts, voice, root = _prepared(order)
     source = source_of(entry(profile.setting.model), str(root), follower.check)
     follower.status("Reading the weights …")
     model, speaks = _target(source, plan, ids)
-    draft, drafts = _draft(source, _layered(plan.draft) if drafting else None, ids)
+    given = plan.draft if "draft" in order.account.given else None
+    # Other programs cannot run a draft on features.
+    draft, drafts = _draft(source, None if isinstance(given, FeatureDraftWeights) else given, ids)
     return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
-
-
-def _layered(draft: DraftWeights | FeatureDraftWeights | StudentWeights | None) -> DraftWeights | StudentWeights | None:
-    """A draft that other programs can run, if it is one."""
-    return None if isinstance(draft, FeatureDraftWeights) else draft
 
 
 def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
-from paretone.export.accounts import Account, OptionLedger
-from paretone.export.targets import lists
+from paretone.export.accounts import OptionLedger
+from paretone.export.delivery import Content
+from paretone.export.targets import PROMPTS, Order, lists
 from paretone.models.base import LANGUAGE
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.techniques import technique
+
+if TYPE_CHECKING:
+    from paretone.export.language_bundle import LanguageBundle
 
 RESTARTING = frozenset({"lm_mini"})
 """Loaders of models whose positions restart where speech begins."""
@@ -69,25 +72,27 @@ def is_greedy(options: Values) -> bool:
     return options.get("temperature", 1.0) == 0
 
 
-def readme(
-    profile: Profile, account: Account, title: str, use: str, model: str, draft: str, notes: Mapping[str, str]
-) -> bytes:
-    """README of a folder: ``title``, how to ``use`` it, descriptions of model and draft, and further sections by
-    title."""
-    chosen = entry(profile.setting.model)
-    drafted = f"* Draft: {draft}\n" if draft else ""
-    sections = "".join(f"## {name}\n\n{text}\n\n" for name, text in notes.items())
-    return (
-        f"# {title}\n\n{use}\n\n"
-        f"* Model: {chosen.title}, {model}; profile made on the checkpoint with SHA-256\n  `{profile.checkpoint}`\n"
+def common_files(order: Order, program: str, use: str, bundle: LanguageBundle) -> dict[str, Content]:
+    """Files alike in all programs' folders: prompts, profile, and README with the ``use`` of the others."""
+    chosen = entry(order.profile.setting.model)
+    drafted = f"* Draft: {bundle.drafts}\n" if bundle.drafts else ""
+    readme = (
+        f"# A Paretone profile for {program}\n\n{use}\n\n"
+        f"* Model: {chosen.title}, {bundle.speaks}; profile made on the checkpoint with SHA-256\n"
+        f"  `{order.profile.checkpoint}`\n"
         f"{drafted}"
         f"* `profile.json` runs in Paretone\n"
         f"* Licence of the weights: {chosen.licence}\n\n"
-        f"{sections}{lists(account)}"
-    ).encode()
+        f"## Texts, ids and sound\n\n{_ids_section(chosen)}\n\n{lists(order.account)}"
+    )
+    return {
+        PROMPTS: bundle.prompts_file(order.account.options),
+        "profile.json": order.profile.encoded(),
+        "README.md": readme.encode(),
+    }
 
 
-def ids_section(chosen: CatalogueEntry) -> str:
+def _ids_section(chosen: CatalogueEntry) -> str:
     """Section on the conversion of texts to ids and of ids to sound."""
     return (
         "`prompts.json` holds a sentence in a voice as ids, passage by passage, and the vocabulary: speech token `n` "
@@ -114,7 +119,3 @@ _HOW = {
         "`<|s_n|>`; the tokenizer, in which CosyVoice 2's tables are one vocabulary, reads it."
     ),
 }
-
-
-def given_draft(account: Account) -> Mapping[str, Any] | None:
-    return account.given.get("draft")

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.errors import CheckpointError, PlugInError, ProfileError, SettingError
 from paretone.export.accounts import OPTIONS, Account, Carried, OptionLedger, whole_line
-from paretone.export.delivery import deliver
+from paretone.export.delivery import Content, deliver
 from paretone.models.base import OfficialIds, OfficialPrompt
 from paretone.models.catalogue import F5, entry
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import kind_of
 from paretone.setting.profile import Profile
@@ -34,11 +35,6 @@ from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, foreseen, technique
 from paretone.techniques.registry import brought as modules_of
 from paretone.techniques.registry import plug_in, registry
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
-    from paretone.observer import Observer
-
 
 PROGRAMS = (
     "f5_tts",
@@ -240,8 +236,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
-    """README: purpose of the folder, ``parts`` in Markdown, the account. ``not_run`` names the parts never run against
-    the real program."""
+    """README: purpose, ``parts`` in Markdown, account. ``not_run``: what was never run against the real program."""
     profile = order.profile
     heading = (
         f"# A Paretone profile for {title}\n\n"

@@ -19,8 +19,7 @@ SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7c6ee0
 """Okabe and Ito's colours for pages on light and dark backgrounds alike, with a darker yellow, and violet, red."""
 CELLS_LIGHT = ("#e3e8ef", "#0b64a8", "#eda52f")
 CELLS_DARK = ("#2f3743", "#3f93d2", "#f2b84b")
-"""Fills of cells: neutral, then blue and orange after Okabe and Ito. They also differ in lightness, so that they remain
-distinct in grey."""
+"""Fills of cells: neutral, then blue and orange after Okabe and Ito, which differ in lightness, too."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
 """Their number is coprime to that of the colours, so that no two of 42 names look alike."""

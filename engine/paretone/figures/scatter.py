@@ -46,8 +46,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: np.ndarray, logarithmic: bool = False) -> Scale:
-        """Axis with room for ``values``, of any shape; values that are not finite, or without a logarithm on a
-        logarithmic axis, are ignored."""
+        """Axis with room for ``values``, of any shape; those not finite, or without a needed logarithm, are ignored."""
         counting = values[np.isfinite(values) & ((values > 0.0) | (not logarithmic))]
         if not len(counting):
             return cls(0.1, 1.0, True) if logarithmic else cls()
@@ -67,8 +66,7 @@ class Scale:
         return (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
 
     def even(self, values: np.ndarray) -> np.ndarray:
-        """Figures, or their decimal logarithms on a logarithmic axis; values without one are placed a whole axis before
-        its beginning."""
+        """Figures, or their decimal logarithms on a logarithmic axis; values without one lie a whole axis before it."""
         if not self.logarithmic:
             return values
         first, last = self.ends
@@ -122,8 +120,7 @@ class Scale:
 
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:
-        """At most ``most`` round numbers; on a logarithmic axis, numbers at similar distances. An axis without length
-        has only its first number."""
+        """At most ``most`` round numbers, on a logarithmic axis at similar distances; without length only the first."""
         if self.low > self.high:
             return self.flipped.ticks(most)
         if self.high - self.low <= max(_SHORTEST * max(abs(self.low), abs(self.high)), 1 / _GREATEST):

@@ -175,7 +175,6 @@ def _with_blanks(edges: list[float], sounds: set[int]) -> list[float]:
 
 
 def _closed(phones: Sequence[TimedPhone], edges: Sequence[float], length: float) -> tuple[TimedPhone, ...]:
-    """``phones`` between ``edges``, with silence before the first and after the last; phones without length are left
-    out."""
+    """``phones`` between ``edges``, with silence before and after; phones without length are left out."""
     named = zip((EDGE, *(name for name, _, _ in phones), EDGE), (0.0, *edges), (*edges, length), strict=True)
     return tuple((name, start, end) for name, start, end in named if end > start)

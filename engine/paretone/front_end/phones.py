@@ -30,8 +30,7 @@ PHONES = (EDGE, BLANK, *PUNCTUATION, *CONSONANTS, *(stress + vowel for vowel in 
 
 
 def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) -> tuple[TimedPhone, ...]:
-    """Phones of ``symbols``, which last ``frames`` frames of ``seconds`` each; symbols without duration are left
-    out."""
+    """Phones of ``symbols``, which last ``frames`` frames of ``seconds`` each; those without duration are left out."""
     phones: list[TimedPhone] = []
     mark, waiting, first = "", 0, 0
     for symbol, length in zip(symbols, frames, strict=True):
@@ -102,8 +101,7 @@ class PhoneVocabulary:
 
     @classmethod
     def read(cls, listed: str) -> PhoneVocabulary:
-        """Parse a list separated by whitespace. Raises :class:`CheckpointError` for an invalid list, or one of an
-        earlier version."""
+        """Parse a list separated by whitespace. Raises :class:`CheckpointError` for an invalid or an earlier one."""
         phones = tuple(listed.split())
         if EARLIER in phones:
             raise CheckpointError(

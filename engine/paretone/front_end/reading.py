@@ -150,8 +150,7 @@ class NaturalReader:
         an earlier start; ``by_sentence`` limits pieces to one sentence. The prosody of each sentence is drawn from
         ``seed``; without a seed it is the mean.
 
-        Raises :class:`TextError`, also for texts in other languages, and :class:`SettingError` for a speed that is not
-        positive.
+        Raises :class:`TextError`, also for other languages, and :class:`SettingError` for a speed not above 0.
         """
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
@@ -176,8 +175,7 @@ class NaturalReader:
         return tuple(pieces), whole.notes
 
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """Align a recording (n,) at ``rate`` Hz with its transcript. Raises :class:`AudioError` and
-        :class:`TextError`."""
+        """Align a recording (n,) at ``rate`` Hz with its text. Raises :class:`AudioError`, :class:`TextError`."""
         said = self._phonemise.read(transcript).sentences
         if not said:
             raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")

@@ -120,8 +120,7 @@ def nothing_to_say(dropped: tuple[str, ...]) -> str:
 
 
 def name_characters(characters: tuple[str, ...]) -> str:
-    """List characters for a sentence: up to three with their Unicode names, otherwise the first ones and the number of
-    others."""
+    """List characters for a sentence: up to three with Unicode names, else the first ones and the number of others."""
     if len(characters) <= 3:
         return ", ".join(f"{one} ({unicodedata.name(one, f'U+{ord(one):04X}').lower()})" for one in characters)
     rest = len(characters) - MOST_NAMED

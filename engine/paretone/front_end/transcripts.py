@@ -274,8 +274,7 @@ def _spoken_words(text: str) -> int:
 
 
 def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _TimedWord | None:
-    """The last word with which the recording needs no further cut, preferably the end of a sentence or clause that is
-    late enough."""
+    """The last word with which the recording needs no cut, preferably the end of a late enough sentence or clause."""
     low, high = 0, len(words)
     while low < high:
         middle = (low + high) // 2

@@ -61,8 +61,7 @@ class UnknownWords:
 
     @torch.inference_mode()
     def __call__(self, word: str) -> str:
-        """Phonemes of ``word``; empty if the network knows none of its letters. Only the first :data:`LONGEST` letters
-        are read."""
+        """Phonemes of the first :data:`LONGEST` letters of ``word``; empty if the network knows none of them."""
         letters = [self._letters[letter] for letter in word if letter in self._letters][:LONGEST]
         if not letters:
             return ""

@@ -487,8 +487,7 @@ class Agreement:
 
 
 def agreements(results: Results, listened: Sequence[ListeningScore]) -> tuple[Agreement, ...]:
-    """Rank correlation of every judged metric with every method, over four or more settings known to both, with
-    differing values."""
+    """Rank correlation of every judged metric with every method, over four or more differing settings known to both."""
     found = []
     for method, (_, better) in METHODS.items():
         heard = {one.candidate: one.mean for one in listened if one.method == method}

@@ -53,8 +53,7 @@ class Ranked:
 def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
     """All ``count`` items, the most preferred first. A tie counts half for either.
 
-    Intervals are from the posterior's normal approximation. Raises :class:`ValueError` for unknown items, or one
-    compared with itself.
+    Intervals are from the posterior's normal approximation. Raises :class:`ValueError` for unknown or equal items.
     """
     wins = np.zeros((count, count))
     for one in comparisons:
@@ -139,8 +138,7 @@ class Staircase:
     """Chooses the place of the next trial in a row of ``places``, 0 being closest to the reference.
 
     It begins at the far end, where the difference should be obvious. Three right answers at one place lead closer, each
-    wrong one further away, by steps that halve with every reversal down to one place. The caller decides on the number
-    of trials.
+    wrong one further away, by steps that halve with every reversal down to one place. The caller ends the trials.
     """
 
     def __init__(self, places: int) -> None:
@@ -251,8 +249,7 @@ def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
 
 @lru_cache(maxsize=1024)
 def needed(trials: int, level: float = LEVEL) -> int | None:
-    """Fewest hits in ``trials`` with a probability of at most ``level`` by guessing; ``None`` if not even all
-    suffice."""
+    """Fewest hits in ``trials`` that guessing reaches with at most ``level``; ``None`` if not even all suffice."""
     return next((hits for hits in range(trials + 1) if at_least(hits, trials) <= level), None)
 
 
@@ -377,8 +374,7 @@ def clustered(
 def paired_p(differences: Sequence[float], resamples: int = RESAMPLES) -> float:
     """Two-sided probability of a mean this far from 0, if the sign of each difference is random.
 
-    Up to 14 differences all signs are enumerated, otherwise ``resamples`` random ones are drawn (Fisher's randomisation
-    test).
+    Up to 14 differences all signs are enumerated, otherwise ``resamples`` are drawn (Fisher's randomisation test).
     """
     values = np.asarray([one for one in differences if one != 0], float)
     if not len(values):

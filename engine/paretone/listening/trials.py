@@ -89,16 +89,14 @@ class ConditionRecord:
     """A judged condition and its gain."""
 
     key: str
-    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for MUSHRA's anchors, ``voice`` for the
-    voice's recording."""
+    """Fingerprint of the setting without seed; MUSHRA's ``anchor35`` and ``anchor70``; ``voice``: its recording."""
     title: str
     accelerated: bool
     """Whether techniques were used."""
     take: str
     """Id of the take, or ``""`` for an anchor."""
     setting: Mapping[str, Any]
-    """The whole setting with the seed 0, in the form of :meth:`paretone.setting.setting.Setting.to_json`; empty for an
-    anchor."""
+    """The setting with the seed 0 as of :meth:`paretone.setting.setting.Setting.to_json`; empty for an anchor."""
     fingerprint: str
     """Fingerprint of the take's setting, seed included."""
     gain: float
@@ -316,8 +314,7 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
 
 
 def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
-    """Valid trials of every complete session. Aborted sessions are ignored as a whole: stopping at a good score would
-    let listeners pass too often."""
+    """Valid trials of complete sessions: stopping at a good score would let listeners pass too often."""
     sessions: dict[str, list[TrialRecord]] = {}
     for one in trials:
         if not one.void:

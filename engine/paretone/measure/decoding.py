@@ -33,9 +33,8 @@ class PositionAcceptance:
     """From 0."""
     proposed: int
     judged: int
-    """Drafts with all earlier positions accepted. In token-by-token verification these are the tokens that the target
-    judged; a draft verified as a whole is judged completely, so there the share only approximates the position's
-    acceptance."""
+    """Drafts with all earlier positions accepted. Token by token, these are what the target judged; a draft verified as
+    a whole is judged completely, so there the share only approximates the acceptance."""
     accepted: int
 
     @property
@@ -90,8 +89,7 @@ class Drafting:
 
     @property
     def predicted_speed_up(self) -> float:
-        """Speed-up predicted from acceptance and costs, assuming that a pass over a draft takes as long as one over a
-        token."""
+        """Speed-up predicted from acceptance and costs, if a pass over a draft takes as long as one over a token."""
         return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
 
     def pass_cost_over(self, other: Drafting) -> float | None:

@@ -1,5 +1,4 @@
-"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by these intervals.
-Torch-free.
+"""Means, medians and rates with 95 % intervals, by bootstrap over clusters; and limits judged by them. Torch-free.
 
 Takes of one sentence are not independent, so sentences are resampled, not takes. Source: B. Efron and R. Tibshirani,
 "An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V. Hinkley, "Bootstrap Methods and
@@ -84,8 +83,7 @@ NORMAL_95 = 1.959964
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """95 % interval of a proportion, 0 to 1, by Wilson's score interval, which stays within bounds and suits few
-    trials; (0, 1) without trials."""
+    """95 % interval of a proportion, by Wilson's score, which stays within 0 and 1 and suits few trials."""
     if trials == 0:
         return 0.0, 1.0
     share, square = successes / trials, NORMAL_95**2
@@ -128,8 +126,7 @@ class Estimate:
 
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
-    """One estimate per column of (clusters, columns): the statistic over its clusters. ``n``: number of takes per
-    column.
+    """One estimate per column of (clusters, columns): the statistic over clusters. ``n``: takes per column.
 
     For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
     fixed, so equal columns have equal intervals.

@@ -31,8 +31,7 @@ def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
 def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[np.ndarray, np.ndarray]:
     """Common frames of two spectrograms (frames, bands) in double precision; ``figure`` names the comparison in errors.
 
-    Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are not
-    finite.
+    Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values not finite.
     """
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise SettingError(

@@ -89,8 +89,7 @@ class Judge:
             )
 
     def hear(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> str:
-        """Transcript of mono ``samples`` (n,) at ``rate`` Hz. ``check`` is called once per minute of speech and may
-        raise to cancel."""
+        """Transcript of mono ``samples`` (n,) at ``rate`` Hz. ``check``, once per minute of speech, may cancel."""
         if not len(samples) or not np.isfinite(samples).all():
             raise AudioError("A recording to judge is empty or has values that are not numbers; synthesise it again.")
         silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
@@ -115,8 +114,7 @@ class Judge:
         recordings: Sequence[tuple[np.ndarray, int]],
         check: Callable[[], None] = lambda: None,
     ) -> WordErrors:
-        """Errors in ``recordings`` (pairs of mono samples and rate), one per sentence. ``check`` may raise to
-        cancel."""
+        """Errors in ``recordings`` (mono samples and rate), one per sentence. ``check`` may raise to cancel."""
         references = [words_of(sentence) for sentence in sentences]
         if len(references) != len(recordings) or not all(references):
             raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")

@@ -83,8 +83,7 @@ def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def true_peak(samples: np.ndarray) -> float:
-    """Highest level at and between the samples (n,), in dB of full scale; fourfold interpolation as in BS.1770-5, annex
-    2."""
+    """Highest level at and between samples (n,), in dB of full scale; interpolated fourfold (BS.1770-5, annex 2)."""
     if not len(samples):
         return -np.inf
     samples = np.asarray(samples, np.float64)
@@ -132,8 +131,7 @@ class LevelMatch:
 
 
 def gain_to(target: float, samples: np.ndarray, rate: int) -> float:
-    """Gain in dB that brings mono ``samples`` to ``target`` LUFS; lower if the true peak would exceed
-    :data:`HIGHEST_PEAK`."""
+    """Gain in dB that brings mono ``samples`` to ``target`` LUFS, or their true peak to :data:`HIGHEST_PEAK`."""
     level = integrated_loudness(samples, rate).lufs
     return min(target - level, HIGHEST_PEAK - true_peak(samples)) if np.isfinite(level) else 0.0
 

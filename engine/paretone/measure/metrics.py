@@ -32,15 +32,13 @@ class Metric:
     statistic: Statistic = "mean"
     """Statistic over a study's takes."""
     of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
-    """Value of a single take from measurements, metrics and log-mel distance; ``None`` for figures that only studies
-    have."""
+    """Value of a single take from measurements, metrics and log-mel distance; ``None`` for figures of studies alone."""
     judge: str = ""
     """Judge that provides it; see :mod:`paretone.measure.evaluation.judges`."""
     verdict: Callable[[Mapping[str, float]], complex | None] | None = None
     """Value of a single take from the judge's figures."""
     across_seeds: Callable[[Sequence[np.ndarray]], float | None] | None = None
-    """Value for takes of one sentence and voice with different seeds, from the judge's curves (frames,); for figures
-    that single takes lack."""
+    """Value for takes of one sentence and voice with different seeds, from the judge's curves (frames,)."""
     percent: bool = False
     """Whether sentences state it in percent."""
     relative: bool = False

@@ -93,8 +93,7 @@ def _periods(
 
 
 def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
-    """YIN's equation 6 for lags 0 to ``longest``: Σ (x_j − x_(j+lag))² over the window, by one correlation per
-    frame."""
+    """YIN's equation 6 for lags 0 to ``longest``: Σ (x_j − x_(j+lag))² over the window, by one correlation a frame."""
     size = 1 << (frames.shape[1] + window - 1).bit_length()
     spectrum = np.fft.rfft(frames, size)
     correlation = np.fft.irfft(spectrum * np.conj(np.fft.rfft(frames[:, :window], size)), size)[:, : longest + 1]

@@ -149,8 +149,7 @@ def paired_ratio(
 
 def running_order(names: Sequence[_One], number: int) -> tuple[_One, ...]:
     """Order of round ``number``: rotated by one each round, and reversed in every other round. An even number of names
-    is reversed in every other full turn instead: otherwise only half of the orders would occur, and only one for two
-    names."""
+    is reversed in every other full turn instead: otherwise half of the orders would be missing."""
     start = number % len(names)
     order = (*names[start:], *names[:start])
     turned = number if len(names) % 2 else number // len(names)
@@ -163,8 +162,7 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def spread(take: Timed, name: str) -> Interval | None:
-    """Interval of a time, by its name in :class:`Measurements`, over the repeats of ``take``; ``None`` for fewer than
-    two."""
+    """Interval of a time, by its name in :class:`Measurements`, over two or more repeats of ``take``, or ``None``."""
     values = [value for one in take.repeats if (value := getattr(one, name)) is not None]
     return interval(values) if len(values) > 1 else None
 

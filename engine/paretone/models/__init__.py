@@ -21,8 +21,7 @@ def load_model(
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
 
     ``vocoder`` is the folder of its vocoder, if the model has a separate one in an unusual place. ``status`` reports
-    progress; ``check`` is called between parts and may raise to cancel. Raises :class:`paretone.errors.PlainError` on
-    what is missing or wrong.
+    progress; ``check`` is called between parts and may raise to cancel. Raises :class:`paretone.errors.PlainError`.
     """
     from paretone.models.loading import load  # Imports torch, which only loading needs.
 

@@ -89,8 +89,7 @@ class StudentWeights:
     minutes: float
     """Training time so far."""
     targets: str = "following"
-    """Layers of the complete model that its layers learned from: the ones before the next retained layer, or the
-    ``original`` ones."""
+    """Layers of the whole model that its layers learned from: those before the next retained one, or ``original``."""
 
     @property
     def depth(self) -> int:
@@ -149,8 +148,7 @@ class ModelInfo:
     interval_weights: tuple[IntervalWeights, ...] = ()
     """Fine-tuned weights that carry the state over intervals of time."""
     trained_guidance: float | None = None
-    """Guidance weight w of the checkpoint's training, included in its weights: it runs one branch and takes no further
-    guidance."""
+    """Guidance weight w that its weights include by training: it runs one branch and takes no further guidance."""
     drafts: tuple[DraftWeights, ...] = ()
     feature_drafts: tuple[FeatureDraftWeights, ...] = ()
     students: tuple[StudentWeights, ...] = ()
@@ -161,8 +159,7 @@ class ModelInfo:
     token_rate: float | None = None
     """Speech tokens per second; ``None`` unless a language model."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Features that its device lacks, such as ``recording``, each with a sentence on the reason; see
-    :func:`paretone.device.lacking`."""
+    """Features that its device lacks, such as ``recording``, with sentences of :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
@@ -280,8 +277,7 @@ class Script:
 
 
 class SpeechModel(Protocol):
-    """A loaded model, used by one thread at a time. It takes plans, which :mod:`paretone.speaking` makes from
-    settings."""
+    """A loaded model, for one thread at a time. Its plans are made from settings by :mod:`paretone.speaking`."""
 
     info: ModelInfo
 
@@ -293,8 +289,7 @@ class SpeechModel(Protocol):
         of it depends on the ``voice``. :meth:`script` does the same, but counts the time as synthesis."""
 
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> Any:
-        """Prepare ``text`` for speaking, counting and inspection, as the family's own :class:`Script`. Raises
-        :class:`PlainError`."""
+        """``text`` ready to speak, count and inspect: the family's :class:`Script`. Raises :class:`PlainError`."""
 
     def speak(
         self, script: Any, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None
@@ -320,16 +315,14 @@ class FlowModel(SpeechModel, Protocol):
         called after every step and may raise to cancel. Raises :class:`PlainError`."""
 
     def calibration_target(self, script: Any) -> CalibrationTarget:
-        """The backbone ready to sample the first passage, for calibration. Raises :class:`SettingError` if the model
-        cannot skip."""
+        """The backbone ready for the first passage, for calibration. Raises :class:`SettingError` if it cannot skip."""
 
     def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
         """Run up to ``step`` and record the attention of ``layer``."""
 
 
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
-    """``model`` as a flow model, which ``purpose`` (such as ``Calibrating``) needs. Raises :class:`SettingError` for
-    other families."""
+    """``model`` as a flow model, which ``purpose`` (``Calibrating``) needs. Raises :class:`SettingError` for others."""
     if model.info.family != FLOW:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "

@@ -65,13 +65,11 @@ class CatalogueEntry:
     weights: str = ""
     """Subfolder of the required weights."""
     released_voices: bool = False
-    """Whether it speaks only in voices with released latents, pairs of ``name.wav`` and ``name.npy``, which it
-    transcribes itself."""
+    """Whether it speaks only in voices with released latents, ``name.wav`` and ``name.npy``, which it transcribes."""
     architectures: tuple[str, ...] = ()
     """Released architectures that its files may have; a sidecar in their folder describes any other."""
     official_exports: bool = False
-    """Whether exported students and drafts replace files of the official release; otherwise they are Hugging Face
-    checkpoints."""
+    """Whether exported students and drafts replace files of the release; if not, they are Hugging Face checkpoints."""
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     kind: str = ""
@@ -314,8 +312,7 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
 
 
 def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
-    """The voice of ``model`` called ``name``, or of the recording at this path with this ``transcript``. Raises
-    :class:`PlainError`."""
+    """The voice ``name`` of ``model``, or of the recording there with ``transcript``. Raises :class:`PlainError`."""
     recording = Path(name)
     if not name or name in {one.id for one in voices(model, folder)}:
         if transcript:

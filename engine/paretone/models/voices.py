@@ -104,8 +104,7 @@ _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
 def own_voice(recording: str | Path, transcript: str = "") -> Voice:
-    """The voice of a recording, which is read once for its fingerprint; if it cannot be read, the id has only its
-    name."""
+    """The voice of a recording, read once for its fingerprint; if it cannot be read, the id has only its name."""
     path = Path(recording)
     return Voice(_id(path), path.stem, str(recording), transcript)
 
@@ -182,8 +181,7 @@ def examine(
     shortened: bool = True,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Examined:
-    """Run :func:`examined` in a separate process, killed once ``given_up`` returns true. Without a transcript, only
-    read the recording."""
+    """Run :func:`examined` in a process that ``given_up`` kills. Without a transcript, only read the recording."""
     try:
         read = read_recording(recording)
     except AudioError as error:

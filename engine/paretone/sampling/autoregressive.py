@@ -36,8 +36,7 @@ class Request:
     masked_stops: int | None = None
     """Number of stop ids, from the first, masked before ``minimum``; ``None``: all. CosyVoice's own code masks one."""
     shared: int = 0
-    """Number of the prompt's first elements shared by all requests of the same voice; see
-    :mod:`paretone.sampling.cache`."""
+    """Number of the prompt's first elements that all requests of a voice share; see :mod:`paretone.sampling.cache`."""
     length: int | None = None
 
 
@@ -72,8 +71,7 @@ class Reader:
     def __init__(
         self, model: TokenScorer, request: Request, places: Tensor, keeps: Sequence[int] | None = None
     ) -> None:
-        """``keeps``: inner layers whose outputs :meth:`features` returns, besides the last one's; ``None``: nothing is
-        kept."""
+        """``keeps``: inner layers whose outputs :meth:`features` returns, besides the last one's; ``None``: none."""
         self.model = model
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))
@@ -112,8 +110,7 @@ class Reader:
             self.cache.crop(length)
 
     def features(self, start: int, end: int) -> Tensor:
-        """Rows ``start`` to ``end``, as far as read, of the kept outputs: (rows, (kept + 1) · hidden). Row 0 is the
-        prompt's last element."""
+        """Rows ``start`` to ``end`` of the kept outputs: (rows, (kept + 1) · hidden). Row 0 ends the prompt."""
         end = min(end, self.cache.length + 1 - self._request.embedded.shape[1])
         if self._features is None:
             raise ValueError("Nothing was read whose outputs are kept.")

@@ -1,9 +1,7 @@
-"""Guidance that chooses the branches of every evaluation: strengths vary with time, and saturated effects are no longer
-computed.
+"""Guidance that chooses the branches of every evaluation: strengths vary with time, saturated effects are not computed.
 
 Branches are nested: each knows less than the one before it. An effect is the difference between the velocities of two
-branches. The velocity is the first branch's plus every effect times its strength: with two branches, v_c + s (v_c −
-v_u).
+branches. The velocity is the first branch's plus every effect times its strength: of two, v_c + s (v_c − v_u).
 
 An effect has *saturated* if computing it again would change little. Its change is predicted from its rate between the
 last two computed evaluations and the time since. While the prediction is below the threshold, the last difference is
@@ -70,8 +68,7 @@ class BranchGuidance:
         return not any(self._skipped(one, evaluation) for one in self._effects(evaluation))
 
     def velocity(self, rows: Tensor, evaluation: int, plain: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """Combine the velocities of the :meth:`needed` branches, branch-major. ``plain`` combines them if no effect is
-        skipped."""
+        """Combine the velocities of the :meth:`needed` branches, branch-major; ``plain``: if no effect is skipped."""
         needed = self.needed(evaluation)
         branches = dict(zip(needed, rows.chunk(len(needed)), strict=True))
         combined = plain(rows) if plain is not None and self.whole(evaluation) else None

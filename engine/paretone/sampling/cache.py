@@ -1,7 +1,6 @@
 """Key-value cache of a causal transformer, in memory allocated once.
 
-Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValueCache.crop`), so that removing rejected
-tokens costs nothing.
+Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValueCache.crop`), which costs nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class KeyValueCache:
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid tokens and return all keys
-        and values up to there, (batch, heads, length + tokens, head_width). The new ones become valid by
-        :meth:`advance`.
+        and values up to there, (batch, heads, length + tokens, head_width). :meth:`advance` makes them valid.
 
         Raises :class:`ValueError` beyond the capacity.
         """
@@ -136,8 +134,7 @@ class Prefixes:
         return len(self._beginnings)
 
     def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:
-        """If the prefix ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) is stored, restore it to the empty
-        ``cache`` and return true."""
+        """Whether the prefix ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) was restored to ``cache``."""
         for place, one in enumerate(self._beginnings):
             if one.is_of(embedded, positions):
                 cache.restore(one.kept)
@@ -206,5 +203,4 @@ class FeatureScorer(TokenScorer, Protocol):
         """Map features (n, (reads + 1) · hidden) to states (n, hidden)."""
 
     def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
-        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden): states of what follows, and
-        the input of :meth:`logits`."""
+        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden) for :meth:`logits`."""

@@ -52,8 +52,7 @@ class CalibrationTarget:
     branches: int
     compatibility: Compatibility
     prompt_frames: int = 0
-    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
-    code."""
+    """Frames in front of the new speech, computed like the others and counted in the error as in the official code."""
 
     @property
     def steps(self) -> int:
@@ -64,8 +63,7 @@ def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256, width: int
     """Cosine similarity between the attention map softmax(q kᵀ / √width) and the identity, mean over the items.
 
     ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code; ``width`` replaces
-    theirs in the scale if given. The map is formed ``block`` rows at a time, so memory grows with the frames, not with
-    their square.
+    theirs in the scale if given. The map is formed ``block`` rows at a time, so memory grows with the frames alone.
     """
     frames, width = query.shape[-2], width or query.shape[-1]
     on_diagonal = query.new_zeros(len(query), dtype=torch.float64)

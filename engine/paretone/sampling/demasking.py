@@ -2,11 +2,9 @@
 
 A canvas has a row per codebook and a column per frame. In each step the network scores every code of the current block.
 The most likely code of each cell is its candidate; the cells with the most likely candidates are committed, first
-codebooks first (a penalty on every further one). Committed codes never change. By default, only the choice of *cells*
-is random.
+codebooks first (a penalty on every further one). Committed codes never change. By default, only the *cells* are random.
 
-The loop reads no result: the number of commits per step is known beforehand, so on a GPU the loop runs ahead of the
-device.
+The loop reads no result: the number of commits per step is known beforehand, so the loop runs ahead of a GPU.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py`` (guidance among log-probabilities, schedule, penalty, both
 temperatures). There, random numbers come from torch's global generator; here each request has its own.
@@ -98,14 +96,12 @@ class Open:
 
     @cached_property
     def log_probabilities(self) -> Tensor:
-        """Guided log-probabilities (cells, codes) of each masked cell, in the order of committing. On a GPU, reading
-        them waits for the pass."""
+        """Guided log-probabilities (cells, codes) of each masked cell, in order. On a GPU, reading them waits."""
         return self._scores().log_softmax(dim=-1)
 
 
 Schedule = Callable[[Open], int]
-"""Number of codes to commit at a step: from 1 to all masked cells. Called once per step of a block but its last, in
-order."""
+"""Number of codes to commit at a step: from 1 to all masked cells. Called at each step of a block but its last."""
 
 
 class CanvasNoise(Protocol):
@@ -183,8 +179,7 @@ def candidates(
 
 
 def confidence(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """Confidence of each cell, by which cells are committed, from the log-probability of its most likely code,
-    (codebooks, frames)."""
+    """Confidence by which cells are committed, from log-probabilities of their likeliest codes, (codebooks, frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty
     if rules.position_temperature > 0:
@@ -242,8 +237,7 @@ def demask(
 
 
 def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
-    """Ask ``schedule`` for the number of codes at the first of the remaining ``steps``, for which ``plan`` has
-    ``planned``; update the plan."""
+    """Ask ``schedule`` for the number of codes at the first of ``steps``, ``planned`` until now; update ``plan``."""
     cells = planned + plan.left
 
     def in_order() -> Tensor:

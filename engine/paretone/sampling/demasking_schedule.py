@@ -1,5 +1,4 @@
-"""Schedule of iterative demasking: codes committed per step. Torch-free: a front end predicts the steps with the same
-numbers.
+"""Schedule of iterative demasking: codes committed per step. Torch-free: front ends predict the steps by it.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``. Its counts follow from float32 times, so these do.
 """
@@ -28,8 +27,7 @@ def demasking_times(steps: int, shift: float) -> np.ndarray:
 
 
 def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
-    """Number of codes that each step commits, of ``cells``; the last step takes the rest. On a short canvas the last
-    steps may have none."""
+    """Codes that each step commits, of ``cells``; the last one takes the rest. On a short canvas there may be none."""
     times, left = demasking_times(steps, shift).tolist(), cells
     counts: list[int] = []
     for before, after in itertools.pairwise(times):

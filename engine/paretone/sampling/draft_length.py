@@ -39,8 +39,7 @@ GROWTH = 0.07
 FORGETTING = 0.98
 """Decay of a cycle's acceptance per further cycle."""
 PRIOR = 4.0
-"""Weight, in tokens, of what is expected of a place of a draft: half are accepted at the first, and at a later one as
-many as at the one before."""
+"""Weight, in tokens, of what is expected of a draft's place: half accepted at the first, later as many as before."""
 TRIED_EVERY, TRIED = 8, 2
 """Every n-th cycle drafts this many more tokens, to measure their acceptance and cost."""
 

@@ -21,8 +21,7 @@ from paretone.sampling.schedules import time_grid
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, SkipPlan
 
 Velocity = Callable[[Tensor, int], Tensor]
-"""Maps the state and the number of the evaluation (see :func:`paretone.sampling.schedules.evaluation_times`) to
-dx/dt."""
+"""Maps the state and the evaluation's number (see :func:`paretone.sampling.schedules.evaluation_times`) to dx/dt."""
 
 Follow = Callable[[Tensor, Tensor, int], Tensor]
 """A sampler's single step: from a state, its velocity and the step's number to the next state."""
@@ -116,8 +115,7 @@ def overshoot_coefficients(start: float, end: float, overshoot: float) -> tuple[
 
 
 def overshoot_steps(times: np.ndarray, noises: Tensor, overshoot: float = 3.0) -> Follow:
-    """Single steps along ``times`` (steps + 1 values) with their noise, (steps, batch, frames, bands). Without
-    overshoot these are Euler steps."""
+    """Steps along ``times`` (steps + 1) with noise, (steps, batch, frames, bands); Euler's without overshoot."""
     coefficients = [overshoot_coefficients(start, end, overshoot) for start, end in itertools.pairwise(times.tolist())]
 
     def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:
@@ -128,8 +126,7 @@ def overshoot_steps(times: np.ndarray, noises: Tensor, overshoot: float = 3.0) -
 
 
 Probe = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
-``output``."""
+"""Called with layer, name and value of ``attention_input``, ``attention``, ``feed_forward`` and ``output``."""
 
 
 class Run(Protocol):
@@ -179,8 +176,7 @@ class Layered(Protocol):
 
 
 class Evaluator(Protocol):
-    """Evaluations of one passage, in order: the result of :attr:`paretone.setting.plan.FlowPlan.evaluator` per
-    passage."""
+    """Evaluations of one passage, in order: the result of :attr:`paretone.setting.plan.FlowPlan.evaluator`."""
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         """Velocities of all branches of ``run``, (branches, frames, bands), at ``state``, (1, frames, bands)."""

@@ -54,8 +54,7 @@ def search(
     method: str, objective: Objective, starts: Sequence[Times], passes: int, on_trial: OnTrial = lambda trial: None
 ) -> Trial:
     """Return the best grid found by ``method`` from the best of ``starts``, all of the same length, in at most
-    ``passes`` passes; stops after a pass without improvement. ``on_trial`` is called after every trial and may raise to
-    stop."""
+    ``passes`` passes; stops after a pass without improvement. ``on_trial``, after every trial, may raise to stop."""
     if method not in METHODS:
         raise SettingError(f"The search must be {' or '.join(METHODS)}, not {method!r}.")
     walk = _Walk(objective, on_trial)
@@ -67,15 +66,13 @@ def search(
 
 
 def most_trials(method: str, steps: int, passes: int) -> int:
-    """Number of trials with ``steps`` steps, without those of the starts: the maximum for O3S, an estimate for
-    coordinate search."""
+    """Number of trials with ``steps``, without the starts: the maximum for O3S, an estimate for coordinate search."""
     each = 2 * _narrowings() if method == OPTIMAL else 3
     return passes * (steps - 1) * each
 
 
 def rounded(times: Sequence[float]) -> Times:
-    """Round ``times`` as searches do, so that equal grids are tried once. Raises :class:`SettingError` unless they rise
-    from 0 to 1."""
+    """Round ``times`` as searches do, to compare them. Raises :class:`SettingError` unless they rise from 0 to 1."""
     found = (0.0, *(round(float(time), DIGITS) for time in times[1:-1]), 1.0)
     ends_right = len(times) > 1 and abs(times[0]) < 1e-6 and abs(times[-1] - 1) < 1e-3
     if not ends_right or not _rises(found):

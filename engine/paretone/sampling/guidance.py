@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ALL, TEXT_ALONE, NOTHING = BRANCHES = (0, 1, 2)
-"""Branches of the flow family: with voice and text, with the text alone, with neither. Each knows less than the one
-before it."""
+"""Branches of the flow family: with voice and text, with the text alone, with neither: each knows less."""
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength the official code runs the conditional branch only (``CFM.sample``)."""
 
@@ -36,8 +35,7 @@ def guided_velocity(branches: Tensor, strength: float) -> Tensor:
 
 
 def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
-    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither. They add up to
-    one.
+    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither; their sum is one.
 
     The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
     v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).

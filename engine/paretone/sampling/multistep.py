@@ -41,15 +41,13 @@ _KEPT = 3
 
 
 def adams_bashforth(times: Sequence[float], velocities: Sequence[Tensor], end: float) -> Tensor:
-    """Mean velocity from the last of ``times`` to ``end``: from the line through the last two ``velocities``, or the
-    only one."""
+    """Mean velocity from the last of ``times`` to ``end``: by the line through the last two ``velocities``, if two."""
     slope = _slope(times, velocities, -1)
     return velocities[-1] if slope is None else velocities[-1] + (end - times[-1]) / 2 * slope
 
 
 def adams_moulton(times: Sequence[float], velocities: Sequence[Tensor]) -> Tensor:
-    """Mean velocity between the last two of ``times``: from the parabola through the last three ``velocities``, or the
-    line through two."""
+    """Mean velocity between the last two of ``times``: by the parabola through three ``velocities``, or a line."""
     step = times[-1] - times[-2]
     mean = (velocities[-2] + velocities[-1]) / 2
     bend = _bend(times, velocities)
@@ -57,8 +55,7 @@ def adams_moulton(times: Sequence[float], velocities: Sequence[Tensor]) -> Tenso
 
 
 def stork(times: Sequence[float], velocities: Sequence[Tensor], end: float, stages: int = STAGES) -> Tensor:
-    """Mean velocity from the last of ``times`` to ``end`` by STORK-2, with up to two derivatives, as ``velocities``
-    allow."""
+    """Mean velocity from the last of ``times`` to ``end`` by STORK-2, with two derivatives if ``velocities`` allow."""
     slope, bend = _slope(times, velocities, -1), _bend(times, velocities)
     if slope is None:
         return velocities[-1]

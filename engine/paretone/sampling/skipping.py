@@ -1,8 +1,7 @@
 """Skip actions inside a backbone: a layer's modules compute, reuse or share their output.
 
 Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the gate
-is always that of the current step. The residual between branches is from the last step that computed all of them,
-however many skips follow.
+is always that of the current step. The residual between branches is from the last step that computed all of them.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ Kept = TypeVar("Kept")
 @dataclass
 class ModuleMemory:
     """Stored values of one module between steps. ``output`` is (branches·batch, frames, width), branch-major;
-    ``residual`` holds the further branches minus the first; ``change`` is the output minus the previously stored
-    one."""
+    ``residual`` holds the further branches minus the first; ``change`` is the output minus the previous."""
 
     output: Tensor | None = None
     residual: Tensor | None = None
@@ -92,8 +90,7 @@ class SkipPlan:
         forecast_along: Sequence[float] | None = None,
     ) -> None:
         """``actions[layer][step]``. ``spare_feed_forward`` exempts feed-forward modules from branch skipping (the
-        official F5 code of 2026). ``forecast_along`` a grid of times (steps + 1 values), skipped outputs are forecast
-        instead of reused."""
+        official F5 code of 2026). ``forecast_along`` a grid of times (steps + 1), skipped outputs are forecast."""
 
         def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
             return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)

@@ -131,8 +131,7 @@ def speculation(
     draft_request: Request | None = None,
 ) -> Decoding:
     """Run :func:`speculate` including the prompts, with times. Without a ``rule``, drafts are verified token by token
-    without tolerance. ``draft_request`` gives the draft's prompt if it differs; limits come from ``request``. Raises
-    what ``check`` raises."""
+    without tolerance. ``draft_request``: the draft's prompt, if another; limits are those of ``request``."""
     if (draft.codes, draft.rows) != (target.codes, target.rows):
         raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
     accept = by_token(0.0, target.codes) if rule is None else rule

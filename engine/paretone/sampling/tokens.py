@@ -76,8 +76,7 @@ class Nucleus:
 
 @dataclass(frozen=True)
 class RepetitionAware:
-    """Nucleus sampling; an id with ``threshold · window`` occurrences in the last ``window`` tokens is redrawn from all
-    ids.
+    """Nucleus sampling; an id seen ``threshold · window`` times in the last ``window`` tokens is redrawn from all ids.
 
     Variant "2026" (CosyVoice from f2ddcbe on) excludes the id from the redraw, "2025" does not.
     """

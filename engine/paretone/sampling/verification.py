@@ -65,8 +65,7 @@ def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
 
 def by_token(tolerance: float, codes: int, *, guarded: bool = True) -> Rule:
     """Rule token by token, with one random number per checked token. ``guarded`` exempts from ``tolerance`` the ids
-    from ``codes`` on, which end speech, and ids that the target would not draw; otherwise it applies to all, as
-    published."""
+    from ``codes`` on, which end speech, and those that the target would not draw; else, as published, none."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
@@ -156,8 +155,7 @@ class TokenGroups:
 
 def by_group(groups: TokenGroups, *, within: bool = True) -> Rule:
     """Rule in groups, with one random number per checked token. ``within``: reject tokens that the target would not
-    draw itself; otherwise, as published, they may stand for their group. Either way the groups are distributed as the
-    target's."""
+    draw itself; otherwise, as published, they may stand for their group. Groups are distributed as the target's."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]

@@ -148,8 +148,7 @@ class DecodePartial(Command):
 
 @dataclass(frozen=True)
 class JudgeTake(Command):
-    """Judge the take with the id ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: file of its voice's
-    recording, or ``""``."""
+    """Judge the take ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: its voice's file, or ``""``."""
 
     activity = "judging a take"
     carried_out_by = "paretone.session.jobs:judge_take"

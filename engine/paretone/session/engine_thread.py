@@ -2,8 +2,7 @@
 
 Commands wait in a queue and run one at a time. Cancelling and shutting down take effect at once: they set a token that
 the running job checks at least once per step, layer trial or token. Every job ends with exactly one of ``JobFinished``,
-``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, checking the token
-blocks.
+``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, the check blocks.
 
 Importing this module does not import torch: the thread does, once it runs.
 """
@@ -20,11 +19,11 @@ from typing import TYPE_CHECKING
 
 from paretone import errors
 from paretone.errors import Cancelled, CheckpointError, DeviceError
+from paretone.models.base import SpeechModel
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
 from paretone.session.events import EngineHeld, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
 
 if TYPE_CHECKING:
-    from paretone.models.base import SpeechModel
     from paretone.session.executor import Executor
 
 _log = logging.getLogger(__name__)
@@ -176,8 +175,7 @@ class EngineThread:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
-        """Import torch and inspect the machine. After a failure the thread lives on, and every job fails with the
-        reason."""
+        """Import torch and inspect the machine. After a failure the thread lives on; jobs fail with the reason."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
             executor = import_module("paretone.session.executor")

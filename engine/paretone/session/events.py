@@ -1,5 +1,4 @@
-"""Events from the engine to front ends: outcomes of commands (:mod:`paretone.session.commands`). Events are frozen
-dataclasses that can be pickled."""
+"""Events from the engine to front ends, picklable: outcomes of commands (:mod:`paretone.session.commands`)."""
 
 from __future__ import annotations
 
@@ -157,8 +156,7 @@ class TimedAgain(Event):
 
 @dataclass(frozen=True)
 class TakeJudged(Event):
-    """Judges' figures of a ``take``, by names of :class:`paretone.setting.take.Metrics`; without those of missing
-    judges or failed measurements."""
+    """Judges' figures of a ``take``, by names of :class:`paretone.setting.take.Metrics`, without failed ones."""
 
     take: str
     figures: Mapping[str, float]

@@ -63,8 +63,7 @@ from paretone.views.view import Task
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
-    """Speak; each piece is posted as soon as it is playable. After cancellation or failure, the finished passages are
-    first posted as a take."""
+    """Speak; pieces are posted as soon as they are playable; after an error, the finished passages as a take."""
     observer = SynthesisObserver(job, executor.device)
     model, plan = _ready(command, executor, observer)
     observer.status("Synthesising …")

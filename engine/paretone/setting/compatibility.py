@@ -99,8 +99,7 @@ class Compatibility:
         return self.sampling["steps"]
 
     def fingerprint_of(self, artefact: Mapping[str, object]) -> str:
-        """Sixteen hexadecimal digits of an artefact's JSON values without their ``origin``: equal for artefacts that
-        act equally on the same model."""
+        """16 hexadecimal digits of an artefact's JSON values without ``origin``: equal for those that act equally."""
         # JSON writers differ in whole numbers; equal values must be equal here.
         sampling = {name: one if isinstance(one, str | bool) else float(one) for name, one in self.sampling.items()}
         acting = {name: value for name, value in artefact.items() if name != "origin"}

@@ -1,7 +1,6 @@
 """Knobs: the declared parameters of models and techniques.
 
-Front ends build controls from these declarations and the engine checks values against them, so validity is the same
-everywhere.
+Front ends build controls from these declarations and the engine checks values by them: validity is the same everywhere.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class Effect(Enum):
 class Knob:
     """One parameter, the base of all kinds. ``symbol``: the papers' notation (δ, w, β); ``trajectory`` marks sampler
     options that shape the way from noise to speech: strategy tables depend on them. ``later`` marks knobs newer than
-    users' files: a missing one means its default, and the default is not written, so that settings keep their
-    fingerprints."""
+    users' files: a missing one means its default, which is not written, so that settings keep their fingerprints."""
 
     name: str
     title: str

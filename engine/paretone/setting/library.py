@@ -386,8 +386,7 @@ class DeletedTakes:
         return len(self._takes)
 
     def delete(self, take: Take, library: Library) -> None:
-        """Delete ``take``, loaded by ``library``. It stays there if this raises :class:`LibraryError`, such as on a
-        full disk."""
+        """Delete ``take``, loaded by ``library``. It stays there if this raises :class:`LibraryError`."""
         try:
             begin = self._kept.write(take.samples)
         except OSError as error:
@@ -405,8 +404,7 @@ class DeletedTakes:
                 library.delete(one)
 
     def restore(self, library: Library) -> None:
-        """Restore takes missing in ``library``, which may be another one if the first was damaged. Raises
-        :class:`LibraryError`."""
+        """Restore takes missing in ``library``, another one if it was damaged. Raises :class:`LibraryError`."""
         for name, (take, begin, frames) in self._takes.items():
             if name in library:
                 continue

@@ -66,8 +66,7 @@ class Part:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Turn unexpected errors in a plug-in's part into :class:`PlugInError` with its name; built-in parts' errors
-        pass."""
+        """Turn unexpected errors in a plug-in's part into :class:`PlugInError` with its name; built-in ones pass."""
         try:
             yield
         except (PlainError, Cancelled, KeyboardInterrupt):
@@ -86,8 +85,7 @@ class Part:
 
 
 def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseException | None]:
-    """Result of a plug-in's function, or its exception of any kind except :class:`KeyboardInterrupt`, which ends the
-    program."""
+    """Result of a plug-in's function, or its exception, except :class:`KeyboardInterrupt`, which ends the program."""
     try:
         return function(*given), None
     except KeyboardInterrupt:
@@ -97,8 +95,7 @@ def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseEx
 
 
 def described(error: BaseException, target: str) -> str:
-    """Exception with the last file and line in the package of ``target``, such as ``KeyError: 'a', plugin.py line
-    7``."""
+    """Exception with the last line in the package of ``target``, such as ``KeyError: 'a', plugin.py line 7``."""
     root, place = target.partition(":")[0].partition(".")[0], ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
@@ -329,8 +326,7 @@ class FlowPlan(Plan):
     :class:`paretone.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
     :class:`paretone.sampling.flow.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
-    """Predicted share of operations computed by the evaluator, from the cost of a whole evaluation; ``None`` if only a
-    run can tell."""
+    """Predicted share of operations that the evaluator computes; ``None`` if only a run can tell."""
 
     @property
     def computes_in_part(self) -> bool:
@@ -455,8 +451,7 @@ def _fault_of_times(times: object, steps: int) -> str:
 
 
 class NotPrepared(SettingError):
-    """A technique lacks its table, draft or weights. ``plan``: the plan once prepared, as far as known; ``command``
-    prepares it."""
+    """A technique lacks its table, draft or weights. ``plan``: then, as far as known; ``command`` prepares it."""
 
     def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
         super().__init__(sentence)

@@ -295,8 +295,7 @@ class Profile:
         return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
-        """The plan on the loaded model ``info``. Raises :class:`ProfileError` with the reason if the profile cannot run
-        there.
+        """The plan on the loaded model ``info``. Raises :class:`ProfileError` if the profile cannot run there.
 
         ``compatibility``: that of the setting to run, by default the profile's own.
         """
@@ -466,8 +465,7 @@ def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
 def _written_out(
     entry: UsedTechnique, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]
 ) -> UsedTechnique:
-    """``entry`` with all its knobs, those fixed by its artefact included, and the fingerprint of its artefact or
-    weights."""
+    """``entry`` with all its knobs, also those fixed by its artefact, and the fingerprint of artefact or weights."""
     declared = technique(entry.technique)
     knobs = checked(declared.knobs, entry.knobs, declared.title)
     if declared.artefact is not None:
@@ -498,8 +496,7 @@ def _checked_setting(setting: Setting) -> Setting:
 
 
 def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
-    """Like :func:`checked`, but only knobs newer than profiles may be missing: defaults might change between
-    versions."""
+    """Like :func:`checked`, but only knobs newer than profiles may be missing: defaults might change."""
     for knob in knobs:
         if knob.name not in values and not knob.later:
             raise ProfileError(f"{where} lacks the field {shown(knob.name)}.")

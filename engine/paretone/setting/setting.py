@@ -32,8 +32,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 def checked_seed(value: object, name: str = "seed") -> int:
-    """``value`` as a seed. Raises :class:`SettingError` with ``name`` unless it is a whole number from 0 to 2**63 -
-    1."""
+    """``value`` as a seed. Raises :class:`SettingError` with ``name`` unless it is whole and from 0 to 2**63 - 1."""
     if not is_of(value, int) or not 0 <= value <= LARGEST_SEED:
         raise SettingError(f"{name} must be a whole number between 0 and 2**63 - 1, not {shown(value)}.")
     return value

@@ -50,8 +50,7 @@ class Measurements:
     """Difference of streamed audio from the same tokens decoded at once: root mean square of the difference over that
     of the audio, in decibels, maximum over the passages. ``None`` if equal, as with every exactly streaming decoder."""
     pause_seconds: float | None = None
-    """Total seconds that playback, started with the first piece, would have waited for later ones; ``None`` if not
-    measured."""
+    """Seconds that playback, started with the first piece, would have waited for later ones; ``None`` if unknown."""
     cpu_seconds: float | None = None
     """CPU seconds of all threads of the process; ``None`` if not measured: on a GPU, and in earlier versions."""
     other_seconds: float | None = None
@@ -151,8 +150,7 @@ class DecodingCycle:
     accepted: int = 0
     """Number of accepted drafts; the next one, if any, was rejected."""
     outcome: str = DECODED
-    """Outcome of the last of ``tokens``: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted if the cycle
-    ended with a stop."""
+    """Outcome of the last of ``tokens``: ``DECODED``, ``RESAMPLED`` or ``BONUS``; after a stop perhaps accepted."""
     acceptance: tuple[float, ...] = ()
     """Acceptance probability of each verified drafted token."""
     draft_seconds: float = 0.0

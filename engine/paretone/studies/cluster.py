@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from paretone import errors
@@ -27,17 +28,13 @@ from paretone.studies.running import WorkerLost
 from paretone.studies.study import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from paretone.studies.execution import TaskRunner
-
 
 _CONNECT_SECONDS, _ANSWER_SECONDS, _LOOKUP_SECONDS = 3.0, 1.0, 4.5
 """Timeouts in seconds: of a connection, of the answer to a greeting, and of everything, name look-up included."""
 _SCHEME = "ray://"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""Opening bytes of an HTTP/2 client, Ray's protocol: the preface and empty settings (RFC 9113, sections 3.4 and
-6.5)."""
+"""Opening bytes of an HTTP/2 client, Ray's protocol: preface and empty settings (RFC 9113, sections 3.4 and 6.5)."""
 _SETTINGS = 4
 """Type of a server's first frame."""
 
@@ -205,8 +202,7 @@ class Cluster:
         return ray
 
     def _fill(self) -> None:
-        """Request the missing workers: up to the wanted number, or one per GPU or core of the cluster, which nodes may
-        join at any time."""
+        """Request missing workers: up to the wanted number, or one per GPU or core of the cluster, which may grow."""
         self._filled = time.monotonic()
         resource = "GPU" if self._has_graphics else "CPU"
         count = self._wanted or max(1, int(self._ray.cluster_resources().get(resource, 1)))

@@ -95,8 +95,7 @@ def curves(results: Results) -> tuple[KnobCurves, ...]:
 
 
 def without_knob(setting: Setting, owner: str, name: str) -> Setting:
-    """``setting`` without a value for one knob of the technique ``owner``, or for an option of the model: equal for
-    settings that differ only there."""
+    """``setting`` without the value of one knob of ``owner`` or option: equal for settings that differ only there."""
     if not owner:
         return replace(setting, options=_without(setting.options, name))
     used = setting.technique(owner)

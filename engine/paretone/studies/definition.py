@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -21,14 +21,14 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import Published, Setting, UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
-from paretone.techniques import conflict, require_family, technique, techniques
-from paretone.techniques.published import chosen, offered, options_of
+from paretone.techniques import conflict, require_family, technique
+from paretone.techniques.published import chosen, options_of
 from paretone.wording import grouped
 
 LIMIT = 20_000
@@ -242,7 +242,7 @@ class _Reader:
         for index, given in enumerate(self._fields.list("setting")):
             fields = study_fields(given, f"setting[{index}].")
             used, named = fields.table("techniques"), fields.text("as")
-            published = self._published(named, used) if named else {}
+            published = chosen(self._model, named, used) if named else {}
             own = {**options_of(published), **fields.table("options")}
             setting = Setting(self._model, self._checked_options({**self._fields.table("options"), **own}))
             for name in dict.fromkeys((*published, *used)):
@@ -260,11 +260,6 @@ class _Reader:
                 require_family(self._entry, setting)
                 found.append(Candidate(setting, LISTED, name))
         return found
-
-    def _published(self, named: str, used: Iterable[str]) -> Mapping[str, Published]:
-        """The setting published as ``named`` of each of the techniques ``used``; by default of all that have one."""
-        every = [one.name for one in techniques() if named in {each.name for each in offered(one, self._entry.options)}]
-        return chosen(self._model, named, tuple(used) or every)
 
     def _grid(self, axes: Sequence[VariedKnob]) -> list[Candidate]:
         found: dict[str, Candidate] = {}

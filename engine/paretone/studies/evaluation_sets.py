@@ -1,5 +1,4 @@
-"""Evaluation sets as they are published: texts with prompts and, where there are any, recordings of people saying them.
-Torch-free.
+"""Evaluation sets as they are published: texts with prompts and perhaps recordings of people saying them. Torch-free.
 
 * **LibriSpeech-PC test-clean, cross-sentence**: six fields between tabs, id, seconds and text of the prompt, then of
   the sentence to speak. The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a separate folder.
@@ -71,6 +70,8 @@ class EvaluationSet:
             return "not as published: its SHA-256 differs"
         if self._known and self._known[1] != len(self.rows):
             return f"not as published: that has {grouped(self._known[1])} lines"
+        if self._known is None:
+            return "a list of no known set, recorded and not checked"
         return "its published SHA-256 is not known here, so it is recorded and not checked"
 
     @cached_property

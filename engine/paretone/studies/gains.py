@@ -124,8 +124,7 @@ def _made_at(take: TakeSummary, place: Place) -> bool:
 
 
 def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
-    """Add the ratios of ``mine``, each to the take of ``others`` closest before it in time, up to
-    :data:`MOST_PAIRS`."""
+    """Add ratios of ``mine``, each to the take of ``others`` next before it, up to :data:`MOST_PAIRS`."""
     of = metric(improved(entry.technique)).of
     if of is None:
         return
@@ -145,8 +144,7 @@ def improved(technique: str) -> str:
 
 
 def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
-    """Best known gain of a technique, preferring the knobs of ``entry``, then use alone, then studies, then the
-    newest."""
+    """Best known gain of a technique: with the knobs of ``entry``, then alone, then from studies, then the newest."""
     mine = [one for one in gains if one.entry.technique == entry.technique]
     return max(
         mine,

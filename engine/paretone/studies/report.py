@@ -527,8 +527,7 @@ def write_report(results: Results, place: Path, listened: Sequence[ListeningScor
 
 
 def require_no_links(study: Path, place: Path) -> None:
-    """Raise :class:`StudyError` if a report at ``place`` would be written through a symbolic link inside the folder
-    ``study``."""
+    """Raise :class:`StudyError` if a report at ``place`` would be written through a symbolic link inside ``study``."""
     for one in (place, *place.parents):
         if study in one.parents and one.is_symlink():
             raise StudyError(

@@ -281,8 +281,7 @@ def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredT
 
 
 def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
-    """Margins of a setting for each of ``constraints``, with intervals over its sentences, paired with those of its
-    baseline."""
+    """Margins of a setting for each of ``constraints``, with intervals over sentences, paired with its baseline's."""
     setting = next(one for one in store.settings() if one.key == key)
     if not constraints:
         return []

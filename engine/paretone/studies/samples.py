@@ -1,8 +1,7 @@
 """Listening samples: a few settings on one sentence, each with its figures. Torch-free.
 
 A file lists the settings; those of each model run as a study of one sentence, so that artefacts and speeds are as in
-any study. Judges hear the same recordings, and the original: the same sentence by the synthesiser of the model's
-training speech.
+any study. Judges hear the same recordings, and the original: the sentence by the synthesiser of the training speech.
 
     text = "…"                  # sentence of all samples
     voice = "…"                 # by default each model's first
@@ -104,8 +103,7 @@ class Sample:
 
 
 def read(path: Path) -> SampleChoices:
-    """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with the file and the
-    mistake."""
+    """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with file and mistake."""
     try:
         data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
@@ -165,8 +163,7 @@ def _sample(given: object, index: int) -> SampleChoice:
 
 
 def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[SampleChoice, SettingResult | None]]:
-    """Each sample with its result in its model's study. Raises :class:`StudyError` for a sample that could not be
-    made."""
+    """Each sample with its result in its model's study. Raises :class:`StudyError` for one that could not be made."""
     pairs: list[tuple[SampleChoice, SettingResult | None]] = []
     for one in choices.samples:
         if not one.model:

@@ -124,8 +124,7 @@ class Searcher:
         return None
 
     def report(self, complete: Callable[[str], bool]) -> int:
-        """Report all finished trials to Optuna (``complete``: whether a setting's takes are all made). Returns their
-        number."""
+        """Report finished trials to Optuna (``complete``: whether a setting's takes are made). Returns their number."""
         ready = [key for key in self._running if complete(key)]
         for key in ready:
             stored, trial = self._running.pop(key)

@@ -194,8 +194,7 @@ class Store(Database):
 
     # --- Definition and settings --------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
-        """Record the definition. A later one may add and omit anything except the model. Raises :class:`StudyError` for
-        another model."""
+        """Record the definition. A later one may differ in all but the model, or raises :class:`StudyError`."""
         known = self.about()
         if known and known["model"] != study.model:
             raise StudyError(
@@ -333,8 +332,7 @@ class Store(Database):
         return self.take(cell)
 
     def decoding(self, take: str) -> DecodingTrace | None:
-        """Decoding trace of a take; ``None`` for models without tokens, and for studies from before traces were
-        stored."""
+        """Decoding trace of a take; ``None`` for models without tokens, and studies older than stored traces."""
         if self._version < _WITH_DECODINGS:
             return None
         rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))

@@ -91,8 +91,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations of a grid ruled out by
-    techniques, with reasons."""
+    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations refused, with reasons."""
 
     title: str
     model: str
@@ -249,8 +248,7 @@ class ReferenceMeasured:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished take, with its figures relative to its baseline. Later rounds have no samples; they use the first
-    round's."""
+    """A finished take, with its figures relative to its baseline. Later rounds use the first one's samples."""
 
     task: Speak
     take: Take

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from paretone.studies.execution import TaskRunner
 
 SAME_DECIBELS = 40.0
-"""Least signal over difference of two takes that count as the same: other processors and numbers of threads change the
-last digits."""
+"""Least signal over difference of two takes that count as the same: another processor changes the last digits."""
 SAME_FIGURE = 0.02
 """Largest relative difference of a judge's figures for the same recording."""
 MOST_NAMED = 3

@@ -416,8 +416,7 @@ _FAULTS: dict[str, Callable[[Any, str], str]] = {
 
 # --- At use -----------------------------------------------------------------------------------------------------------
 def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Technique:
-    """Wrap ``one``, of the plug-in ``plug_in``: check its functions' results and shorten its texts; failures go to
-    ``report`` as sentences."""
+    """Wrap ``one`` of ``plug_in``: its results are checked, its texts shortened, its failures sent to ``report``."""
 
     def clipped(field: str, text: str, longest: int = LONGEST_TEXT) -> str:
         if len(text) > longest:

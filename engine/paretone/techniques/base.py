@@ -53,8 +53,7 @@ _MISSPELT = 0.85
 
 
 def fault_of_slot(name: str) -> str:
-    """Fault in ``name`` as a slot or a part of one, as the end of a sentence, or ``""``. Catches misspelt parts, which
-    would exclude nothing."""
+    """End of a sentence on a fault in ``name`` as a slot or part of one, or ``""``: misspelt parts exclude nothing."""
     slot, colon, part = name.partition(":")
     near, known = nearest(slot, SLOTS), PARTS.get(slot, ())
     if slot in SLOTS:
@@ -149,8 +148,7 @@ class ArtefactFile:
     knobs: tuple[str, ...] = ()
     """Knobs for properties missing from foreign files."""
     made_by: str = ""
-    """Command that writes such a file, with its options but not the model's, such as ``calibrate --table
-    table.json``."""
+    """Command that writes such a file, without the model's options, such as ``calibrate --table table.json``."""
 
 
 @dataclass(frozen=True)
@@ -203,15 +201,13 @@ class Job:
     title: str
     """Title, such as ``Calibrate``."""
     request: str
-    """Type of its requests, ``"package.module:Class"``, torch-free. Requests that run on the loaded model have the
-    field ``setting``."""
+    """Type of its requests, ``"package.module:Class"``, torch-free; with a field ``setting`` if on the loaded model."""
     run: str
     """``"package.module:function"``, called with a :class:`JobTask`; returns a frozen and picklable result."""
     on_loaded_model: bool = True
     """Whether it runs on the loaded model (of ``request.setting``), or brings its own."""
     finds_weights: bool = False
-    """Whether it may produce weights, so that the loaded model must search again; ``Prepared.info`` then describes the
-    model."""
+    """Whether it may make weights, so that the loaded model must search again; ``Prepared.info`` then describes it."""
     form: str = ""
     """For trainings: ``"package.module:name"`` of a :class:`paretone.training.forms.TrainingForm`, for the panel
     Training. Requests are then :class:`paretone.training.requests.TrainingRequest`, reports ``TrainingProgress`` and
@@ -257,13 +253,11 @@ class Technique:
     stop; called with all knobs and the plan. Only for techniques that decide at run time; those of the slot
     ``skipping`` have a default."""
     improves: str = "real_time_factor"
-    """Name of the metric to improve, one that is better if lower (see :mod:`paretone.measure.metrics`): lists show its
-    last measured ratio."""
+    """Metric to improve, better if lower (see :mod:`paretone.measure.metrics`); lists show its last ratio."""
     experimental: bool = False
     """Whether it is unpublished for such models; lists show experiments separately, and the title says so."""
     little: Callable[[ModelInfo], str] = lambda info: ""
-    """Reason why it gains little for a loaded model on its device, as a sentence, or ``""``; lists then show it
-    late."""
+    """Sentence why it gains little for a loaded model on its device, or ``""``; lists then show it late."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
     mark: Mark | None = None
@@ -328,8 +322,7 @@ def no_fewer(plan: Plan) -> tuple[str, ...]:
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:
-    """Raise :class:`SettingError` if another technique computes evaluations partly; ``why`` is the reason for whole
-    ones."""
+    """Raise :class:`SettingError` if another technique computes evaluations partly; ``why``: reason for whole ones."""
     title = context.title_in("skipping")
     if title or plan.computes_in_part:
         raise Conflict(

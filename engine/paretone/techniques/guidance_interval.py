@@ -8,17 +8,14 @@ the plain conditional velocity (in masked models: the conditional scores), witho
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from paretone.export.accounts import GUIDED_STEPS, Carried, whole_line
+from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Number, Values
 from paretone.setting.plan import NOTHING_TO_SKIP
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
-
-if TYPE_CHECKING:
-    from paretone.export.targets import Target
 
 NAME = "guidance_interval"
 

@@ -7,18 +7,15 @@ guidance is omitted. Unpublished for masked speech models: an experiment.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.export.accounts import GUIDANCE_EVERY, Carried, whole_line
+from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Choice, Number, Values
 from paretone.setting.plan import MaskedPlan
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import Context, Paper, Technique, ordinal
-
-if TYPE_CHECKING:
-    from paretone.export.targets import Target
 
 NAME = "guidance_stride"
 REUSE, LEAVE_OUT = "reuse", "leave_out"

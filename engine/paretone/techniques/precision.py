@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from paretone.export.accounts import PRECISION, Carried, whole_line
+from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Choice, Values
 from paretone.setting.plan import PRECISIONS, WHOLE
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import AnyPlan, Context, Paper, Technique
-
-if TYPE_CHECKING:
-    from paretone.export.targets import Target
 
 NAME = "precision"
 

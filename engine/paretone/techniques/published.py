@@ -18,6 +18,7 @@ from paretone.setting.knobs import Choice, Knob, Values, defaults
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Technique
 from paretone.techniques.registry import technique
+from paretone.techniques.registry import techniques as every_technique
 from paretone.techniques.resolving import knobs_of, options_in_force
 from paretone.wording import listed
 
@@ -26,9 +27,9 @@ PUBLISHED = "published"
 
 
 def offered(declared: Technique, options: Iterable[Knob]) -> tuple[Published, ...]:
-    """Published settings of a technique for models with these ``options``."""
+    """Published settings of a technique for models with these ``options``; of two of a name, the later one."""
     names = {knob.name for knob in options}
-    return tuple(one for one in declared.published if names.issuperset(one.options))
+    return tuple({one.name: one for one in declared.published if names.issuperset(one.options)}.values())
 
 
 def main(there: Iterable[Published]) -> Published | None:
@@ -37,22 +38,27 @@ def main(there: Iterable[Published]) -> Published | None:
 
 
 def chosen(model: str, name: str, techniques: Iterable[str]) -> dict[str, Published]:
-    """The published setting called ``name`` of each of the ``techniques`` that has one for ``model``.
+    """The published setting called ``name`` of each of the ``techniques`` that has one for ``model``; if none is named,
+    of every technique that has one of this name, :data:`PUBLISHED` excepted.
 
     Raises :class:`SettingError` if none has, with their names, or if two want different sampler options."""
     entry, found = catalogue.entry(model), {}
+    named = [technique(one) for one in dict.fromkeys(techniques)]
     known: dict[str, str] = {}
-    used = [technique(one) for one in dict.fromkeys(techniques)]
-    for declared in used:
+    for declared in named or [one for one in every_technique() if entry.family in one.families]:
         there = offered(declared, entry.options)
         known |= {one.name: declared.title for one in there}
         one = main(there) if name == PUBLISHED else next((each for each in there if each.name == name), None)
         if one is not None:
             found[declared.name] = one
-    if not used:
-        raise SettingError(f"There is no technique to use as {name}: name one, such as ditreducio.")
+    if not named and name == PUBLISHED:
+        raise SettingError(f"There is no technique to use as {name}: name one, such as {next(iter(found), 'steps')}.")
     if not found:
-        which = listed(one.title for one in used)
+        if not named:
+            known.pop(PUBLISHED, "")
+            instead = meant(name, known, "there are")
+            raise SettingError(f"No technique has a setting {shown(name)} for {entry.title}; {instead}")
+        which = listed(one.title for one in named)
         if not known:
             raise SettingError(f"{which} has no published setting for {entry.title}; set its knobs instead.")
         raise SettingError(f"{which} has no setting {shown(name)} for {entry.title}; {meant(name, known, 'it has')}")

@@ -81,8 +81,7 @@ def plug_in(name: str) -> str:
 
 
 def brought(what: str) -> Iterator[tuple[Technique, Any]]:
-    """Import the modules, or objects as ``"package.module:name"``, named in the field ``what`` of techniques. Failures
-    are reported and skipped."""
+    """Import modules or objects (``"package.module:name"``) of techniques' field ``what``. Failures are reported."""
     for one in techniques():
         there = getattr(one, what)
         for name in filter(None, (there,) if isinstance(there, str) else there):
@@ -148,8 +147,7 @@ def find(name: str) -> Technique | None:
 
 
 def technique(name: str) -> Technique:
-    """The technique called ``name``. Raises :class:`SettingError` with a similar name, and the reason if it was left
-    out."""
+    """The technique called ``name``. Raises :class:`SettingError` with a similar name, or why it was left out."""
     found = find(name)
     if found is None:
         raise SettingError(f"There is no technique named {shown(name)}{_instead_of(name)}")
@@ -170,8 +168,7 @@ def _instead_of(name: str) -> str:
 
 
 def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
-    """Techniques for a model of ``family`` with these ``options``; ``mel_steps`` are those of the flow after a language
-    model, if any."""
+    """Techniques for a model of ``family`` with ``options``; ``mel_steps``: of the flow after a language model."""
     names = {knob.name for knob in options}
     missing = family == LANGUAGE and not mel_steps
     return tuple(
@@ -196,8 +193,7 @@ def _claims(one: Technique) -> Iterator[tuple[str, str]]:
 
 
 def _points(made: Registry) -> Iterator[EntryPoint]:
-    """Entry points, ours first, so that no plug-in takes their names; unreadable metadata becomes a problem of
-    ``made``."""
+    """Entry points, ours first: no plug-in takes their names; unreadable metadata becomes a problem of ``made``."""
     installed = sorted(_installed(made), key=lambda one: not _is_ours(one))
     project = CHECKOUT / "pyproject.toml"
     if not project.is_file():

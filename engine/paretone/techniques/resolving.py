@@ -124,8 +124,7 @@ def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting
 
 
 def knobs_of(entry: UsedTechnique) -> Values:
-    """All knob values of a used technique. Raises :class:`SettingError` for unknown knobs and for values out of
-    range."""
+    """All knob values of a used technique. Raises :class:`SettingError` for unknown knobs and values out of range."""
     declared = technique(entry.technique)
     return checked(declared.knobs, entry.knobs, declared.title)
 

@@ -43,8 +43,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
-    """Strengths of the voice over the text alone, and of the text over nothing. Raises :class:`SettingError` for an
-    empty interval."""
+    """Strengths of the voice over the text, and of the text over nothing. Raises :class:`SettingError` for none."""
     for name, title in (("text", "text"), ("voice", "voice")):
         if knobs[f"{name}_from"] >= knobs[f"{name}_until"]:
             raise SettingError(

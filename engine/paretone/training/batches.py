@@ -1,5 +1,4 @@
-"""Batches of clips and of pairs of clips of one voice, in an order that a checkpoint can store, and validation
-pairs."""
+"""Batches of clips, and of pairs of one voice, in an order that a checkpoint can store; validation pairs."""
 
 from __future__ import annotations
 

@@ -78,8 +78,7 @@ class RowReader(Protocol):
 
 
 class PhoneReader:
-    """One phone of natural speech per frame, given by the row or aligned; level and trimming as for prompts at
-    synthesis."""
+    """One phone of natural speech per frame, given by the row or aligned; level and trimming as at synthesis."""
 
     joins = True
 
@@ -240,8 +239,7 @@ def _open(folder: Path) -> Examples:
 
 
 def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
-    """Batch whose items are one recording, or two of one voice joined; a prompt inside a recording counts as the
-    first."""
+    """Batch whose items are one recording, or two of one voice joined; a prompt inside one counts as the first."""
     lengths = [sum(one.frames for one in item) for item in items]
     counts = [sum(len(one.ids) for one in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])

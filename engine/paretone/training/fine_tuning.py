@@ -277,8 +277,7 @@ def place_of(chosen: CatalogueEntry, folder: str) -> Path:
 
 
 def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
-    """Checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` for guidance-free
-    weights."""
+    """Checkpoint to start from. Raises :class:`CheckpointError`; :class:`TrainingError` for CFG-free weights."""
     place = place_of(chosen, folder)
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
     if trained_guidance(checkpoint.path) is not None:
@@ -361,8 +360,7 @@ def recorded_examples(
 def natural_examples(
     folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
 ) -> Examples:
-    """Natural speech for a bundled model: clips of the corpus in ``folder``, or of one made with ``options``; missing
-    utterances are synthesised first."""
+    """Natural speech for a bundled model: clips of the corpus in ``folder``, made with ``options`` if missing."""
     vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
     with processes.first_process_first():
         follower.status("Preparing natural speech")

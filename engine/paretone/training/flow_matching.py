@@ -151,8 +151,7 @@ def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
 
 
 def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw]) -> Field:
-    """:func:`velocity_field` under the conditions of each of ``branches`` in one pass: (branches · B, frames, bands),
-    branch by branch."""
+    """:func:`velocity_field` of each of ``branches`` in one pass: (branches · B, frames, bands), branch by branch."""
     mask = branches[0].mask
     frames = mask.shape[1]
     texts = [model.text_embed(ids, frames, one.drops_text, mask) for one in branches]

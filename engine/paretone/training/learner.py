@@ -1,5 +1,4 @@
-"""Training of a model: optimisers, learning rate schedule, weight average, checkpoint state, and the recipes' base
-class."""
+"""Training of a model: optimisers, learning rate, weight average, checkpoint state, and the recipes' base class."""
 
 from __future__ import annotations
 
@@ -115,8 +114,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class LayerMatrices:
-    """Parameters for Muon, by name: matrices whose name contains ``inside`` but not ``apart_from`` (AdaLN's, which
-    start at zero)."""
+    """Parameters for Muon, by name: matrices named ``inside`` but not ``apart_from`` (AdaLN's, which start at zero)."""
 
     inside: str
     apart_from: str | None = None
@@ -387,8 +385,7 @@ class JoinedLearner(Learner[Model]):
         average_decay: float,
         processes: Processes,
     ) -> None:
-        """``predict`` is called with the model and the arguments of :attr:`call`. No weight decay for matrices: the
-        model is already trained."""
+        """``predict`` gets the model and the arguments of :attr:`call`. No weight decay: the model is trained."""
         half = processes.accelerator.mixed_precision == "bf16"
         super().__init__(model, layers, rates, average_decay, 0.0, half)
         self._accelerator, parts = processes.accelerator, self.optimisers.parts

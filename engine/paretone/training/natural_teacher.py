@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 
 UNITS, CONDITIONS, HIDDEN, PITCH = "/Clip_output_0", "/Concat_43_output_0", "/dec.3/Add_1_output_0", "f0"
-"""Tensors of the graph: symbol durations in units of 25 ms, the decoder's input, its fourth block's output, pitch in
-hertz."""
+"""Tensors of the graph: durations in units of 25 ms, the decoder's input, its fourth block's output, hertz."""
 LOG_PITCH, ENERGY = 128, 129
 """Rows of the decoder's input."""
 LOG_PITCH_SCALE = 5.0

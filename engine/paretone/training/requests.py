@@ -79,8 +79,7 @@ OWN_SENTENCES = 200
 
 
 def usual_own_sentences(bundled: bool) -> int:
-    """Default number of own sentences per voice for fine-tuning: none for bundled models, whose training speech can be
-    synthesised."""
+    """Default number of own sentences per voice: none for bundled models, whose training speech can be synthesised."""
     return 0 if bundled else OWN_SENTENCES
 
 
@@ -96,8 +95,7 @@ class FineTuningRequest(TrainingRequest):
     sentences: int = 0
     """Sentences per voice of the model's own speech, in addition to the manifest's recordings."""
     texts: tuple[str, ...] = ()
-    """Sentences to speak in every voice, repeated with new seeds; empty: generated sentences, new ones for each
-    voice."""
+    """Sentences to speak in every voice, repeated with new seeds; empty: generated ones, new for each voice."""
     learning_rate: float | None = None
     """``None``: the default for the model's size."""
     matrix_rate: float | None = None
@@ -113,8 +111,7 @@ class FineTuningRequest(TrainingRequest):
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """Progress after a training step, with its ``losses``, or after a validation, with its figures: a point of one of
-    the two curves."""
+    """Progress after a training step, with its ``losses``, or after a validation, with its figures."""
 
     step: int
     """Step number from 1; 0: the validation before the first step."""

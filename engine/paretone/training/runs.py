@@ -1,5 +1,4 @@
-"""Training runs from request to exported file: follower of a run, reports of a job, and saving the result with its log,
-once even if the run is resumed."""
+"""Training runs from request to exported file: follower, reports, and saving the result with its log, once."""
 
 from __future__ import annotations
 
@@ -141,8 +140,7 @@ class KeptStages(Passing, Follower):
         work: Path,
         follower: Follower,
     ) -> None:
-        """``reached``: place of a milestone on the scale of the stages; ``save(path, stage=…)`` writes the file of a
-        stage."""
+        """``reached``: a milestone's place on the scale of the stages; ``save(path, stage=…)`` writes a stage."""
         super().__init__(follower, "status", "progress")
         self._left = sorted(stages)
         self._reached, self._path, self._save = reached, path, save
@@ -199,8 +197,7 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
 
 def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:
     """The request with its validation set, the processes that train together, and this one's follower. Raises
-    :class:`paretone.errors.PlainError` if there is no training speech for ``chosen``, or the work folder cannot be
-    used."""
+    :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)

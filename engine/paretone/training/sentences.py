@@ -132,8 +132,7 @@ def written_sentences() -> tuple[str, ...]:
 
 
 def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
-    """``count`` different everyday sentences; none shares a run of words with a sentence of ``excluded``, as in
-    :func:`training_sentences`."""
+    """``count`` everyday sentences; none shares a run of words with ``excluded``, as in :func:`training_sentences`."""
     draw = random.Random(seed)
     forbidden = {run for sentence in excluded for run in runs(sentence)}
     found: dict[str, None] = {}

@@ -74,8 +74,7 @@ def require_finite(value: float, what: str, number: int) -> float:
 
 
 def require_same_choices(earlier: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Raise :class:`TrainingError` if a run is resumed with another choice than it was started with. A name that one of
-    the two lacks is not compared."""
+    """Raise :class:`TrainingError` if a run is resumed with another choice, as far as both name it."""
     for name, value in earlier.items():
         if now.get(name, value) != value:
             raise TrainingError(

@@ -69,8 +69,7 @@ def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
 
 
 def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
-    """Tokens in the file ``path``; computed by ``make`` and written if it does not exist. Raises
-    :class:`TrainingError`."""
+    """Tokens in ``path``, computed by ``make`` and written if it does not exist. Raises :class:`TrainingError`."""
     if not path.is_file():
         made = make()
         try:

@@ -125,8 +125,7 @@ class TokenNetwork(nn.Module):
 
     @torch.no_grad()
     def take(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> None:
-        """Load the layers and the head in ``tensors``, by official names with layer numbers from ``retained``; others
-        are ignored."""
+        """Load layers and head of ``tensors``, by official names with layer numbers of ``retained``."""
         for place, layer in enumerate(retained):
             prefix = f"{self.names.layers}{layer}."
             inner = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

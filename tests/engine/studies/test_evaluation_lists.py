@@ -142,7 +142,9 @@ def test_recordings_with_their_texts(tmp_path: Path) -> None:
         touch(tmp_path / f"{name}.wav")
     path = tmp_path / "metadata.csv"
     path.write_text("audio_file|text\na.wav|First.\nb.wav|Second, then.\nc.wav|Third.\n", encoding="utf-8")
-    rows = read_evaluation(path).rows
+    found = read_evaluation(path)
+    rows = found.rows
+    assert found.checked == "a list of no known set, recorded and not checked"
     assert [(one.text, one.voice.transcript) for one in rows] == [
         ("First.", "Third."),
         ("Second, then.", "First."),

@@ -52,12 +52,12 @@ def test_thresholds_of_table_1(model: str, deltas: tuple[float, ...], options: d
     [
         ("F5TTS_Base", "guidance_free --as w=0.67-epss", {"weight": 0.67}, {"steps": 7, "spacing": "epss"}),
         ("F5TTS_Base", "guidance_free --as w=0.7-cfg", {"weight": 0.7, "guidance": 2.0}, {"steps": 32}),
-        ("CosyVoice2-0.5B", "spade --as original-layers", {"depth": 0, "targets": "original"}, {}),
+        ("CosyVoice2-0.5B", "spade --as original-layers", {"depth": 0, "targets": "original"}, {"repeats": "2025"}),
         (
             "CosyVoice2-0.5B",
             "speculative",
             {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "verification": "token", "tolerated": "published"},
-            {},
+            {"repeats": "2025"},
         ),
         ("omni-mini", "fewer_steps", {"steps": 32, "shift": 0.1}, {"steps": 32, "guidance": 2.0, "layer_penalty": 5.0}),
         (
@@ -78,6 +78,12 @@ def test_one_option_sets_a_technique_as_published(
     assert dict(setting.options).items() >= options.items()
     (found,) = comparisons(setting)
     assert [one for one in found.differences if not one.startswith("model ")] == []
+
+
+def test_the_name_alone_finds_its_technique() -> None:
+    setting = parsed("lm-mini", "--as", "half", "--seed", "3")
+    assert [one.technique for one in setting.techniques] == ["spade"]
+    assert parsed("f5-mini", "--as", "T2").options["steps"] == 32  # The table is read with the model.
 
 
 def test_what_is_given_stays_and_is_said() -> None:
@@ -113,7 +119,9 @@ def test_a_side_of_a_comparison_is_set_as_published() -> None:
     assert side.setting.technique("speculative").knobs["tolerance"] == 0.2
     both = typed_side("technique=guidance_free,guidance=1", "f5-mini", as_published="published")
     assert (both.setting.options["steps"], both.setting.options["guidance"]) == (32, 1)
+    assert typed_side("as=beta=0.1", "lm-mini").setting.technique("speculative").knobs["tolerance"] == 0.1
     filed = typed_side("table=here.json,as=T3", "f5-mini")
+    assert not filed.setting.techniques
     assert filed.setting.options["steps"] == 32 and filed.knobs["ditreducio"]["threshold"] == 0.15
 
 
@@ -122,6 +130,9 @@ def test_a_side_of_a_comparison_is_set_as_published() -> None:
     [
         ("f5-mini", "T9", ["ditreducio"], "DiTReducio has no setting 'T9' for F5 mini; it has T0, T1, T2"),
         ("f5-mini", "w=0.7-eps", ["guidance_free"], "did you mean 'w=0.7-epss'?"),
+        ("f5-mini", "T9", [], "No technique has a setting 'T9' for F5 mini; there are T0, T1"),
+        ("f5-mini", "half", [], "No technique has a setting 'half'"),
+        ("f5-mini", "published", [], "There is no technique to use as published: name one, such as ditreducio."),
         ("f5-mini", "published", ["steps"], "Step pruning has no published setting for F5 mini"),
     ],
 )

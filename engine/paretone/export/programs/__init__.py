@@ -1,2 +1,1 @@
-"""Programs that profiles are exported for, one file each, with a ``TARGET``; listed in
-:mod:`paretone.export.targets`."""
+"""Programs that profiles are exported for, one file each, with a ``TARGET``: see :mod:`paretone.export.targets`."""

@@ -8,17 +8,14 @@ Sources (CrispStrobe/CrispASR, August 2026): ``examples/cli/cli.cpp`` and ``cris
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
 from paretone.export.targets import Order, Target, block, readme
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 from paretone.wording import listed
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 BACKENDS = {"F5TTS_v1_Base": "f5-tts", "OmniVoice": "omnivoice"}
 """CrispASR's names of the models, by ours."""

@@ -7,16 +7,12 @@ Source: ``src/f5_tts/runtime/triton_trtllm`` of SWivid/F5-TTS 1.1.20 (``f5_tts_t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paretone.export.accounts import F5_WEIGHTS, GUIDED_STEPS, OPTIONS, SEED, TIMES, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_f5
 from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 KIND, SCHEMA, FILE = "paretone profile for f5-triton", 1, "f5_triton.json"
 """As in the copied module."""

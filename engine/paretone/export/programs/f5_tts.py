@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import F5_WEIGHTS, OPTIONS, SEED, TABLE, Account, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_weights
 from paretone.export.targets import Order, Target, copied, lists
 from paretone.setting.profile import Profile
@@ -17,7 +18,6 @@ from paretone.setting.profile import Profile
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from paretone.export.delivery import Content
     from paretone.export.exported_weights import ExportedWeights
     from paretone.models.f5.checkpoint import F5Checkpoint
 

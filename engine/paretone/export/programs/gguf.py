@@ -1,30 +1,23 @@
-"""A speech language model for llama.cpp: one GGUF file, the draft as another, and a script that generates. Torch-free
-until files are made."""
+"""A speech language model for llama.cpp: a GGUF file, one for the draft, a script. Torch-free until files are made."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.language_targets import (
-    given_draft,
-    ids_section,
+    common_files,
     is_repetition_aware,
     prompt_and_decoder,
-    readme,
     why_not_counted,
 )
-from paretone.export.targets import PROMPTS, Order, Target, copied
+from paretone.export.targets import Order, Target, copied
 from paretone.extras import why_no_gguf
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
-
 SCRIPT, MODEL, DRAFT_FILE = "generate.py", "model.gguf", "draft.gguf"
-TITLE = "A Paretone profile for llama.cpp"
 _SPOKEN = {
     "llama": "`generate.py` keeps ids of text out; the server does not, and neither does the release.",
     "qwen2": "Ids of text are kept out by the bias of the scores, which is in the file.",
@@ -49,17 +42,15 @@ def contents(order: Order) -> dict[str, Content]:
     from paretone.export.gguf_file import GgufVocabulary, architecture, gguf_file
     from paretone.export.language_bundle import TOKENIZER, language_bundle
 
-    account, drafted, chosen = order.account, given_draft(order.account), entry(order.profile.setting.model)
-    bundle = language_bundle(order, drafting=drafted is not None)
+    drafted, chosen = order.account.given.get("draft"), entry(order.profile.setting.model)
+    bundle = language_bundle(order)
     vocabulary = GgufVocabulary.of(json.loads(bundle.tokenizer[TOKENIZER]), bundle.ids.size)
     found: dict[str, Content] = {MODEL: gguf_file(bundle.model, vocabulary, chosen.title)}
     server = f"llama-server -m {MODEL}"
     if bundle.draft is not None and drafted is not None:
         found[DRAFT_FILE] = gguf_file(bundle.draft, vocabulary, f"{chosen.title} draft")
         server += f" --model-draft {DRAFT_FILE} --spec-type draft-simple --spec-draft-n-max {drafted['length']}"
-    found[PROMPTS] = bundle.prompts_file(account.options)
     found[SCRIPT] = copied("generate_gguf")
-    found["profile.json"] = order.profile.encoded()
     use = (
         "```\npip install llama-cpp-python\npython generate.py --greedy --out tokens.json\n```\n\n"
         "`generate.py` continues the first prompt of `prompts.json`, without a draft. As a server, which takes the ids "
@@ -68,9 +59,7 @@ def contents(order: Order) -> dict[str, Content]:
         "of the weights, so that from float16 and bfloat16 weights a greedy token can differ from Paretone's, which "
         f"computes in float32. {_SPOKEN[architecture(bundle.model)]}"
     )
-    sections = {"Texts, ids and sound": ids_section(chosen)}
-    found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
-    return found
+    return found | common_files(order, "llama.cpp", use, bundle)
 
 
 TARGET = Target(

@@ -7,16 +7,13 @@ Source: omnivoice 0.2.1, ``OmniVoice.generate``, ``OmniVoiceGenerationConfig`` a
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 from paretone.export.accounts import OPTIONS, PRECISION, SEED, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 MODEL = "OmniVoice"
 KIND, SCHEMA, FILE = "paretone profile for omnivoice", 1, "omnivoice.json"

@@ -1,5 +1,4 @@
-"""A profile as a folder for SGLang Diffusion: cache-dit's YAML, the command that takes it, and the fields of requests.
-Torch-free.
+"""A profile as a folder for SGLang Diffusion: cache-dit's YAML, the command, and fields of requests. Torch-free.
 
 Sources (sgl-project/sglang, 2026): ``docs/diffusion/performance/cache/cache_dit.md`` for ``--cache-dit-config``, which
 is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelines; ``docs/diffusion/api/cli.md``.
@@ -7,17 +6,13 @@ is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import yaml
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import why_not_f5
 from paretone.export.targets import Order, Target, block, json_file, readme
 from paretone.setting.profile import Profile
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 CACHE_FIELDS = (
     "Fn_compute_blocks",

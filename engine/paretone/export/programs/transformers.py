@@ -1,31 +1,24 @@
-"""A speech language model for transformers: its folder, the draft as assistant, and a script that generates. Torch-free
-until files are made."""
+"""A speech language model for transformers, its draft as assistant, and a script. Torch-free until files are made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.language_targets import (
-    given_draft,
-    ids_section,
+    common_files,
     is_greedy,
     is_repetition_aware,
     prompt_and_decoder,
-    readme,
     why_not_language,
 )
-from paretone.export.targets import PROMPTS, SAMPLING, Order, Target, copied, sampling_of
-from paretone.models.catalogue import entry
+from paretone.export.targets import SAMPLING, Order, Target, copied, sampling_of
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
-
 SCRIPT, ASSISTANT, BIAS = "generate.py", "assistant", "score_bias.safetensors"
-TITLE = "A Paretone profile for transformers"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
@@ -45,10 +38,10 @@ def contents(order: Order) -> dict[str, Content]:
     from paretone.export.exported_weights import safetensors_file
     from paretone.export.language_bundle import language_bundle, model_folder
 
-    account, drafted = order.account, given_draft(order.account)
-    bundle = language_bundle(order, drafting=drafted is not None)
+    drafted = order.account.given.get("draft")
+    bundle = language_bundle(order)
     stops = list(bundle.ids.stops)
-    found: dict[str, Content] = model_folder(bundle.model, generation(account.options, stops))
+    found: dict[str, Content] = model_folder(bundle.model, generation(order.account.options, stops))
     if bundle.draft is not None and drafted is not None:
         found |= {
             f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting(drafted, stops)).items()
@@ -56,9 +49,7 @@ def contents(order: Order) -> dict[str, Content]:
     if bundle.model.bias is not None:
         found[BIAS] = safetensors_file({"bias": bundle.model.bias.float()}, {"format": "pt"})
     found |= bundle.tokenizer
-    found[PROMPTS] = bundle.prompts_file(account.options)
     found[SCRIPT] = copied("generate_speech")
-    found["profile.json"] = order.profile.encoded()
     assisted = "with the draft as `assistant_model`" if bundle.draft is not None else ""
     use = (
         "```\npip install torch transformers\npython generate.py --greedy --out tokens.json\n```\n\n"
@@ -66,9 +57,7 @@ def contents(order: Order) -> dict[str, Content]:
         "tokens. Greedy tokens are those of Paretone in float32; without `--greedy` they are drawn as the profile "
         "says."
     ).replace("  ", " ")
-    sections = {"Texts, ids and sound": ids_section(entry(order.profile.setting.model))}
-    found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
-    return found
+    return found | common_files(order, "transformers", use, bundle)
 
 
 def generation(options: Values, stops: list[int]) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""A speech language model for vLLM: its folder, the draft, the command that serves both, and requests. Torch-free until
-files are made.
+"""A speech language model for vLLM: folder, draft, serving command, requests. Torch-free until files are made.
 
 Flags: https://docs.vllm.ai/en/latest/features/speculative_decoding/draft_model/ ; fields of requests:
 https://docs.vllm.ai/en/latest/api/vllm/entrypoints/openai/completion/protocol/ (both as of vLLM 0.26). A draft must
@@ -16,22 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.language_targets import (
     BIASED,
+    common_files,
     drafts,
-    given_draft,
-    ids_section,
     is_repetition_aware,
     prompt_and_decoder,
-    readme,
     why_not_counted,
 )
-from paretone.export.targets import PROMPTS, SAMPLING, Order, Target, sampling_of
+from paretone.export.targets import SAMPLING, Order, Target, sampling_of
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
 
 if TYPE_CHECKING:
-    from paretone.export.delivery import Content
     from paretone.export.language_bundle import LanguageBundle
 
 MODEL, DRAFT_FOLDER, COMMAND = "model", "draft", "serve.sh"
@@ -39,7 +36,6 @@ CONTEXT = 2048
 """Smallest served length of prompt and speech together (tokens)."""
 LARGEST_BIAS = 100.0
 """vLLM's limit for values of ``logit_bias``, as in OpenAI's interface."""
-TITLE = "A Paretone profile for vLLM"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
@@ -65,8 +61,8 @@ def options(ledger: OptionLedger) -> None:
 def contents(order: Order) -> dict[str, Content]:
     from paretone.export.language_bundle import language_bundle, model_folder
 
-    account, drafted = order.account, given_draft(order.account)
-    bundle = language_bundle(order, drafting=drafted is not None)
+    drafted = order.account.given.get("draft")
+    bundle = language_bundle(order)
     stops = {"eos_token_id": list(bundle.ids.stops), "pad_token_id": bundle.ids.stops[0]}
     parts = {MODEL: bundle.model} | ({} if bundle.draft is None else {DRAFT_FOLDER: bundle.draft})
     found: dict[str, Content] = {}
@@ -76,8 +72,6 @@ def contents(order: Order) -> dict[str, Content]:
     command = serving(bundle, drafted["length"] if drafted else 0, order.profile)
     found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
     found |= {f"requests/{number}.json": _json(one) for number, one in enumerate(requests(bundle, order))}
-    found[PROMPTS] = bundle.prompts_file(account.options)
-    found["profile.json"] = order.profile.encoded()
     use = (
         f"```\npip install vllm\n{command}\n```\n\nIn another terminal, from this folder:\n\n"
         "```\ncurl -s http://localhost:8000/v1/completions -H 'Content-Type: application/json' -d @requests/0.json\n"
@@ -86,9 +80,7 @@ def contents(order: Order) -> dict[str, Content]:
         "the flags and requests of vLLM 0.26, and not run there by Paretone, whose tests load the folders with "
         "transformers. bfloat16 rounds: greedy tokens can differ from Paretone's in float32."
     )
-    sections = {"Texts, ids and sound": ids_section(entry(order.profile.setting.model))}
-    found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
-    return found
+    return found | common_files(order, "vLLM", use, bundle)
 
 
 def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:

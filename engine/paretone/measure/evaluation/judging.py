@@ -94,8 +94,7 @@ def judged_figures(
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
-    """Mono samples and rate of a natural reading of ``text``: the ``recording`` if given, otherwise the speaker of the
-    bundled voice.
+    """Mono samples and rate of a natural reading of ``text``: the ``recording``, or the bundled voice's speaker.
 
     Raises :class:`PlainError` if there is neither.
     """
@@ -147,8 +146,7 @@ class Judgements:
 
     @cached_property
     def means(self) -> dict[str, Estimate]:
-        """Means over the files with bootstrap intervals, by metric; for word errors the rate over all words. Empty for
-        a single file."""
+        """Means over files with bootstrap intervals, by metric; word errors over all words. Empty for one file."""
         found = {}
         for name in AVERAGED:
             values = [_countable(one.figures, name) for one in self.files if name in one.figures]

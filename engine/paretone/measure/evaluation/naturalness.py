@@ -175,8 +175,7 @@ class NaturalnessJudge:
 
     @torch.inference_mode()
     def score(self, samples: np.ndarray, check: Callable[[], None] = lambda: None) -> float:
-        """Naturalness of a recording (n,) at 16 kHz, without trimming. ``check`` is called before each window and may
-        raise to cancel."""
+        """Naturalness of a recording (n,) at 16 kHz, untrimmed. ``check``, before each window, may raise to cancel."""
         scores = []
         for window in windows(samples):
             check()

@@ -266,8 +266,7 @@ class SpeakerNetwork(nn.Module):
 
 
 def read_speaker_network(path: Path, config: Mapping[str, Any], **sizes: int) -> SpeakerNetwork:
-    """Network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` with missing and unknown
-    names."""
+    """Network with the weights at ``path``. Raises :class:`CheckpointError` with missing and unknown names."""
     weights = read_checkpoint(path)
     weights = weights.get("model", weights)
     network = SpeakerNetwork(config, **sizes).eval()
@@ -340,8 +339,7 @@ class UtmosNetwork(nn.Module):
 
 
 def read_utmos_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> UtmosNetwork:
-    """Network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` with missing and unknown
-    names."""
+    """Network with the weights at ``path``. Raises :class:`CheckpointError` with missing and unknown names."""
     weights = read_weights(path)
     network = UtmosNetwork(config or {}, **sizes).eval()
     try:
@@ -483,8 +481,7 @@ def load_paraformer(texts: Sequence[str], folder: Path, device: str) -> Paraform
 
 
 class ParaformerJudge:
-    """Paraformer-zh in funasr, which hears Mandarin, as in Seed-TTS's evaluation. Raises :class:`CheckpointError` for
-    unusable files."""
+    """Paraformer-zh of funasr, for Mandarin as in Seed-TTS's evaluation. Raises :class:`CheckpointError`."""
 
     def __init__(self, folder: Path, device: str) -> None:
         from funasr import AutoModel

@@ -1,8 +1,7 @@
 """Ceilings of a device, operations and bytes per second: measured (:mod:`paretone.measure.roofline.benchmarks`) and
 kept in the user's data folder, or those of graphics cards as their makers state them. Torch-free.
 
-Cards are in ``resources/roofline/cards.toml``; a file of the same form, ``cards.toml`` in the user's data folder, adds
-cards or replaces ours.
+Cards are in ``resources/roofline/cards.toml``; ``cards.toml`` in the user's data folder adds cards or replaces ours.
 """
 
 from __future__ import annotations
@@ -110,8 +109,7 @@ def path() -> Path:
 
 
 def kept(key: str) -> Ceilings | None:
-    """Ceilings stored under :attr:`Ceilings.key`, or ``None``, also if the file cannot be read: they can be measured
-    again."""
+    """Ceilings stored under :attr:`Ceilings.key`; ``None`` also for an unreadable file: they can be measured again."""
     return _read().get(key)
 
 
@@ -140,8 +138,7 @@ def _read() -> dict[str, Ceilings]:
 CARDS = "cards.toml"
 CARDS_CLOCK = "seconds of the device"
 LAUNCH_SECONDS = 11e-6
-"""Seconds per launch unless a card states its own: the roofline post's, 0.67 ms per layer over 61 kernels in eager
-bfloat16."""
+"""Seconds per launch unless a card states its own: the roofline post's 0.67 ms per layer over 61 eager kernels."""
 _FIELDS = {"name": str, "title": str, "source": str, "bytes": float | int, "operations": dict}
 _LATER = {"launch_seconds": float | int, "graph_launch_seconds": float | int}
 
@@ -154,7 +151,8 @@ def cards() -> Mapping[str, Ceilings]:
 
 def card(name: str) -> Ceilings:
     """Ceilings of the card ``name``. Raises :class:`SettingError` with the known names."""
-    return by_name(name, cards(), "card", "cards")
+    known = cards()
+    return by_name(name if name in known else name.lower(), known, "card", "cards")
 
 
 def _read_cards(path: Path) -> dict[str, Ceilings]:

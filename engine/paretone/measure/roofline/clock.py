@@ -323,8 +323,7 @@ def launches(run: Callable[[], object], device: torch.device) -> int:
 
 
 def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.device) -> None:
-    """Write one ``run``, operator by operator, for ``chrome://tracing`` and Perfetto. Raises :class:`PlainError` if the
-    file cannot be written."""
+    """Write one ``run``, operator by operator, for ``chrome://tracing`` and Perfetto. Raises :class:`PlainError`."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     with torch.inference_mode(), profile(activities=activities, record_shapes=True) as profiler:
         run()

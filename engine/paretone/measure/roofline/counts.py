@@ -44,8 +44,7 @@ def linear(rows: float, inputs: int, outputs: int, width: float = 2, weight_widt
 def projections(
     rows: float, hidden: int, queries: int, keys: int, width: float = 2, weight_width: float | None = None
 ) -> Work:
-    """Projections to ``queries`` columns of queries and twice ``keys`` of keys and values, and the output
-    projection."""
+    """Projections to ``queries`` columns of queries and twice ``keys`` of keys and values, and that of the output."""
     inward = linear(rows, hidden, queries + 2 * keys, width, weight_width)
     return inward + linear(rows, queries, hidden, width, weight_width)
 

@@ -110,8 +110,7 @@ def _pass(
     choosing: _Choosing | None = None,
     shape: str = "",
 ) -> TimedPhase:
-    """Pass over ``embedded`` (1, tokens, hidden) after ``context`` cached tokens; with ``choosing``, also its
-    scores."""
+    """Pass over ``embedded`` (1, tokens, hidden) after ``context`` cached tokens; if ``choosing``, with scores."""
     launched = model.transformer
     transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
     # A prompt is never recorded, and using its cache would disturb the recordings' cache.

@@ -45,8 +45,7 @@ MEANINGS = {
 WITHIN_NOISE = "within noise"
 """Label of a rest that is not distinguishable from zero."""
 SAVED_TOGETHER = "saved together"
-"""Label of a negative rest: the whole works in place, with data in the caches, or compiled; single components do
-not."""
+"""Label of a negative rest: the whole works in place, in the caches or compiled, unlike single components."""
 _UNCERTAIN = 0.05
 """Tolerance of ratios of measured time to floor: both are medians on a machine with other load."""
 _FASTER = {
@@ -140,13 +139,11 @@ class Phase:
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
     rest_range: tuple[float, float] | None = None
-    """95 % interval of the median rest of one forward, whole and components compared within rounds; ``None`` for too
-    few rounds."""
+    """95 % interval of a forward's median rest, compared within rounds; ``None`` for too few rounds."""
 
     @property
     def launches_by_layer(self) -> str:
-        """Launches by layer in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
-        counted."""
+        """Launches by layer in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``, or ``""``."""
         if len(set(self.layer_launches)) <= 1:
             return f"{self.layer_launches[0]} per layer" if self.layer_launches else ""
         runs = ((count, len(list(same))) for count, same in itertools.groupby(self.layer_launches))
@@ -349,8 +346,7 @@ def on_paper(report: RooflineReport, card: Ceilings) -> RooflineReport:
 
 
 def shares(report: RooflineReport) -> Mapping[str, float]:
-    """Share of the measured seconds by bound; uncounted time is ``"uncounted"``. A rest within noise or below zero
-    counts as zero."""
+    """Share of the measured seconds by bound, or ``"uncounted"``. A rest within noise or below zero counts as zero."""
     found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
     for phase, one in report.components():
         if one.name == REST and (phase.rest_is_noise or (one.seconds or 0.0) < 0):

@@ -43,8 +43,7 @@ PARTS = (LANGUAGE_MODEL, FLOW, VOCODER, TOKENIZER, SPEAKER, CONFIG, f"{BLANK}/{V
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. All reading methods raise :class:`CheckpointError` and call ``check``, which may raise
-    to cancel."""
+    """The release in ``root``. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
     device: torch.device | str = "cpu"
@@ -140,8 +139,7 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
 
 
 def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig:
-    """Sizes of ``hift.pt``, from the shapes of its tensors; all but the widths are the release's. Raises
-    :class:`CheckpointError`."""
+    """Sizes of ``hift.pt``, by its tensors; all but the widths are the release's. Raises :class:`CheckpointError`."""
     shape = _Shapes({name.removeprefix(GENERATOR): value for name, value in shapes.items()}, where, "vocoder")
     channels, bands, _ = shape("conv_pre.parametrizations.weight.original1", 3)
     pitch_channels = shape("f0_predictor.classifier.weight", 2)[1]

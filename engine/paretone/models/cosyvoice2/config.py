@@ -16,8 +16,7 @@ LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
 USUAL_TOKENS = 7.5
 """Default speech tokens per text token, without a transcript: ten text tokens in three seconds."""
 FASTEST_TRANSCRIPT, SLOWEST_TRANSCRIPT = 2.5, 25.0
-"""Bounds of speech tokens per transcript token for which a transcript may fit its recording: ten tokens per second, and
-one."""
+"""Bounds of speech tokens per token of a transcript that may fit its recording: ten tokens per second, and one."""
 
 ZERO_SHOT, CROSS_LINGUAL, INSTRUCT = "zero_shot", "cross_lingual", "instruct"
 MODE = Choice(

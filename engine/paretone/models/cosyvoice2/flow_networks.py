@@ -355,8 +355,7 @@ class EstimatorAttention(nn.Module):
         self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
-        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n), is true for visible
-        keys."""
+        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n): visible keys."""
         key, value = memory.projected(
             self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
         )

@@ -5,8 +5,7 @@ inverse short-time Fourier transform. Official names: ``cosyvoice/hifigan/genera
 normalisation is multiplied out.
 
 Upstream vocodes each chunk with eight frames of the previous one and cross-fades. Here every layer, and the phase of
-the source, continues from its state: parts equal the whole, audio lags by the layers' look-ahead, and nothing is
-computed twice.
+the source, continues from its state: parts equal the whole, audio lags by the look-ahead, nothing is computed twice.
 """
 
 from __future__ import annotations

@@ -88,8 +88,7 @@ def speaker_features(samples: Tensor) -> Tensor:
 @functools.lru_cache(maxsize=2)
 @torch.inference_mode(False)  # Cached tensors must also be usable in training.
 def _kaldi_filters(device: str) -> Tensor:
-    """(257, 80) triangles, equally spaced and linear on Kaldi's mel scale, 1127 · ln(1 + f / 700), from 20 Hz to half
-    the rate, whose bin is zero."""
+    """(257, 80) triangles, linear on Kaldi's mel scale, 1127 · ln(1 + f / 700), from 20 Hz to half the rate (zero)."""
     bins = KALDI_TRANSFORM // 2
     lowest, highest = (1127.0 * math.log(1.0 + limit / 700.0) for limit in (KALDI_LOWEST, ENCODER_RATE / 2))
     step = (highest - lowest) / (KALDI_BANDS + 1)

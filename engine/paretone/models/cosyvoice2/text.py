@@ -74,8 +74,7 @@ def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) ->
 def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
     """``text`` in spoken form, in one piece, with notes.
 
-    ``improved``: read numbers by rules that keep amounts, years and decimals together, instead of exactly as the
-    official code does.
+    ``improved``: read numbers by rules that keep amounts, years and decimals together, unlike the official code.
     """
     if not text or has_special_tokens(text):
         return text, ()
@@ -101,8 +100,7 @@ def has_special_tokens(text: str) -> bool:
 
 
 def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list[str]:
-    """Cut ``text`` (not empty) after ``marks`` and join sentences to pieces by ``length``. ``end`` is added to a text
-    without a final mark."""
+    """Cut ``text`` (not empty) after ``marks`` and join sentences by ``length``. A missing final mark is ``end``."""
     found: list[str] = []
     gathered = ""
     for sentence in _sentences(text if text[-1] in marks else text + end, marks):

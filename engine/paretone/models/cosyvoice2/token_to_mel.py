@@ -98,8 +98,7 @@ class TokenToMel(nn.Module):
         return self.decoder.estimator
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
-        """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with the attention of
-        streaming."""
+        """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with streaming's attention."""
         memory = Memory()
         memory.closing = True
         return self.encoder_proj(self.encoder(self.embed(tokens), None, 0, True, memory)).mT
@@ -212,8 +211,7 @@ class MelStream:
         return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
 
     def _solved(self, encoded: Tensor, first: int) -> Tensor:
-        """Frames for ``encoded`` (1, bands, n), after the ``first`` ones: by Euler's method with guidance, or in few
-        evaluations."""
+        """Frames for ``encoded`` (1, bands, n), after the ``first``: by Euler with guidance, or in few evaluations."""
         model, count = self._model, encoded.shape[-1]
         known = self._prompt[..., first : first + count]
         prompt = F.pad(known, (0, count - known.shape[-1]))

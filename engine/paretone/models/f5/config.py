@@ -1,7 +1,6 @@
 """Architectures and options of the F5-TTS family. Torch-free.
 
-Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ only
-here.
+Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors.
 """
 
 from __future__ import annotations

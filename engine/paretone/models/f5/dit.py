@@ -146,8 +146,7 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         self.input_embed.conv_pos_embed.fuse()
 
     def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item, with ``branches`` branches or those of
-        ``guided``."""
+        """Operations of one evaluation at this length, for one item, with ``branches`` or those of ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         products = 2 * frames

@@ -117,8 +117,7 @@ class TextEmbedding(nn.Module):
 
 
 def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
-    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more if the division has a
-    remainder."""
+    """Stretch the valid rows evenly over ``frames``; with a remainder, the last ones take one frame more."""
     kept = rows[:frames][valid[:frames]]
     if not len(kept):
         return rows
@@ -150,8 +149,7 @@ class ConvPositionEmbedding(nn.Module):
         return _along_frames(self.convolutions[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Everything after the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where
-        valid."""
+        """All after the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
         return _mish(_masked(_along_frames(self.convolutions[1], _mish(_masked(x, mask))), mask))
 
     def fuse(self) -> None:

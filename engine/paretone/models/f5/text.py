@@ -172,8 +172,7 @@ class Vocabulary:
         return token in self._ids
 
     def require_entries(self, entries: int, where: str) -> None:
-        """Raise :class:`CheckpointError` unless the vocabulary has the model's number of entries, without
-        repetition."""
+        """Raise :class:`CheckpointError` unless the vocabulary has the model's number of different entries."""
         if self._twice:
             token, (first, second) = next(iter(self._twice.items()))
             more = f" (and {len(self._twice) - 1} more come twice)" if len(self._twice) > 1 else ""
@@ -285,8 +284,7 @@ def _spaced(clause: str) -> str:
 
 
 def _broken(clause: str, maximum: int) -> Iterable[str]:
-    """``clause`` in parts of at most ``maximum`` bytes (at least one character each), cut between words if it has
-    any."""
+    """``clause`` in parts of at most ``maximum`` bytes (at least a character), cut between words if it has any."""
     words = re.findall(r"\S+\s*", clause) if len(clause.encode()) > maximum else [clause]
     part = ""
     for word in words:

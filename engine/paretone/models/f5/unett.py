@@ -28,8 +28,7 @@ from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_mo
 
 @dataclass(frozen=True)
 class UNetTConditioning:
-    """State shared by the evaluations of one sampling run. Rows are branch-major: conditional items, then
-    unconditional."""
+    """State shared by the evaluations of a sampling run. Rows: conditional items, then unconditional."""
 
     branches: int
     constant: tuple[Tensor, Tensor]
@@ -227,8 +226,7 @@ class UNetT(nn.Module):
             parts.feed_forward.fuse()
 
     def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item, with ``branches`` branches or those of
-        ``guided``."""
+        """Operations of one evaluation at this length, for one item, with ``branches`` or those of ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         tokens = frames + 1

@@ -87,8 +87,7 @@ class Evaluations:
         guided: Callable[[Tensor, Values], Tensor],
         combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """``phases`` in order; ``guided`` combines the branches under a phase's options, and ``combining`` modifies
-        that."""
+        """``phases`` in order; ``guided`` combines branches under a phase's options; ``combining`` modifies that."""
         self._evaluator, self._phases, self._guided = evaluator, phases, guided
         self.combine: Combine = self._own if combining is None else combining(self._own)
         """Velocities of the branches to the velocity to follow."""
@@ -149,8 +148,7 @@ class Stage:
 
 
 def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
-    """``backbone`` as one whose layers can be inspected and skipped. Raises :class:`SettingError` with the model's
-    ``title`` for others."""
+    """``backbone``, whose layers can be inspected and skipped; else raises :class:`SettingError` with ``title``."""
     if not isinstance(backbone, DiffusionTransformer):
         raise SettingError(
             f"{title} is not a diffusion transformer: skipping layers, caches and attention views need F5-TTS or "

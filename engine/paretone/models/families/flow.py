@@ -83,8 +83,7 @@ class Backbones:
         read_weights: Callable[[WeightSet], Evaluated] | None,
         warm_up: Callable[[Evaluated], None],
     ) -> None:
-        """``read_weights`` loads the backbone with other weights, ready for inference; ``None`` if there are no
-        others."""
+        """``read_weights`` loads the backbone with other weights, ready for inference; ``None``: there are none."""
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
@@ -157,8 +156,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
-        """Run everything once with ``backbone``: first runs choose kernels and allocate memory, which should not slow a
-        take."""
+        """Run all once with ``backbone``: first runs choose kernels and allocate memory, which slows takes."""
 
     @abstractmethod
     def _begin(
@@ -187,8 +185,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @abstractmethod
     def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length; ``branches`` replaces the number of branches that the options
-        need."""
+        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
 
     def _fader(self, options: Values) -> CrossFader:
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
@@ -372,8 +369,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
-        """Complete sampling of the first passage, (1, frames, bands), for repeated timing. Raises
-        :class:`PlainError`."""
+        """Sampling of the first passage, (1, frames, bands), for timing. Raises :class:`PlainError`."""
         passage = script.passages[0]
 
         @torch.inference_mode()

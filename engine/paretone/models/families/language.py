@@ -69,8 +69,7 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Tr
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations of ``model`` for reading ``prompt`` elements and decoding the tokens of ``cycles``, including a stop,
-    one by one."""
+    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles``, including a stop, one by one."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
     return model.operations(prompt, 0, 1) + sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
 
@@ -209,8 +208,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
-        """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a
-        take."""
+        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
 
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
@@ -292,8 +290,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         plan: LanguagePlan,
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
-        """Decode speech ``tokens``, counted from 0, that say ``text`` in ``voice`` to audio (n,) float32. Raises
-        :class:`PlainError`."""
+        """Audio (n,) of speech ``tokens``, from 0, that say ``text`` in ``voice``. Raises :class:`PlainError`."""
         strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
         if strange is not None:
             raise SettingError(

@@ -141,8 +141,7 @@ class MaskedScript(Script):
         return blocks.first_steps if number == place == 0 else blocks.later_steps
 
     def schedule(self, cells: int, steps: int) -> Schedule | None:
-        """Schedule of codes to commit in each of at most ``steps`` steps over a block's ``cells``; ``None``: from the
-        options."""
+        """Codes to commit in each of at most ``steps`` steps over a block's ``cells``; ``None``: by the options."""
         part = self.plan.schedule
         return None if part is None else parts.schedule(part, cells, steps)
 
@@ -187,8 +186,7 @@ class DemaskingProgress:
         """Planned steps of the blocks before the running one, and of the running one."""
 
     def tell(self, block: Block, step: int, seconds: float) -> None:
-        """Report a step of ``block``, counted from 0 within it; the block's number of steps may have changed
-        meanwhile."""
+        """Report a step of ``block``, counted from 0 within it; its number of steps may have changed."""
         if block.start != self._start:
             self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
         # A block may take fewer steps than planned.
@@ -251,8 +249,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: FusedMasked) -> None:
-        """Run everything once with ``network``: first runs choose kernels and allocate memory, which should not slow a
-        take."""
+        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
 
     @abstractmethod
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
@@ -484,8 +481,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         progress: DemaskingProgress,
         observer: Observer,
     ) -> list[float]:
-        """Fill in a block; return the seconds of each step. On a GPU these are launch times, and the last one includes
-        the wait for completion."""
+        """Fill in a block; return the seconds of each step: on a GPU launch times, the last one with the wait."""
         seconds: list[float] = []
         steps = block.steps
 

@@ -19,8 +19,7 @@ USED_SHARE = 0.9
 FEWEST_STEPS = 4
 """Minimum steps of a block, however little time is left."""
 PLANNED_FROM, CUT_FROM = 4, 2
-"""Number of recent steps that predict the next ones: for a planned block, and for a running one, where slowing down
-must be noticed at once."""
+"""Recent steps that predict the next ones: for a planned block, and for a running one, which may slow down at once."""
 LONGEST_UNSAID_PAUSE = 0.05
 """Total pause in seconds below which no remark is made."""
 
@@ -72,8 +71,7 @@ class Pace:
         self._frame_seconds = seconds / frames
 
     def affordable(self, most: int, rows: int, frames: int) -> int:
-        """Steps of ``rows`` each that the next block of ``frames`` may take before playback would pause, at most
-        ``most``."""
+        """Steps of ``rows`` each, up to ``most``, that the next block of ``frames`` may take before playback pauses."""
         return min(max(self._fitting(PLANNED_SHARE, PLANNED_FROM, rows, frames, most), FEWEST_STEPS), most)
 
     def still(self, taken: int, most: int, rows: int, frames: int) -> int:

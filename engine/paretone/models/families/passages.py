@@ -158,8 +158,7 @@ class TokenDecoder(ABC):
     """Whether streaming equals :meth:`whole` up to rounding."""
 
     def difference(self) -> StreamingDifference | None:
-        """Difference of the finished streamed audio from :meth:`whole`; ``None`` for ``exact`` decoders. May take as
-        long as decoding."""
+        """Difference of the streamed audio from :meth:`whole`; ``None``: ``exact``. May take as long as decoding."""
         return None
 
     @property
@@ -209,8 +208,7 @@ def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDiff
 
 
 class GridDecoder(ABC):
-    """Exact streaming decoder of one passage's codes, frame by frame; it keeps state, so each passage needs a new
-    one."""
+    """Exact streaming decoder of codes, frame by frame; it keeps state, so each passage needs a new one."""
 
     @abstractmethod
     def push(self, codes: Tensor) -> np.ndarray:
@@ -223,8 +221,7 @@ class GridDecoder(ABC):
     @abstractmethod
     def whole(self, codes: Tensor) -> Decoded:
         """Decode all audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. Masked ``codes``
-        add nothing to their frame, so incomplete grids can be decoded: a frame whose first codebooks alone are known is
-        heard by these."""
+        add nothing: a frame whose first codebooks alone are known is heard by these."""
 
     @property
     def mel(self) -> np.ndarray | None:

@@ -143,8 +143,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[Any, Passages]:
         """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
-        cancel. Random properties of a text, such as its pace, are drawn from ``seed``; without a seed they are the
-        mean. Raises :class:`PlainError`."""
+        cancel. Random properties, such as pace, are drawn from ``seed``, or the mean. Raises :class:`PlainError`."""
 
     # --- To be implemented by a family -------------------------------------------------------------------------------
     @abstractmethod

@@ -2,8 +2,7 @@
 
 Their SHA-256 is listed in ``resources/models/fingerprints.json``. With a damaged disk, an incomplete copy or a replaced
 file, models would speak noise without an error. The file that identifies a model is hashed on loading anyway and only
-compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread while the model is read
-and warms up.
+compared here; the parts next to it (vocoder, codec, speech tokenizer) are hashed by a thread meanwhile.
 
 ``packed.json`` next to the list maps the SHA-256 of each packed file to that of its original, by which profiles, takes
 and studies identify these weights in a clone and a package alike. It lists only bundled files, so no other file can
@@ -224,8 +223,7 @@ def listed() -> Mapping[str, str]:
 
 
 def original(digest: str) -> str:
-    """Identity of the weights in a file with the SHA-256 ``digest``: the original's if it is a bundled packed file.
-    Raises :class:`CheckpointError`."""
+    """SHA-256 of weights in a file with ``digest``: the original's if it is packed. Raises :class:`CheckpointError`."""
     return _list(root() / PACKED_LIST, needed=False).get(digest, digest)
 
 

@@ -377,8 +377,7 @@ def check_shapes(
 
 
 def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
-    """Raise :class:`CheckpointError` if ``transformers`` would continue with random weights, or ignore some; ``found``
-    is its loading report."""
+    """Raise :class:`CheckpointError` if ``transformers`` invents or ignores weights; ``found``: its loading report."""
     for kind, what in (
         ("missing_keys", "missing"),
         ("mismatched_keys", "of another shape"),

@@ -194,8 +194,7 @@ _LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
 
 
 def require_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
-    """``retained`` as a tuple. Raises :class:`SettingError` unless they are ascending layers below ``layers``, without
-    repetition."""
+    """``retained`` as a tuple. Raises :class:`SettingError` unless they ascend strictly and are below ``layers``."""
     chosen = tuple(retained)
     if not chosen or list(chosen) != sorted(set(chosen)) or chosen[0] < 0 or chosen[-1] >= layers:
         listed = ", ".join(map(str, chosen)) or "none"
@@ -206,16 +205,14 @@ def require_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
 
 
 def pruned(tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, Tensor]:
-    """``tensors`` by their official names, with only the layers ``retained``, renumbered from 0. Tensors outside layers
-    are unchanged."""
+    """``tensors`` by official names, of layers only ``retained``, renumbered from 0; others are unchanged."""
     places = {layer: place for place, layer in enumerate(retained)}
     renamed = ((renumbered(name, places), value) for name, value in tensors.items())
     return {name: value for name, value in renamed if name is not None}
 
 
 def renumbered(name: str, places: Mapping[int, int]) -> str | None:
-    """The ``name`` of a tensor with its layer renumbered by ``places``; ``None`` if ``places`` lacks the layer. Names
-    outside layers are unchanged."""
+    """The ``name`` of a tensor with its layer, if any, renumbered by ``places``; ``None`` if ``places`` lacks it."""
     found = _LAYER.search(name)
     if found is None:
         return name

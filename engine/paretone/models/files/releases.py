@@ -254,8 +254,7 @@ def download(
     """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); return all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with finished bytes, total bytes and a
-    text; ``check`` may raise to cancel, and partial files are resumed next time. ``endpoint`` replaces the server of
-    ``HF_ENDPOINT``.
+    text; ``check`` may cancel, and partial files are resumed later. ``endpoint`` replaces ``HF_ENDPOINT``.
 
     Raises :class:`PlainError` if the package is missing, the licence differs, the server is unreachable or refuses, the
     disk is full, or the data differ from the announcement.
@@ -372,8 +371,7 @@ def _unreachable(address: str, error: Exception) -> str:
 
 
 def _require_place(transfer: _Transfer, folder: Path) -> None:
-    """Raise :class:`PlainError` if a file cannot be written in its place; a symbolic link there is kept and its target
-    written."""
+    """Raise :class:`PlainError` if a file cannot be written in its place; of a symbolic link the target is written."""
     named, path = folder / transfer.file.saved_as, transfer.destination
     try:
         for one in (path, transfer.part):

@@ -130,8 +130,7 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 def find_interval_weights(
     places: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Interval weights in the folders ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may
-    raise to cancel."""
+    """Interval weights in ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
     found = []
     for path in sorted(path for place in places for path in place.glob("*.safetensors")):
         told = metadata_of(path)
@@ -143,8 +142,7 @@ def find_interval_weights(
 
 
 def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
-    """Copy of the model's backbone ``own`` with interval weights, on its device, ready for inference. Raises
-    :class:`CheckpointError`."""
+    """Copy of the backbone ``own`` with interval weights, ready for inference. Raises :class:`CheckpointError`."""
 
     def make() -> DiffusionTransformer:
         made = type(own)(own.config)  # type: ignore[call-arg]
@@ -208,9 +206,8 @@ class LanguageWeights:
 def find_language_weights(
     folders: Sequence[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> LanguageWeights:
-    """Drafts and students made from the checkpoint with the fingerprint ``base``, in subfolders of ``folders``, the
-    last folder first. ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer
-    measurement."""
+    """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
+    ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
     readers = {
         ("draft", DRAFTS): _draft,
         (FEATURE_DRAFT, DRAFTS): _feature_draft,
@@ -268,8 +265,7 @@ def _read(
 
 
 def places(model: str, folder: Path) -> tuple[Path, ...]:
-    """Folders of drafts, students and layer measurements of the model whose checkpoint is in ``folder``; the user's own
-    is last."""
+    """Folders of drafts, students and layer measurements of the checkpoint in ``folder``; the user's own is last."""
     own = own_place(model)
     return (own,) if own == folder else (folder, own)
 

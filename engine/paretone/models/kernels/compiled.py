@@ -34,8 +34,7 @@ WORTH_SAYING = 1.0
 
 
 class Compiled:
-    """A function compiled at its first call, and again for shapes not yet covered; uncompiled after the first
-    failure."""
+    """A function compiled at its first call, and for shapes not yet covered; uncompiled after the first failure."""
 
     def __init__(self, plain: Callable[..., Tensor], mode: str) -> None:
         self._plain = plain
@@ -103,8 +102,7 @@ class CompiledBackbone:
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` has the backbone's own
-        type."""
+        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` is the backbone's."""
         if plans is not None or probe is not None:
             return self._plain.velocity(x, evaluation, run, plans, memory, probe)
         # The compiler's own graphs overwrite their result at the next call.

@@ -58,8 +58,7 @@ def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
 
 
 def parts_of(product: Product) -> tuple[Tensor | None, Tensor | None, bool]:
-    """Weights, packed or plain, and bias of a result of :func:`product`, and whether they are packed; without weights
-    for others."""
+    """Weights and bias of a result of :func:`product`, and whether they are packed; no weights of others."""
     if isinstance(product, HalfProduct):
         return product.packed, product.bias, True
     if isinstance(product, partial) and product.func is F.linear:
@@ -148,8 +147,7 @@ class Int8Product:
 
 
 class Int4Product:
-    """A product whose weights have 16 values, evenly spaced from least to greatest in each group of inputs.
-    Immutable."""
+    """A product with weights of 16 values, evenly spaced from least to greatest in each group of inputs. Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product, group: int) -> None:
         """As :class:`Int8Product`; ``group`` divides the inputs and is one of :data:`GROUPS`."""

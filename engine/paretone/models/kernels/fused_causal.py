@@ -228,8 +228,7 @@ class FusedTransformer(nn.Module):
         return cache_for(self.config, capacity, self._norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:
-        """A transformer with only the layers ``retained``, in ascending order, counted from 0, sharing their
-        weights."""
+        """A transformer with only the layers ``retained``, ascending from 0, sharing their weights."""
         check_retained(retained, self.config.layers)
         layers = [self._layers[index] for index in retained]
         return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)

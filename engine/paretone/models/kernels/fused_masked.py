@@ -93,8 +93,7 @@ class Rows:
     """Attended rows of each branch, (1, rows) of truth values; empty: all."""
 
     def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
-        """Rows, within each branch, of the frames from ``first`` to ``last``; the canvas of ``frames`` is at its
-        end."""
+        """Rows, in each branch, of the frames from ``first`` to ``last``; the canvas of ``frames`` is at its end."""
         starts = (part.stop - part.start - frames for part in self.parts)
         return tuple(slice(start + first, start + last) for start in starts)
 
@@ -226,8 +225,7 @@ class FusedMasked:
     @classmethod
     @torch.no_grad()
     def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
-        """``plain`` in ``precision``. In float32, weights are shared: those of ``plain`` that belong to one product
-        become adjacent in memory."""
+        """``plain`` in ``precision``. In float32, weights are shared, and those of one product become adjacent."""
         whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
@@ -262,8 +260,7 @@ class FusedMasked:
         return MaskedRun(self, request, guidance)
 
     def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
-        """The same network with ``begin`` replaced: it returns another :class:`MaskedRun`, or an object with
-        the methods that callers need."""
+        """The same network with ``begin`` replaced: it returns another :class:`MaskedRun`, or the like."""
         made = copy.copy(self)
         vars(made)["begin"] = begin
         return made
@@ -453,8 +450,7 @@ class MaskedRun:
         return self._request.operations(self._network.config, targets, guide)
 
     def _possible(self, guide: Guide, first: int, last: int) -> Guide:
-        """``guide`` where possible: without strength there is no guidance, and a difference for other frames cannot be
-        reused."""
+        """``guide`` where possible: without strength there is none, and other frames' difference cannot be reused."""
         if self._guidance == 0:
             return Guide.ALONE
         fits = self._difference is not None and self._difference[0] == (first, last)

@@ -270,8 +270,7 @@ class GraphedTransformer(nn.Module):
 
 
 class _Step:
-    """Recording of a pass over a few tokens, with the first ``seen`` places of the cache visible and those after the
-    tokens masked."""
+    """Recording of a pass over a few tokens, with the first ``seen`` places of the cache visible, later ones masked."""
 
     def __init__(
         self,

@@ -51,8 +51,7 @@ class SpacedRun(MaskedRun):
         raise NotImplementedError
 
     def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:
-        """Whether pass ``number`` of a canvas or block, from 0, is complete; ``last_whole`` is the guidance of the last
-        complete pass."""
+        """Whether pass ``number`` of a canvas or block, from 0, is complete; ``last_whole``: the last one's guide."""
         return number % self._every == 0
 
     def _next_is_whole(self, guide: Guide) -> bool:
@@ -87,8 +86,7 @@ class PrefixMemory:
 
 
 class KeptPrefixRun(SpacedRun):
-    """A canvas whose text and reference are computed only in every n-th pass; other passes use their kept keys and
-    values."""
+    """A canvas whose text and reference are computed in every n-th pass; others use the kept keys and values."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         """Text and reference are computed in the first pass of a canvas or block and in ``every`` n-th from there."""

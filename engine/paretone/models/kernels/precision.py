@@ -26,8 +26,7 @@ from paretone.models.networks.layers import FeedForward, SelfAttention
 from paretone.setting.plan import WHOLE
 
 _ENGINES = ("onednn", "x86", "fbgemm", "qnnpack")
-"""Torch's back ends for integer products, in order of preference: oneDNN's are twice as fast as the others on
-processors with AMX."""
+"""Torch's back ends for integer products, the best first: oneDNN's are twice as fast as the others with AMX."""
 
 
 class Int8Linear(nn.Module):

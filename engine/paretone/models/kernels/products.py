@@ -24,8 +24,7 @@ from paretone.models.kernels.split_products import SplitProduct
 ROWS = 256
 """Rows per block: enough for a product's full speed, few enough that its results stay in a core's cache."""
 FEED_FORWARD_ROWS = 4 * ROWS
-"""Rows per block of a feed-forward: its results leave the cache anyway, and fewer blocks read the weights less
-often."""
+"""Rows per block of a feed-forward: its results leave the cache anyway, and fewer blocks read weights less often."""
 NARROWEST = 512
 """Least number of inputs for packing: in narrower layers, calling a kernel per block costs more than packing saves."""
 NOTE = (
@@ -38,8 +37,7 @@ NOTE = (
 def available() -> bool:
     """Whether this build of torch packs weights, with correct products for any number of rows.
 
-    MKL takes the number of rows when packing. The result seems independent of it, but no manual says so; hence the
-    test.
+    MKL takes the number of rows when packing. The result seems independent of it, hence the test.
     """
     if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
         return False
@@ -52,8 +50,7 @@ def available() -> bool:
 
 
 def blocks(rows: int, most: int | None = None) -> Iterator[slice]:
-    """Slices of at most ``most`` (:data:`ROWS`) that cover ``rows``, all equally long except the last: products of few
-    rows are slow."""
+    """Slices of at most ``most`` (:data:`ROWS`) that cover ``rows``, equally long but the last: few rows are slow."""
     length = math.ceil(rows / math.ceil(rows / (most or ROWS)))
     return (slice(start, min(start + length, rows)) for start in range(0, rows, length))
 

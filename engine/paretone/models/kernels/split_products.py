@@ -45,8 +45,7 @@ LARGEST = 127 << 16
 SMALLEST = 1e-30
 """Lower limit of a row's largest entry, so that its reciprocal does not overflow."""
 PAIRS = ((2, 0), (1, 1), (0, 2), (0, 1), (1, 0), (0, 0))
-"""Digits to multiply, of the first and second factor; 0 is the highest. Those with the lowest weight come first, for
-less rounding."""
+"""Digits to multiply, of the first and second factor; 0 is the highest. The least come first, for less rounding."""
 PIECE = 1 << 17
 """Numbers split at a time, so that they stay in the processor's cache."""
 VARIABLE = "PARETONE_SPLIT_PRODUCTS"
@@ -120,8 +119,7 @@ def split(rows: Tensor) -> Digits:
 
 
 class SplitProduct:
-    """A split weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
-    Immutable."""
+    """A split weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs). Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         *digits, scales = split(weight.detach())

@@ -59,8 +59,7 @@ class VoiceEncoder:
     ) -> tuple[int, ...]:
         """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
 
-        ``check`` may raise to cancel. Raises :class:`CheckpointError` if the encoder or its package is missing or
-        unsuitable.
+        ``check`` may raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable.
         """
         shards = Shards.find(self._folder)
 

@@ -188,8 +188,7 @@ def _official(request: LoadRequest) -> MegaSpeech:
 
 
 class OfficialReading:
-    """Official front end with the interface of :class:`FrontEnd`. Caches the last text, which is requested
-    repeatedly."""
+    """Official front end as a :class:`FrontEnd`. Caches the last text, which is requested repeatedly."""
 
     def __init__(self, front_end: OfficialFrontEnd) -> None:
         self._front_end = front_end

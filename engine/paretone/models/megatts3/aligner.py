@@ -184,8 +184,7 @@ class AlignerDecoder(nn.Module):
         return [Cache(block, features, tokens) for block in self.blocks]
 
     def forward(self, tokens: Tensor, caches: Sequence[Cache]) -> Tensor:
-        """Scores (B, n, vocabulary) after each of n further ``tokens`` (B, n): a single one, or any number at the
-        start."""
+        """Scores (B, n, vocabulary) after each of n more ``tokens`` (B, n): one, or any number at the start."""
         start = caches[0].length
         x = self.token_embedding(tokens) + self.positional_embedding[start : start + tokens.shape[1]]
         for block, cache in zip(self.blocks, caches, strict=True):

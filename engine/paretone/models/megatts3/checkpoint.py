@@ -48,8 +48,7 @@ _WRAPPERS = ("module.", "_orig_mod.")
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. All reading methods raise :class:`CheckpointError` and call ``check``, which may raise
-    to cancel."""
+    """The release in ``root``. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
     check: Callable[[], None] = lambda: None

@@ -53,8 +53,7 @@ class DiTConfig:
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> DiTConfig:
-        """Sizes from the shapes of a state dict with official names. ``heads`` are 64 wide by default, as in the
-        release.
+        """Sizes from the shapes of a state dict with official names. ``heads``: 64 wide by default, as released.
 
         Raises :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours.
         """

@@ -208,8 +208,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
     def conditions(
         self, context: Tensor, is_prompt: Tensor, phones: Tensor, tones: Tensor, mel2ph: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """Part of the layers' input that is independent of state and time, (items, frames, width); arguments as in
-        :meth:`forward`."""
+        """Layers' input as far as independent of state and time, (items, frames, width), as in :meth:`forward`."""
         text = self.expand_phones(self.encode_phones(phones, tones), mel2ph, mask)
         return self.condition(context, is_prompt) + text
 
@@ -273,8 +272,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return self.postnet(left)
 
     def operations(self, frames: int, branches: int = len(BRANCHES)) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item. The state's part of the input is computed for only
-        one branch."""
+        """Operations of one evaluation at this length, for one item; the state's input is computed for one branch."""
         config = self.config
         products = 2 * frames
         return OperationCounts(

@@ -43,8 +43,7 @@ from paretone.reading import require_regular
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
 MARKS = ("。.！!？?", "，,；;：:", "、…—-~～")
-"""Marks for cutting Chinese, in order of preference; a later group is used only if no mark of an earlier one is
-near."""
+"""Marks for cutting Chinese, the best first; a later group is used only if no mark of an earlier one is near."""
 FULL_WIDTH = dict(zip(".,!?;:", "。，！？；：", strict=True))
 LONGEST_TOKENS, LONGEST_BYTES = 240, 300
 """Estimated tokens above which a segment is cut again, so that the grapheme model, which writes at most 256, can finish
@@ -298,8 +297,7 @@ class OfficialFrontEnd:
         )
 
     def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
-        """Prompt of a recording with latents, aligned. ``seed`` samples latents from an encoder; ``check`` may raise to
-        cancel.
+        """Prompt of a recording with latents, aligned. ``seed`` samples an encoder's latents; ``check`` may cancel.
 
         Raises :class:`paretone.errors.AudioError`.
         """

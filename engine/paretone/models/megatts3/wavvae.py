@@ -1,8 +1,7 @@
 """WavVAE: latents of 25 Hz to audio of 24 kHz, and back if the user has the encoder's weights.
 
 The decoder of the official release (``tts/modules/wavvae/decoder/wavvae_v3.py``, ``hifigan_modules.py``) under its own
-names, with weight normalisation multiplied out. The release has no encoder; a file with both halves in the official
-layout can be read too.
+names, with weight normalisation multiplied out. The release has no encoder; files with both halves can be read, too.
 
 Upstream decodes prompt and target and discards the prompt. Here only the target is decoded, with the preceding latents
 that its first sample depends on.

@@ -223,8 +223,7 @@ SPARE = 2
 """Tokens beyond the expected ones: a drafted end of speech, and the token after it."""
 WARM_UP_TOKENS = 40
 DRAFT_PROMPT_SECONDS = 0.7
-"""Seconds at the end of the voice's recording that a draft reads; more than half a second does not raise its
-acceptance."""
+"""Seconds at the end of the voice's recording that a draft reads; more do not raise its acceptance."""
 
 
 class LmMiniSpeech(MiniSpeech, LanguageSpeech):

@@ -50,8 +50,7 @@ PITCH_MEAN, PITCH_SCALE = 5.25, 0.25
 FORMANT_MEAN, FORMANT_SCALE = 0.985, 0.04
 """Normalisation of the formant scale of a voice frame: 1.0 is the teacher's own vocal tract, less a longer one."""
 LEVEL_MEAN, LEVEL_SCALE = 0.776, 0.5
-"""Normalisation of the level, the natural logarithm of amplitude relative to the teacher's: at the mean, speech has the
-RMS of an F5 prompt, 0.1."""
+"""Normalisation of the level, ln of amplitude over the teacher's: at the mean, the RMS is an F5 prompt's, 0.1."""
 
 
 # Scale all frequencies of spectra, for another vocal tract.
@@ -117,8 +116,7 @@ class Spectra:
     free_phase: Tensor
 
     def warped(self, scale: Tensor) -> Self:
-        """Scale all frequencies by ``scale`` (frames,); below 1 is a longer vocal tract. NaN in the scale gives NaN in
-        the spectra."""
+        """Scale all frequencies by ``scale`` (frames,); below 1: a longer vocal tract. NaN in it gives NaN spectra."""
         return type(self)(
             moved_magnitudes(self.harmonic, scale),
             moved_phases(self._filter, scale, centre=0),

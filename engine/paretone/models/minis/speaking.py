@@ -50,8 +50,7 @@ NATURAL_PHONES = "natural phones"
 
 @dataclass(frozen=True)
 class MiniFolder:
-    """Folder of a bundled model. All reading methods raise :class:`paretone.errors.CheckpointError` and call ``check``,
-    which may raise to cancel."""
+    """Folder of a bundled model. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
     check: Callable[[], None] = lambda: None
@@ -110,8 +109,7 @@ NOBODY = NaturalVoice(0.0, 0.0)
 
 
 class NaturalCoding(Generic[Codec]):
-    """Tokens of a bundled model. Frames are voice frames (n, 36), read from a recording's mel; tokens encode their
-    content without level and voice."""
+    """Tokens of a bundled model: the content, without level and voice, of voice frames (n, 36) read from a mel."""
 
     def __init__(self, codec: Codec, vocoder: LatentVocoder) -> None:
         self.codec = codec
@@ -201,8 +199,7 @@ class StreamedSpeech:
 
 
 def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
-    """Coding of a model with this codec. Raises :class:`CheckpointError` if its codec or vocoder is not of natural
-    speech."""
+    """Coding of a model with this codec. Raises :class:`CheckpointError` unless codec and vocoder are natural."""
     if codec.config.bands != LATENT:
         raise CheckpointError(
             f"The model in {request.place} reads the phones of natural speech, but its {codec.title} is not of natural "

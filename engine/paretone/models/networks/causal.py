@@ -190,8 +190,7 @@ class CausalAttention(GroupedAttention):
         cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None,
         weights: Callable[[Tensor], None] | None,
     ) -> Tensor:
-        """``mask`` (tokens, keys) is true for visible keys; ``None``: plain causal. ``weights`` gets the attention
-        weights."""
+        """``mask`` (tokens, keys) is true for visible keys; ``None``: causal. ``weights`` gets those of attention."""
         split = (-1, self.config.head_width)
         query, key, value = (
             projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
@@ -339,7 +338,6 @@ def check_retained(retained: Sequence[int], layers: int) -> None:
 
 
 def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
-    """Operations of a pass over ``tokens`` tokens after ``context`` others (1 multiply-add = 2 operations), without
-    embeddings and head."""
+    """Operations of ``tokens`` tokens after ``context`` others (1 multiply-add = 2), without embeddings and head."""
     seen = tokens * context + tokens * (tokens + 1) / 2
     return 2 * config.layers * (tokens * config.weights_of_layer + 2 * seen * config.width)

@@ -1,8 +1,7 @@
 """Common part of several families' diffusion transformers: layers whose norms are modulated by time (AdaLN-zero).
 
 A sampling run begins with the family's own ``begin``, which computes everything independent of the state. Each
-evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` does all of
-this.
+evaluation then enters, passes the layers, leaves and is projected: :meth:`DiffusionTransformer.velocity`.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_mo
 
 @dataclass(frozen=True)
 class Conditioning:
-    """State shared by the evaluations of one sampling run. Rows are branch-major: all items of a branch, then of the
-    next."""
+    """State shared by the evaluations of a sampling run. Rows: all items of a branch, then of the next."""
 
     branches: int
     modulations: Tensor
@@ -123,8 +121,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         probe: Probe | None = None,
         in_place: bool = False,
     ) -> Tensor:
-        """One layer, (rows, frames, width) to the same shape. ``hidden`` is overwritten if ``in_place``, otherwise
-        unchanged."""
+        """One layer, (rows, frames, width) to the same shape. ``in_place``: overwrites ``hidden``."""
         block = self.block(index)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
         normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
@@ -196,8 +193,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All layers as in training, with gradients: each item has its own time, (items,), or another input of the time
-        embedding.
+        """All layers as in training, with gradients: each item has its own time, (items,), or other input to embed.
 
         ``entered`` is (items, frames, width); returns the last layer's output before the final norm, and the final
         norm's scale and shift, (items, 2, 1, width).
@@ -211,8 +207,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return hidden, self.final_norm.table(vectors)[:, :, None]
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width),
-        for DiTReducio's check phase."""
+        """Unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width)."""
         query, key, _ = self.block(index).attention.inputs
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)
@@ -222,8 +217,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.block(index).attention.heads
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
-        """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), rows summing to
-        one.
+        """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), summing to one.
 
         Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. Heads are processed
         one at a time, so that memory holds only one map.

@@ -252,8 +252,7 @@ class FeedForward(nn.Module):
         return result.view_as(x)
 
     def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor]) -> None:
-        """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden``, block by block; see
-        :meth:`SelfAttention.add_to`."""
+        """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden`` like :meth:`SelfAttention.add_to`."""
         rows = hidden.flatten(0, -2)
         for block in products.blocks(len(rows), products.FEED_FORWARD_ROWS):
             rows[block].addcmul_(gate, self._at_once(norm(rows[block])))

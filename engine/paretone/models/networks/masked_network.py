@@ -2,8 +2,7 @@
 
 Its parameters have the names and shapes of OmniVoice's release, so ``state_dict`` is the official one:
 ``llm.embed_tokens``, ``llm.layers.…``, ``llm.norm``, ``audio_embeddings`` and ``audio_heads`` with one block of rows
-per codebook, and the buffer ``codebook_layer_offsets`` with the start of each. The last entry of a codebook is the
-mask.
+per codebook, and the buffer ``codebook_layer_offsets`` with their starts. The last entry of a codebook is the mask.
 
 Its transformer is bidirectional: Qwen3's layers with full attention, without a cache. Positions are an argument:
 OmniVoice counts from 0 throughout; another model may restart at its canvas.
@@ -94,8 +93,7 @@ class BidirectionalTransformer(nn.Module):
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
         ``positions`` is (tokens,) or (batch, tokens); ``None``: from 0. ``mask`` is true for visible tokens: (batch,
-        keys), or (batch, 1, queries, keys) if that depends on the query; ``None``: all. ``probe`` gets each layer's
-        output.
+        keys), or (batch, 1, queries, keys) if that depends on the query; ``None``: all. ``probe`` gets layers' outputs.
         """
         if positions is None:
             positions = torch.arange(embedded.shape[1], device=embedded.device)
@@ -133,8 +131,7 @@ class MaskedConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
-        """Read the sizes from a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` that names the
-        field."""
+        """Read the sizes of a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` with the field."""
         file = ConfigFile.of(config)
         kind = file.text("model_type")
         if kind != "omnivoice":
@@ -158,8 +155,7 @@ class MaskedConfig:
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:
-        """Operations of a pass over a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2
-        operations)."""
+        """Operations of a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2 operations)."""
         return operations(self.transformer, tokens) + 2 * targets * self.transformer.hidden * self.rows
 
 

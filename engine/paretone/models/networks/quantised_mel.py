@@ -61,8 +61,7 @@ class QuantisedMelConfig:
 
     @classmethod
     def read(cls, file: ConfigFile) -> Self:
-        """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` that names the
-        field."""
+        """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` with the field."""
         lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
         sizes: dict[str, Any] = {
             one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
@@ -137,8 +136,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         raise NotImplementedError
 
     def latents(self, mel: Tensor) -> Tensor:
-        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers before rounding (B, tokens,
-        numbers)."""
+        """Log mel (B, frames, bands), a multiple of the stride, to numbers before rounding (B, tokens, numbers)."""
         encoder, stride = self.encoder, self.config.stride
         x = encoder["enter"](self.normalised(mel).transpose(1, 2))
         x = encoder["frames"](x).transpose(1, 2)
@@ -240,8 +238,7 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, form one code (Mentzer et
-    al., arXiv 2309.15505)."""
+    """Finite scalar quantisation (arXiv 2309.15505): a few numbers, each rounded to its levels, form one code."""
 
     levels: Tensor
     places: Tensor
@@ -308,8 +305,7 @@ class ResidualCodecConfig(QuantisedMelConfig):
 
 class ResidualQuantiser(Quantiser):
     """Residual quantisation: the nearest entry of the first codebook, then the second's nearest to the remainder, and
-    so on; codes are (…, codebooks). The first codes alone give intelligible speech, so half-finished canvases can be
-    heard."""
+    so on; codes are (…, codebooks). The first codes alone give intelligible speech, even of half a canvas."""
 
     codebooks: Tensor
 
@@ -346,7 +342,6 @@ class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
 
 
 def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
-    """One phone per frame (n,) to one per token (n // stride,): the phone of the frame after the token's middle. An
-    incomplete token is dropped."""
+    """One phone per frame (n,) to one per whole token (n // stride,): that of the frame after the token's middle."""
     whole = len(frames) // stride * stride
     return frames[:whole][stride // 2 :: stride]

@@ -1,7 +1,6 @@
 """OmniVoice: implementation of :class:`paretone.models.families.masked.MaskedSpeech`.
 
-A text of more than 30 s is spoken in chunks of about 15 s. Each continues the reference or, without one, the first
-chunk.
+A text of more than 30 s is spoken in chunks of about 15 s. Each continues the reference or the first chunk.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ LONGEST_TOLD = 600.0
 LONGEST_REFERENCE = 20.0
 """Seconds above which upstream warns of a long reference."""
 SLOWEST, FASTEST = 4.0, 40.0
-"""Bounds of Latin letters per second (see :mod:`paretone.models.omnivoice.text`) for which a transcript may fit a
-recording."""
+"""Bounds of Latin letters per second (:mod:`paretone.models.omnivoice.text`) of a fitting transcript."""
 
 CLONE = Switch(
     "clone",

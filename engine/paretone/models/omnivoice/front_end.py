@@ -233,8 +233,7 @@ class VoiceReader:
     ) -> Reference:
         """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel.
 
-        Raises :class:`TextError`, :class:`paretone.errors.AudioError`, and :class:`paretone.errors.CheckpointError` if
-        the encoder is unusable.
+        Raises :class:`TextError`, :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable.
         """
         key = voice, prepare, changed(voice.audio)
         return self._references.of(key, lambda: self._read(voice, prepare, check, status))
@@ -329,8 +328,7 @@ class OmniVoicePassage:
 def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[OmniVoicePassage]:
     """Prepare ``text`` to follow ``prompt``.
 
-    Raises :class:`TextError` for a text without speech, and :class:`SettingError` for an invalid description or
-    duration.
+    Raises :class:`TextError` for a text without speech, :class:`SettingError` for an invalid description or duration.
     """
     text = text.strip()
     if not is_spoken(text):

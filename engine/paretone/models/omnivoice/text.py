@@ -90,8 +90,7 @@ def weight(text: str) -> float:
 
 
 def expected_frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
-    """Frames of ``text`` at the pace of a ``reference`` text of ``reference_frames``, or at the default pace without
-    one. At least 1."""
+    """Frames of ``text``, at least 1, at the pace of ``reference`` in ``reference_frames``, or the default."""
     if not reference or not reference_frames or not weight(reference):
         reference, reference_frames = USUAL_TEXT, USUAL_FRAMES
     estimate = weight(text) / (weight(reference) / reference_frames)
@@ -200,8 +199,7 @@ _NEXT_TO_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
 
 
 def combined(text: str, reference: str = "") -> str:
-    """``text`` after the ``reference`` transcript, on one line, with ASCII parentheses and without superfluous
-    blanks."""
+    """``text`` after the ``reference`` transcript, on one line, with ASCII parentheses and single blanks."""
     whole = f"{reference.strip()} {text.strip()}" if reference else text.strip()
     whole = re.sub(r"[\r\n]+", "", whole).replace("（", "(").replace("）", ")")
     return _NEXT_TO_CHINESE.sub("", re.sub(r"[ \t]+", " ", whole))
@@ -286,8 +284,7 @@ class OmniVoiceTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> OmniVoiceTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`paretone.errors.CheckpointError` if package, file or tokens are
-        missing."""
+        """Read ``tokenizer.json``. Raises :class:`CheckpointError` if package, file or tokens are missing."""
         return cls(read_tokenizer(folder, "OmniVoice", INSTALL, (DENOISE, *LANGUAGE, *INSTRUCT, *TEXT)))
 
     @property

@@ -158,8 +158,7 @@ def _row(
 def _headline(
     takes: Mapping[str, Spoken], times: PairedTimes, weights: IntervalWeights, precision: str = ""
 ) -> tuple[Interval, str]:
-    """Speed-up of the fewest evaluations that pass, as in :func:`paretone.bench.qualities.headline`, and the
-    verdict."""
+    """Speed-up of the fewest evaluations that pass, as :func:`paretone.bench.qualities.headline`, and verdict."""
     titles = [_title(number) for number in range(1, weights.evaluations + 1)]
     if precision:
         titles = [f"{one}, {precision}" for one in titles]

@@ -29,8 +29,7 @@ class AverageVelocityWeights:
     def of(
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> AverageVelocityWeights:
-        """Weights that ``profile`` runs on ``checkpoint``. ``check`` may raise to cancel. Raises :class:`ProfileError`
-        if they are missing."""
+        """Weights that ``profile`` runs on ``checkpoint``. ``check`` may cancel. Raises :class:`ProfileError`."""
         places = interval_folders(profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:

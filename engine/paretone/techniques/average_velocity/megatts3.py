@@ -87,8 +87,7 @@ class MegaSubject(ClipSubject[MegaDiT, LatentProblem, LatentClip]):
 
 
 def _fields(model: MegaDiT, branches: Sequence[LatentProblem]) -> Field:
-    """Velocities under the conditions of each of ``branches``, which are one speech with different conditions;
-    branch-major, in one pass."""
+    """Velocities under the conditions of each of ``branches`` of one speech; branch-major, in one pass."""
 
     def rows(part: Callable[[LatentProblem], Tensor]) -> Tensor:
         return torch.cat([part(one) for one in branches])

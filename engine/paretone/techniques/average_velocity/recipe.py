@@ -212,8 +212,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
 
     def _times(self, evaluations: int, numbers: Tensor) -> Tensor:
-        """Times of the frozen model's steps over the intervals ``numbers`` (items,) of a synthesis, (steps + 1,
-        items)."""
+        """Times of the frozen model's steps over the intervals ``numbers`` (items,): (steps + 1, items)."""
         steps = max(FEWEST_STEPS, round(self.options.teacher_steps / evaluations))
         grid = torch.from_numpy(sampling_grid(evaluations * steps, "uniform", self.options.sway))
         return grid[steps * numbers + torch.arange(steps + 1)[:, None]].to(self.device)
@@ -332,8 +331,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return {**super().state(), "draws": self.processes.gather(self.subject.state()), "base": self._base}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` if the checkpoint was started from other weights or with another number of
-        processes."""
+        """Raises :class:`TrainingError` if the checkpoint began with other weights or number of processes."""
         if state["base"] != self._base:
             raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
         draws = self.processes.own(state["draws"])
@@ -344,8 +342,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
-        """Write the averaged weights under their official keys, with their description as interval_metadata. Raises
-        :class:`OSError`."""
+        """Write the averaged weights by official keys, with their interval_metadata. Raises :class:`OSError`."""
         options = self.options
         weights = IntervalWeights(
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature

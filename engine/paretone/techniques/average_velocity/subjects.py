@@ -66,8 +66,7 @@ AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 class Subject(ABC, Generic[Model, AnyProblem]):
-    """A model to train, and its speech. All random numbers come from the CPU, so that a seed gives the same run on
-    every device."""
+    """A model to train, and its speech. Random numbers come from the CPU: a seed gives the same run on every device."""
 
     layers: LayerMatrices
     """Weights that Muon trains."""

@@ -1,8 +1,7 @@
 """DiTReducio's Algorithm 1 as published: three passes, in which every trial is a whole evaluation of the model.
 
 Follows section 3.4 of the paper (arXiv 2509.09748) and, where that is silent, the official code. Slow:
-:mod:`paretone.techniques.ditreducio.calibration` gives the same table many times faster, as checked by a test and the
-bench ``calibration``.
+:mod:`paretone.techniques.ditreducio.calibration` gives the same table many times faster: see the bench ``calibration``.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ def published_calibration(target: CalibrationTarget, knobs: Values) -> Rows:
 
 
 def check(model: _Model, q: float) -> np.ndarray:
-    """Pass 1, check: mark the ``q`` percent of layer-step pairs whose attention is the most diagonal, (layers,
-    steps)."""
+    """Pass 1, check: mark the ``q`` percent of layer-step pairs with the most diagonal attention, (layers, steps)."""
     s = np.full((model.layers, model.steps), np.nan)
     x = model.noise
     for t in range(model.steps):

@@ -90,8 +90,7 @@ def calibrate(
 
 
 def check_together(targets: Sequence[CalibrationTarget]) -> Compatibility:
-    """Compatibility of a table of these sentences. Raises :class:`SettingError` if there are none, or they do not
-    belong together."""
+    """Compatibility of a table of these sentences. Raises :class:`SettingError` unless they belong together."""
     if not targets:
         raise SettingError("There is no sentence to calibrate on; give at least one.")
     compatibility = targets[0].compatibility

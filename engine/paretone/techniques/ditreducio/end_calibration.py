@@ -95,15 +95,13 @@ def calibrate_end(
 
 
 def end_units(layers: int, steps: int, candidates: int = 2, rounds: int = ROUNDS + EXCHANGES) -> int:
-    """Approximate number of layer evaluations for one sentence: fewer if exchanges end early, more if cells in a row
-    skip."""
+    """Approximate number of layer evaluations for one sentence: fewer if exchanges end early."""
     return 3 * steps * layers + rounds * (steps * layers + (steps - 1) * candidates * layers * (layers + 1) // 2)
 
 
 @dataclass
 class _Measured:
-    """Effects of changes on the end: ``vectors`` (changes, values) and the savings of each change, as a share of all
-    operations."""
+    """Effects of changes on the end: ``vectors`` (changes, values) and their savings as shares of all operations."""
 
     changes: list[Change]
     vectors: Tensor
@@ -144,8 +142,7 @@ class _Search:
         return self._distance
 
     def save(self, share: float) -> list[tuple[Change, float]]:
-        """Skip more until the operations are down to ``share``; return the changes, each with the predicted
-        distance."""
+        """Skip more until the operations are down to ``share``; return the changes with predicted distances."""
         end, measured = self._measure(restoring=False)
         return self._choose(end, measured, self.share - share)[0]
 
@@ -189,8 +186,7 @@ class _Search:
         self, end: Tensor, measured: _Measured, wanted: float, touched: set[tuple[int, int]] | None = None
     ) -> tuple[list[tuple[Change, float]], Tensor]:
         """Choose changes until they save ``wanted`` (or, if negative, cost it), excluding cells next in time to a
-        chosen one, whose measurements no longer hold. Return them with the predicted distance after each, and the
-        predicted end."""
+        chosen one, whose measurements no longer hold. Return them with predicted distances, and the predicted end."""
         sign = 1.0 if wanted > 0 else -1.0
         blocked = torch.zeros(len(measured.changes), dtype=torch.bool)
         for layer, step in touched or ():

@@ -76,8 +76,7 @@ def knobs_of(setting: Setting) -> Values:
 
 
 def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting) -> list[Script]:
-    """Read the ``utterances`` for a calibration under ``setting``. Raises :class:`SettingError` if that rules
-    DiTReducio out."""
+    """Read ``utterances`` for calibration under ``setting``. Raises :class:`SettingError` if it rules that out."""
     knobs_of(setting)
     plan = resolve(model.info, setting, prepared=False)
     return [model.script(one.text, one.voice, plan) for one in utterances]

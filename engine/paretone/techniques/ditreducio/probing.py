@@ -26,8 +26,7 @@ See = Callable[[int, int, str, Tensor], None]
 
 
 def target_of(task: Task) -> CalibrationTarget:
-    """First passage of the task's sentence, ready for sampling. Raises :class:`SettingError` if the model or the solver
-    takes no single steps."""
+    """First passage of the sentence, ready for sampling. Raises :class:`SettingError` if there are no single steps."""
     knobs_of(task.setting)
     script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
     target = task.flow.calibration_target(script)

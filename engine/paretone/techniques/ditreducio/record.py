@@ -30,8 +30,7 @@ from paretone.wording import percent
 PRE_CALIBRATION = "pre-calibration"
 CALIBRATION = "calibration"
 END = "end"
-"""Phase of a calibration for the end of the trajectory; a trial's error is the predicted distance of the end with all
-skips so far."""
+"""Phase of a calibration for the trajectory's end; a trial's error is that end's predicted distance so far."""
 
 
 @dataclass(frozen=True)

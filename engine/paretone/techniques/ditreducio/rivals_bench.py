@@ -236,8 +236,7 @@ class Entrants:
         return Contender(name, target, knob, way, table.ops_ratio(self._operations))
 
     def _tables(self, temporal: str) -> Iterator[Contender]:
-        """One table per target, each from its own calibration: at the threshold predicted by the last one, then
-        adjusted within its record."""
+        """One table per target, each calibrated at the threshold that the last one predicts, adjusted by its record."""
         threshold, record = FIRST_THRESHOLD, None
         for target in sorted(self.targets, reverse=True):
             if record is not None:

@@ -20,8 +20,7 @@ from paretone.setting.knobs import Choice, Effect, Values
 from paretone.setting.setting import UsedTechnique
 
 TEMPORAL_VARIANTS = ("reuse", "forecast")
-"""Outputs of temporal skips: that of the last computed step (the paper), or a first-order extrapolation from the last
-two computed ones (ours)."""
+"""Outputs of temporal skips: that of the last computed step (the paper), or extrapolated from the last two (ours)."""
 
 TEMPORAL = Choice(
     "temporal",
@@ -161,8 +160,7 @@ class StrategyTable:
         return self.compatibility.fingerprint_of(self.to_json())
 
     def to_json(self) -> dict:
-        """Plain JSON values for :meth:`from_json`. Additions to the paper are written only if used, so that other
-        tables keep their fingerprints."""
+        """Plain JSON values. Additions to the paper are written only if used: other tables keep their fingerprints."""
         return {
             "belonging": self.compatibility.to_json(),
             "branch_skip": self.branch_skip,

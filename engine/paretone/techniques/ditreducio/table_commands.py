@@ -1,5 +1,4 @@
-"""``paretone transfer``, ``export-table`` and ``import-table``: commands for strategy tables in files, Paretone's or
-official ones."""
+"""``paretone transfer``, ``export-table``, ``import-table``: strategy tables in files, Paretone's or official ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Views over several thresholds: tables, latencies and ablation (figures 9, 5 and 6 of the DiTReducio paper), and both
-objectives. Torch-free at import."""
+"""Views over thresholds: tables, latencies, ablation (DiTReducio's figures 9, 5, 6), both objectives.
+
+Torch-free at import.
+"""
 
 from __future__ import annotations
 
@@ -150,8 +152,7 @@ def calibrate_all(
 def calibrate_on_task(
     task: Task, objective: str = ditreducio.PUBLISHED, varied: str = "threshold"
 ) -> Callable[[float, ProgressStage], CalibrationRecord]:
-    """Calibration on the task's sentence under DiTReducio's knobs in its setting, except the ``objective`` and the knob
-    ``varied``, whose value is given."""
+    """Calibration on the task's sentence under DiTReducio's knobs, except ``objective`` and the value of ``varied``."""
     from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
 
     knobs = knobs_of(task.setting).replace(objective=objective)

@@ -171,8 +171,7 @@ class Trajectory:
 
     def pass_by(self, step: int, remember: bool) -> None:
         """Take ``step`` as in :meth:`explore`, valid while nothing has been skipped. With ``remember``, store the
-        layers' outputs for skips at the next step; earlier steps that such a skip uses must have been remembered as
-        well."""
+        layers' outputs for skips at the next step; earlier steps that such a skip uses must be remembered, too."""
         if remember:
             self.begin(step, self._nothing)
             for layer in range(self._layers):

@@ -89,8 +89,7 @@ class Decisions:
         self._accumulated = 0.0
 
     def reuses(self, step: int, change: Callable[[], float] | None) -> bool:
-        """Decide whether to reuse at ``step``. ``change`` measures the relative change since the last computed step;
-        ``None`` before the first."""
+        """Decide whether to reuse at ``step``. ``change``: relative, since the last computed step, if any."""
         found = change is not None and self._reuses(step, change)
         if found:
             self.reused.append(step)
@@ -143,8 +142,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def configuration(rule: Rule) -> dict[str, dict[str, Any]]:
-    """Fields of ``cache_config`` for ``cache_dit.load_configs``, as JSON values by knob, without those at their
-    defaults."""
+    """Fields of ``cache_config`` for ``cache_dit.load_configs``, as JSON values by knob, without defaults."""
     found = {name: {name: value} for name, value in vars(rule).items() if USUAL.get(name, ...) != value}
     if "steps_computation_mask" in found:
         found["steps_computation_mask"] = {"steps_computation_mask": [int(one) for one in rule.steps_computation_mask]}

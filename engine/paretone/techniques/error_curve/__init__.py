@@ -38,8 +38,7 @@ class ErrorCurve:
         return cls(*(tuple(map(fmean, column)) for column in columns))
 
     def schedule(self, threshold: float) -> tuple[tuple[SkipAction, ...], tuple[SkipAction, ...]]:
-        """Actions of attention and feed-forward at every step: reuse while the changes since the last computation sum
-        to less than ``threshold``."""
+        """Actions of attention and feed-forward at every step: reuse while changes sum to less than ``threshold``."""
         return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
 
 

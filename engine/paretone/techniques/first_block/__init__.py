@@ -1,5 +1,4 @@
-"""First-block cache: while the first layer's residual hardly changes, the other layers are replaced by their last
-residual.
+"""First-block cache: while the first layer's residual hardly changes, the others are replaced by theirs.
 
 Decided at run time, sentence by sentence, without preparation. Sources and differences from them:
 :mod:`paretone.techniques.first_block.cache`.

@@ -71,8 +71,7 @@ def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
 
 
 def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) -> tuple[float, float, float]:
-    """Word error rate of ``other`` minus that of ``one`` on the same sentences, with its 95 % bootstrap interval over
-    sentences."""
+    """Word error rate of ``other`` minus that of ``one``, with its 95 % bootstrap interval over the same sentences."""
     words = np.concatenate([errors.words for errors in one])
     more = np.concatenate([errors.edits for errors in other]) - np.concatenate([errors.edits for errors in one])
     return bootstrap(rate, more, words, draws=DRAWS)
@@ -147,8 +146,7 @@ def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -
 
 
 def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
-    """Distance of takes from the original, and its excess over that of ``reference``, with the 95 % bootstrap interval
-    over takes."""
+    """Distance of takes from the original, and its excess over ``reference``'s, with the 95 % bootstrap interval."""
     further = other - reference
     mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
     distance: dict[str, object] = {"distance to the original": float(other.mean()), "further": mean}

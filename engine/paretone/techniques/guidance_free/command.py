@@ -10,7 +10,7 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import FORM, GuidanceFreeRequest
-from paretone.wording import percent
+from paretone.wording import counted, percent
 
 NAME = "train cfg-free"
 SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     strength = tuned.figures["equivalent_guidance"]
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
-        f"{tuned.steps} steps by {request.method}."
+        f"{counted(tuned.steps, 'step', 'steps')} by {request.method}."
     )
     if tuned.is_first:  # The others do not validate.
         text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."

@@ -59,8 +59,7 @@ class GuidanceFreeWeights:
 
     @classmethod
     def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
-        """Read the file at ``path``, which must fit the architecture of ``checkpoint``. Raises
-        :class:`CheckpointError`."""
+        """Read ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
         metadata = cfg_free_metadata(path)
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
@@ -81,8 +80,7 @@ class GuidanceFreeWeights:
 
 
 def cfg_free_metadata(path: Path) -> dict[str, str] | None:
-    """Metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` if a required field
-    is missing."""
+    """Metadata of a CFG-free file; ``None`` for any other. Raises :class:`CheckpointError` if a field is missing."""
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None

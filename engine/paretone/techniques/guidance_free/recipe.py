@@ -276,8 +276,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` if the checkpoint was started from other weights, with other choices or with
-        another number of processes."""
+        """Raises :class:`TrainingError` if the checkpoint began with other weights, choices or processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
         draws = self.processes.own(state["draws"])
@@ -292,8 +291,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         self.save(folder / self.file_name)
 
     def save(self, path: Path, stage: float | None = None) -> None:
-        """Write the averaged weights in the official layout, with descriptive metadata; ``stage``: the training goes
-        on. Raises :class:`OSError`."""
+        """Write the averaged weights, officially laid out; ``stage``: the training goes on. Raises :class:`OSError`."""
         said = self.metadata if stage is None else {**self.metadata, "stage": "true"}
         save_official(path, self.average.module, self.steps, said)
 

@@ -18,8 +18,10 @@ from paretone.measure.estimates import bootstrap, rate
 from paretone.measure.evaluation.judges import Judge, judge_named
 from paretone.models.base import ModelInfo, Synthesis, Utterance, WeightSet
 from paretone.setting.knobs import Knob, Values
+from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, guidance_free
+from paretone.techniques.base import to_type
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import counted, percent
@@ -207,7 +209,7 @@ def compute_stages(task: Task) -> Findings:
 
 
 def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
-    """Weights of each training with stages, in the order of their steps. Raises :class:`SettingError` without any."""
+    """Weights of each training with stages, in the order of their steps. Raises :class:`NotPrepared` without any."""
     from paretone.training.runs import log_of
     from paretone.training.session import read_log
 
@@ -219,9 +221,9 @@ def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
         found.setdefault((one.weight, one.method, begun), []).append(one)
     runs = tuple(tuple(one) for one in found.values() if any(each.stage for each in one))
     if not runs:
-        raise SettingError(
-            f"{info.title} has no CFG-free weights that were kept during a training; train some with stages, such as "
-            "paretone train cfg-free --stages 100 200 400."
+        raise NotPrepared(
+            f"{info.title} has no CFG-free weights that were kept during a training; train some with stages.",
+            command=to_type("train cfg-free --weight 0.5 --steps 400 --stages 100 200 400 --work runs/stages", info),
         )
     return runs
 

@@ -21,8 +21,7 @@ from paretone.views.view import Findings, Stages, Task, View, count_knob
 FEWEST = 4
 """Steps of the coarsest grid; each further grid doubles them."""
 BEYOND = 4
-"""Steps of the end point as a multiple of the most steps, within the model's limit, by the method of the highest
-order."""
+"""Steps of the end point over the most steps, within the model's limit, by the method of the highest order."""
 CHANGING = ("grid", "solver", "skipping")
 """Slots of techniques that the view removes."""
 
@@ -99,8 +98,7 @@ def plain(setting: Setting) -> Setting:
 
 
 def slope(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Order of convergence: the negative slope of the least-squares line through the logarithms; NaN if an error is
-    zero."""
+    """Order of convergence: minus the slope of the least-squares line through logarithms; NaN if an error is zero."""
     if min(errors) <= 0:
         return math.nan
     return -float(np.polyfit(np.log(steps), np.log(errors), 1)[0])

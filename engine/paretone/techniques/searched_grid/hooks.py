@@ -1,8 +1,7 @@
 """Hooks of searched grids for studies and exports: see :mod:`paretone.studies.hooks` and
 :mod:`paretone.export.targets`.
 
-A study's files show every metric over the number of evaluations, with a curve per kind of grid and a row per solver.
-Torch-free.
+A study's files show metrics over the number of evaluations, by kind of grid and solver. Torch-free.
 """
 
 from __future__ import annotations

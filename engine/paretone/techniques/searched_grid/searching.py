@@ -106,8 +106,7 @@ class _Stepping(Passing):
 
 
 class Fidelity:
-    """Metric of the sound relative to that of many steps from the same noise; ties are decided by the log-mel
-    distance."""
+    """Metric of the sound relative to that of many steps from the same noise; the log-mel distance decides ties."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
 """SPADE: structured pruning and adaptive distillation of a student with the most important layers.
 
 Layers are removed by measured importance (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); the rest
-speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The retrained student is the
-technique's artefact.
+speaks as it is, or is trained to replace the removed layers (:mod:`.training`). The student is the artefact.
 """
 
 from __future__ import annotations
@@ -204,7 +203,7 @@ def _student(
         kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
         kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
         raise NotPrepared(
-            _no_student(info, depth, by_hand, knobs["recovery"] == PARTLY),
+            _no_student(info, depth, by_hand, knobs),
             command=to_type(f"train spade {kept} --minutes 60 --work runs/student", info),
         )
     return fitting[0]
@@ -244,9 +243,10 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
     return tuple(sorted(info.layer_order[:depth]))
 
 
-def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
+def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], knobs: Values) -> str:
     which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
-    state = stage_title(PARTLY if partly else RECOVERED).lower()
+    which += ", learned from the original layers," if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
+    state = stage_title(str(knobs["recovery"])).lower()
     there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
     has = f"; there are some with {there}" if there else ""
     return (
@@ -256,9 +256,10 @@ def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: b
 
 
 def _how_trained(student: StudentWeights) -> str:
+    original = ", original layers" if student.targets == ORIGINAL else ""
     if student.recovered or not student.minutes:
-        return stage_title(RECOVERED if student.recovered else PARTLY).lower()
-    return f"{student.minutes:g} minutes of training"
+        return stage_title(RECOVERED if student.recovered else PARTLY).lower() + original
+    return f"{student.minutes:g} minute{'s' * (student.minutes != 1)} of training{original}"
 
 
 def _layers(count: int) -> str:
@@ -285,8 +286,15 @@ _MODELS = ("CosyVoice2-0.5B", "Llasa-1B")
 _HALF = Values(depth=0, recovery=RECOVERED, layers="", targets=FOLLOWING)
 _TRAINED = (
     "How the student was trained is not among the knobs; as in the paper: paretone train spade --importance whisper "
-    "--attention-interval 1 --published-latents --manifest FILE."
+    "--attention-interval 1 --published-latents --sentences 0 --manifest FILE --epochs N --work FOLDER."
 )
+_PUBLISHED = (
+    Published("half", "table 1a", _MODELS, _HALF, remark=_TRAINED),
+    Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
+    Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
+)
+_OLDER_SAMPLER = Values(repeats="2025")
+"""CosyVoice 2's rule for repeated tokens when the paper was written."""
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -350,11 +358,7 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=(
-        Published("half", "table 1a", _MODELS, _HALF, remark=_TRAINED),
-        Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
-        Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
-    ),
+    published=(*_PUBLISHED, *(replace(one, options=_OLDER_SAMPLER) for one in _PUBLISHED)),
     resolve=resolve,
     describe=describe,
     weights=Weights(lambda info: info.students, fitting_students, _knobs_of),

@@ -1,5 +1,4 @@
-"""``paretone measure-layers``: importance of each layer of a speech language model; ``paretone train spade``: train a
-student with fewer layers."""
+"""``paretone measure-layers``: each layer's importance; ``paretone train spade``: a student with fewer layers."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ _JUDGE = "words"
 
 
 def importance(store: Store, study: Study | None = None) -> ImportanceRecord | None:
-    """Word error rates without each layer, as in :mod:`paretone.techniques.spade.measuring`; ``None`` for other
-    studies.
+    """Word error rates without each layer, as in :mod:`paretone.techniques.spade.measuring`, or ``None``.
 
     Counts the takes that exist for every layer; with ``study``, only takes of its current definition. Raises
     :class:`StudyError` if there are none, or no judge listened.

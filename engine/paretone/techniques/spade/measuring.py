@@ -1,5 +1,4 @@
-"""Measurement of the importance of each layer of a loaded language model: by its own tokens, and by a judge's word
-errors.
+"""Measurement of each layer's importance in a loaded language model: by its own tokens, and by a judge's word errors.
 
 Teacher-forced: the model speaks the utterances once; then it reads its own speech again without each layer in turn, and
 its predictions are compared. By ear: it speaks the utterances without each layer in turn, and a judge limited to their

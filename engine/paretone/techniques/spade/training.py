@@ -88,16 +88,14 @@ def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> T
 
 def target_layers(retained: Sequence[int], layers: int, original: bool = False) -> tuple[int, ...]:
     """The teacher's target layer of each of the student's layers: the one before the next retained layer, so that it
-    also replaces all removed layers after it; for the last one, the teacher's last. If ``original``, its own (table 2
-    of the paper)."""
+    also replaces all removed layers after it; for the last one, the teacher's last. If ``original``, its own."""
     return tuple(retained) if original else (*(following - 1 for following in retained[1:]), layers - 1)
 
 
 def latent_loss(
     student: Seen, teacher: Seen, targets: Sequence[int], heard: Tensor | None = None, relative: bool = False
 ) -> Tensor:
-    """Mean squared error of layer outputs, mean over layers. ``heard`` (B, T) excludes padding; ``relative`` divides by
-    the teacher's mean square."""
+    """Mean squared error of layer outputs, ``heard`` (B, T): not padding; ``relative`` to the teacher's mean square."""
     errors = []
     for layer, target in enumerate(targets):
         wanted = teacher.outputs[target]
@@ -196,8 +194,7 @@ class StudentRecipe(CompanionRecipe[TokenNetwork]):
         return terms.total(options.alpha, options.attention_scale), terms.named()
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """``divergence`` from the teacher in nats, the share of positions with the same first choice, and that of
-        correct ones."""
+        """``divergence`` from the teacher in nats, and shares of the same first choice and of correct ones."""
         wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
         return {
             "divergence": each_divergence(found, wanted),

@@ -72,8 +72,7 @@ BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
 """Values of the knob ``tolerated``: ids to which the tolerance applies."""
 TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT = "trained", "features", "student"
-"""Values of the knob ``draft``: the drafting weights, a draft of some layers, one on hidden states, or a shallower
-student."""
+"""Values of the knob ``draft``: a draft of some layers, one on hidden states, or a shallower student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -183,8 +182,24 @@ _BY_PAPER = Values(
 )
 _DRAFT = (
     "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
-    "--upper 6 --spoken-share 1 --manifest FILE."
+    "--upper 6 --spoken-share 1 --sentences 0 --manifest FILE --epochs N --work FOLDER."
 )
+_PUBLISHED = (
+    *(
+        Published(
+            f"beta={tolerance:g}",
+            "table 3",
+            _MODELS,
+            _BY_PAPER.replace(tolerance=tolerance),
+            main=tolerance == TOLERANCES[-1],
+            remark=_DRAFT,
+        )
+        for tolerance in TOLERANCES
+    ),
+    Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), remark=_DRAFT),
+)
+_OLDER_SAMPLER = Values(repeats="2025")
+"""CosyVoice 2's rule for repeated tokens when the paper was written."""
 TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
@@ -275,20 +290,7 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=(
-        *(
-            Published(
-                f"beta={tolerance:g}",
-                "table 3",
-                _MODELS,
-                _BY_PAPER.replace(tolerance=tolerance),
-                main=tolerance == TOLERANCES[-1],
-                remark=_DRAFT,
-            )
-            for tolerance in TOLERANCES
-        ),
-        Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), remark=_DRAFT),
-    ),
+    published=(*_PUBLISHED, *(replace(one, options=_OLDER_SAMPLER) for one in _PUBLISHED)),
     resolve=resolve,
     describe=describe,
     idle=idle,

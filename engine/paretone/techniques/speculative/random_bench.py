@@ -107,8 +107,7 @@ def measured(size: Size, device: torch.device, rounds: int) -> Report:
 
 
 def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, TokenModel]]:
-    """The target, and its drafts by name: on features, of its lowest two and topmost layers, and a student's of half of
-    them."""
+    """The target, and its drafts by name: on features, of its lowest two and topmost layers, and a student of half."""
     config = size.config
     dtype = size.computed_in(device)
     plain = CausalTransformer(config).to(device, dtype)

@@ -259,8 +259,7 @@ def _ways(
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all tokens; both with greedy
-    sampling."""
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all; both greedy."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
         works = model.internals(scripted(model, text, voice, setting))

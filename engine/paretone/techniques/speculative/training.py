@@ -180,8 +180,7 @@ class Draft(Companion):
         return cls(options, Path(request.initial) if request.initial else None)
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
-        """Raises :class:`CheckpointError` for an initial draft of another checkpoint, and :class:`SettingError` for one
-        with other layers."""
+        """Raises :class:`CheckpointError` for another checkpoint's draft, :class:`SettingError` for other layers."""
         options = replace(
             self.options, matrix_rate=rates.matrices, other_rate=rates.others, temperature=teacher.temperature
         )

@@ -188,8 +188,7 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
 def paired_speed_up(
     way: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
 ) -> tuple[float, float, float]:
-    """Speed-up: the ratio of mean real-time factors on the same sentences, with its 95 % bootstrap interval over
-    sentences."""
+    """Speed-up: the ratio of mean real-time factors, with its 95 % bootstrap interval over the same sentences."""
     return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 

@@ -69,8 +69,7 @@ class Neighbourhoods:
         return Neighbourhoods(self.ids[:, :most], self.cosines[:, :most])
 
     def groups(self, similarity: float, smallest: int) -> tuple[tuple[int, ...], ...]:
-        """Rows around each row with a cosine of at least ``similarity``, if at least ``smallest``; duplicates once, in
-        the order of their centres."""
+        """``smallest`` or more rows around each with a cosine of ``similarity`` or more, each group once, by centre."""
         sizes = (self.cosines >= similarity).sum(-1)
         wanted = (sizes >= smallest).nonzero().flatten()
         found: dict[tuple[int, ...], None] = {}

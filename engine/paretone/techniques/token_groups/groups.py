@@ -1,5 +1,4 @@
-"""Artefact of groups of speech tokens that sound alike: model, search and members. Also requests and results of their
-preparations. Torch-free."""
+"""Groups of speech tokens that sound alike: model, search, members; requests and results. Torch-free."""
 
 from __future__ import annotations
 
@@ -168,8 +167,7 @@ def fixed_knobs(groups: Groups, knobs: Values) -> Values:
 
 @dataclass(frozen=True)
 class FindGroups:
-    """Request to find groups of the tokens of the weights that ``setting`` runs, by its knobs of the technique. The
-    result is :class:`GroupsFound`."""
+    """Request to find groups of the tokens of ``setting``'s weights, by its knobs. Result: :class:`GroupsFound`."""
 
     activity: ClassVar[str] = "finding token groups"
 
@@ -184,8 +182,7 @@ class GroupsFound:
 
 @dataclass(frozen=True)
 class HearGroup:
-    """Request to decode ``members``, token ids, in ``voice``, each held for ``held_seconds``, one after another. The
-    result is :class:`GroupHeard`."""
+    """Request to decode token ids ``members`` in ``voice``, each for ``held_seconds``. Result: :class:`GroupHeard`."""
 
     activity: ClassVar[str] = "decoding a group of tokens"
 

@@ -72,8 +72,7 @@ class Measured:
 
     @property
     def compared(self) -> str:
-        """Speed of packed passes relative to the usual ones, with the 95 % interval: ``1.04 times as long (1.02 to
-        1.07)``."""
+        """Speed of packed passes over the usual ones, with 95 % interval: ``1.04 times as long (1.02 to 1.07)``."""
         if self.speed_up < 1:
             return f"{1 / self.speed_up:.2f} times as long ({1 / self.high:.2f} to {1 / self.low:.2f})"
         return f"{self.speed_up:.2f} times as fast ({self.low:.2f} to {self.high:.2f})"

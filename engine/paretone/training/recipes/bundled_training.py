@@ -63,8 +63,7 @@ class BundledTraining:
     corpus: Path | None = None
     """Folder of the corpus; ``None``: ``voice-corpus`` next to the work folder."""
     codec: Path | None = None
-    """Folder of the exported codec; ``None``: ``export`` in the work folder of the codec's own recipe, next to this
-    one."""
+    """Folder of the exported codec; ``None``: ``export`` in the codec recipe's work folder, next to this one."""
     initial: Path | None = None
     """Folder of exported weights to start from, for recipes in :data:`CONTINUING`."""
     half_precision: bool = False

@@ -114,8 +114,7 @@ class MovingCodebooks:
 
     @torch.no_grad()
     def learnt(self, number: int, left: Tensor) -> Tensor:
-        """Entries (n, numbers) of one codebook nearest to the residuals ``left`` (n, numbers); then moves the codebook
-        towards them."""
+        """Entries (n, numbers) of one codebook nearest to ``left`` (n, numbers), towards which it then moves."""
         codebook, uses, decay = self._codebooks[number], self.uses[number], self._options.decay
         nearest = torch.cdist(left, codebook).argmin(1)
         entries = codebook[nearest]
@@ -173,8 +172,7 @@ class Trained(nn.Module, Generic[Codec]):
 
 
 class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
-    """Trains a codec; see :class:`paretone.training.session.Recipe`. Subclasses add a name and the quantisation in
-    training."""
+    """Trains a codec; see :class:`paretone.training.session.Recipe`. Subclasses add name and quantisation."""
 
     name: ClassVar[str]
 
@@ -247,8 +245,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """On held-out voices: mean absolute errors of the components, of pitch in cents, and of voicing (share of
-        frames); the classifier's phone accuracy; and the number of different codes used (of the first codebook, if
-        there are several)."""
+        frames); the classifier's phone accuracy; and the number of different (first) codes used."""
         codec, classifier = self.average.module.codec, self.average.module.classifier
         stride = codec.config.stride
         sums = dict.fromkeys(("components", "cents", "voicing", "phones"), 0.0)
@@ -390,8 +387,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         architecture: MelReaderConfig = MelReaderConfig(),
         initial: Path | None = None,
     ) -> None:
-        """``initial``: folder of an exported mel reader to start from instead of random weights. Raises
-        :class:`CheckpointError`."""
+        """``initial``: folder of an exported mel reader to start from. Raises :class:`CheckpointError`."""
         torch.manual_seed(options.seed)
         self._initial = fingerprint(initial / READER_WEIGHTS) if initial else "random"
         if initial:

@@ -104,8 +104,7 @@ def initialise(model: MegaDiT) -> None:
 
 
 def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:
-    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples per frame of the duration clock; ``stride``
-    frames make a latent."""
+    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples per frame; ``stride``: frames per latent."""
     place = folder / TRANSFORMER
     place.mkdir(parents=True, exist_ok=True)
     weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
@@ -209,8 +208,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
         return [collate_latents(items) for items in batches]
 
     def export(self, folder: Path) -> None:
-        """Write ``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``; a phone's number is its line
-        number."""
+        """Write ``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``, with a phone per line."""
         export_transformer(folder, self.average.module, DURATION_HOP, LATENT_STRIDE)
         (folder / VOCABULARY).write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")
 

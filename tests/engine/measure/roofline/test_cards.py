@@ -55,6 +55,7 @@ def test_a_faulty_file_is_a_sentence(own: Path, content: str, words: str) -> Non
 
 
 def test_an_unknown_card_is_refused_with_the_nearest() -> None:
+    assert ceilings.card("H100") == ceilings.card("h100")
     with pytest.raises(SettingError, match=r"no card named 'rtx4090'; did you mean 'rtx-4090'\?"):
         ceilings.card("rtx4090")
 

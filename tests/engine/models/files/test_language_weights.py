@@ -204,6 +204,7 @@ def test_a_draft_speaks_alone_as_in_the_papers_table(model: LmMiniSpeech) -> Non
     ("knobs", "reason"),
     [
         ({"depth": 1}, "No fully retrained student of LM mini with 1 layer has been trained yet"),
+        ({"depth": 2, "targets": "original"}, "with 2 layers, learned from the original layers, has been trained yet"),
         ({"depth": 5}, "LM mini has 3 layers, so it cannot keep 5"),
         ({"depth": 3}, "there is nothing to prune"),
         ({"layers": "0,1", "recovery": "partly"}, "No briefly retrained student of LM mini with the layers 0, 1"),
