@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paretone.listening import statistics
-from paretone.listening.trials import ConditionRecord, ItemRecord, TrialConditions
+from paretone.listening.trials import ABX, ConditionRecord, ItemRecord, TrialConditions
 from paretone_app.listening.abx import AbxSession, X
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 
@@ -47,7 +47,7 @@ def simulate(trials: int, listeners: int = LISTENERS, seed: int = 0) -> Simulate
 
 def _passes(trials: int, rate: float, chance: random.Random) -> bool:
     """Whether a listener who is right at ``rate`` passes a session of ``trials`` at the 5 % level."""
-    session = AbxSession(_ITEMS, "simulated", trials, chance, "simulated")
+    session = AbxSession(_ITEMS, "simulated", ABX, trials, chance, "simulated")
     while not session.finished:
         session.hear(X)
         x = session.trial.order[X]

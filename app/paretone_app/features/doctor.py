@@ -19,7 +19,6 @@ from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import VBoxLayout
 
 _LEAST = 8
 """Minimum width of the button, in font heights."""
@@ -82,13 +81,11 @@ class DoctorDialog(QDialog):
         self.setWindowTitle("Check installation")
         self.page = build.named(QTextBrowser(), "Findings")
         self.page.setHtml(_LOOKING)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = build.above_close(self, (self.page, 1))
         self.copy_button = buttons.addButton("&Copy for a bug report", QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.setToolTip("Copy these lines without any folder of yours")
         self.copy_button.setEnabled(False)
         self.copy_button.clicked.connect(self._copy)
-        buttons.rejected.connect(self.close)
-        build.fill(VBoxLayout(self), ((self.page, 1), buttons))
         unit = self.fontMetrics().height()
         self.resize(_WIDTH * unit, _HEIGHT * unit)
 

@@ -40,7 +40,7 @@ from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.takes.table import made_at
 from paretone_app.numbers import counted, localised
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.theme import Scheme
+from paretone_app.shell.theme import GAP, Scheme
 from paretone_app.state.differences import label_of, setting_text
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -112,10 +112,8 @@ class FindDialog(QDialog):
         self._count = build.label("", "muted", name="Number found")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        for part, stretch in ((self.search, 0), (self.list, 1), (self.meaning, 0)):
-            layout.addWidget(part, stretch)
-        layout.addWidget(build.row((self._count, 1), buttons))
+        parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
+        build.fill(VBoxLayout(self), parts, (GAP,) * 4)
         em = self.fontMetrics().height()
         self.resize(44 * em, 28 * em)
         self._show_found()
@@ -258,19 +256,13 @@ class PreferencesDialog(QDialog):
         form = FormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, field in (("&Theme", self.scheme), ("&Device", self.device), ("Data folder", self.folder)):
-            label = QLabel(title)
-            label.setBuddy(field)
-            form.addRow(label, field)
+            form.addRow(build.title_of(title, field), field)
         rows: dict[str, list[QWidget]] = {}
         for line, action in actions:
             rows.setdefault(line, []).append(ActionButton(action, action.text()))
         for line, found in rows.items():
             form.addRow(QLabel(line), build.row(*found))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        layout.addLayout(form)
-        layout.addWidget(buttons)
+        build.above_close(self, form)
         self.setMinimumWidth(38 * self.fontMetrics().height())
 
     def show_choices(

@@ -27,14 +27,14 @@ from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
 from paretone_app.numbers import fixed, percent
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, set_look
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 
 
 class ProfileExport:
@@ -147,26 +147,18 @@ class DestinationDialog(QDialog):
     def export(self) -> None:
         raise NotImplementedError
 
-    # --- The frame ----------------------------------------------------------------------------------------------------
     def finish(self, label: str) -> None:
         """Add the path field (titled ``label``), the note and the buttons below ``form``."""
         browse = build.button("&Browse…", self._browse)
         browse.setAutoDefault(False)
-        row = HBoxLayout()
-        row.addWidget(self.path, 1)
-        row.addWidget(browse)
-        self.path_label = QLabel(label)
-        self.path_label.setBuddy(self.path)
-        self.form.addRow(self.path_label, row)
+        self.path_label = build.title_of(label, self.path)
+        self.form.addRow(self.path_label, build.row((self.path, 1), browse))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
         self.export_button.setProperty("look", "primary")
         buttons.accepted.connect(self.export)
         buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        layout.addLayout(self.form)
-        layout.addWidget(self.note)
-        layout.addWidget(buttons)
+        build.fill(VBoxLayout(self), [self.form, self.note, buttons], (GAP,) * 4)
         self.setMinimumWidth(self.fontMetrics().height() * 34)
         self.export_button.setDefault(True)
         self.path.textChanged.connect(self.check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QWidget
+from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from paretone import extras
 from paretone.extras import EXTRAS, Extra
@@ -12,7 +12,7 @@ from paretone_app.features.presenter import Presenter, Services
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+from paretone_app.widgets.layouts import GridLayout
 from paretone_app.widgets.panel_parts import InstallOffer
 
 
@@ -33,14 +33,8 @@ class ExtrasDialog(QDialog):
             grid.addWidget(QLabel(one.title), row, 0)
             grid.addWidget(state, row, 1)
             grid.addWidget(offer, row, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        layout.addWidget(
-            build.label("They are installed into Paretone's own environment; what is there already stays.", "muted")
-        )
-        layout.addLayout(grid)
-        layout.addWidget(buttons)
+        where = "They are installed into Paretone's own environment; what is there already stays."
+        build.above_close(self, build.label(where, "muted"), grid)
         self.setMinimumWidth(42 * self.fontMetrics().height())
         installing.changed.connect(self.refresh)
         self.refresh()

@@ -44,11 +44,7 @@ class Guide(QWidget):
             row.addWidget(button)
         row.addStretch(1)
         self._hint = build.words(name="What to do next")
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(NEAR, NEAR, NEAR, NEAR)
-        layout.setSpacing(NEAR)
-        layout.addLayout(row)
-        layout.addWidget(self._hint)
+        build.fill(VBoxLayout(self), [row, self._hint], (NEAR, NEAR, NEAR, NEAR)).setSpacing(NEAR)
 
     @property
     def hint(self) -> str:

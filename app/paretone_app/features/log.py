@@ -7,16 +7,16 @@ from datetime import datetime
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QTextEdit, QToolButton, QWidget
 
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import counted
 from paretone_app.shell.banner import ERROR, INFO, WARNING
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.notices import Level, Said
-from paretone_app.shell.theme import icon
+from paretone_app.shell.theme import GAP, icon
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 
 _LEVELS = {INFO: "Information", WARNING: "Warning", ERROR: "Error"}
 
@@ -29,13 +29,9 @@ class MessagesDialog(QDialog):
         self._history: tuple[Said, ...] = ()
         self.text = build.named(QTextEdit(readOnly=True), "Messages, the newest first")
         self.text.setTabChangesFocus(True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = build.above_close(self, self.text)
         copy = buttons.addButton("Co&py all", QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
-        buttons.rejected.connect(self.reject)
-        layout = VBoxLayout(self)
-        layout.addWidget(self.text)
-        layout.addWidget(buttons)
         em = self.fontMetrics().height()
         self.resize(44 * em, 26 * em)
 
@@ -74,17 +70,8 @@ class LogPanel(QWidget):
         self.level.currentIndexChanged.connect(self._show_all)
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
         clear = build.button("C&lear", self.clear)
-        row = HBoxLayout()
-        label = QLabel("Sh&ow")
-        label.setBuddy(self.level)
-        for widget in (label, self.level):
-            row.addWidget(widget)
-        row.addStretch(1)
-        for widget in (copy, clear):
-            row.addWidget(widget)
-        layout = VBoxLayout(self)
-        layout.addLayout(row)
-        layout.addWidget(self._text)
+        row = build.row(build.title_of("Sh&ow", self.level), self.level, 1, copy, clear)
+        build.fill(VBoxLayout(self), [row, self._text], (GAP,) * 4)
 
     def add(self, level: Level, text: str) -> None:
         entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()

@@ -25,7 +25,7 @@ from paretone_app.shell.entries import TourStop
 from paretone_app.shell.theme import BROAD, GAP, TIGHT, WIDE, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import announce
 
 
@@ -135,22 +135,12 @@ class TourCard(QGroupBox):
         self.back_button, self.help_button, self.next_button = (
             ActionButton(one) for one in (can.back, can.help, can.next)
         )
-        head = HBoxLayout()
-        head.addWidget(self._count, 1)
-        head.addWidget(self.end_button)
-        buttons = HBoxLayout()
-        buttons.addWidget(self.back_button)
-        buttons.addStretch(1)
-        for one in (self.help_button, self.next_button):
-            buttons.addWidget(one)
-        column = VBoxLayout(self)
-        column.setContentsMargins(BROAD, GAP, BROAD, WIDE)
-        column.setSpacing(GAP)
-        column.addLayout(head)
-        for words in (self._title, self._text, self._hint):
-            column.addWidget(words)
-        column.addSpacing(TIGHT)
-        column.addLayout(buttons)
+        head = build.row((self._count, 1), self.end_button)
+        buttons = build.row(self.back_button, 1, self.help_button, self.next_button)
+        column = build.fill(
+            VBoxLayout(self), [head, self._title, self._text, self._hint, buttons], (BROAD, GAP, BROAD, WIDE)
+        )
+        column.insertSpacing(4, TIGHT)
         self.hide()
 
     @property

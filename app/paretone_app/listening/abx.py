@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paretone.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
+from paretone.listening.trials import RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
-from paretone_app.listening.stimuli import PreparedItem
 
 DEFAULT_TRIALS = 16
 A, B, X = range(3)
@@ -18,21 +16,9 @@ class AbxSession(ListeningSession):
     """``trials`` trials, spread evenly over the items. X is drawn independently for each trial, by the system's
     random source."""
 
-    method = ABX
-
-    def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        trials: int = DEFAULT_TRIALS,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
-    ) -> None:
-        self._trials = trials
-        if any(len(one.stimuli) != 2 for one in items):
+    def _require_settings(self) -> None:
+        if any(len(one.stimuli) != 2 for one in self.items):
             raise RecordError("ABX compares exactly two settings; tick two.")
-        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         return [self._again(Planned(item, (0, 1, 0))) for item in self._spread(self._trials)]

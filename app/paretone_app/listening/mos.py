@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from math import ceil
 
 from paretone.listening.trials import SIMILARITY, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
-from paretone_app.listening.stimuli import PreparedItem
 
 CATEGORIES = {1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Excellent"}
 """The listening-quality scale of P.800, annex B."""
@@ -17,20 +15,6 @@ CATEGORIES = {1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Excellent"}
 class MosSession(ListeningSession):
     """``trials`` sounds in random order, each heard whole and rated once: of every sentence all settings, so that
     settings can be compared within sentences. For similarity the voice's recording, the last stimulus, comes first."""
-
-    def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        method: str,
-        trials: int,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
-    ) -> None:
-        self.method = method
-        self._trials = trials
-        super().__init__(items, listener, chance, name, practice)
 
     @property
     def votes(self) -> dict[int, str]:

@@ -5,14 +5,13 @@ The sliders, in random order, are the settings, the hidden reference and the two
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paretone.listening import trials
-from paretone.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
+from paretone.listening.trials import RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
-from paretone_app.listening.stimuli import MOST_SLIDERS, PreparedItem
+from paretone_app.listening.stimuli import MOST_SLIDERS
 
 REFERENCE = 0
 """Button of the labelled reference; the sliders follow it."""
@@ -25,19 +24,9 @@ SHORTEST_LOOP_SECONDS = 0.5
 class MushraSession(ListeningSession):
     """One page per item, in random order. The first stimulus of each item is the reference."""
 
-    method = MUSHRA
-
-    def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
-    ) -> None:
-        if any(len(one.stimuli) > MOST_SLIDERS for one in items):
+    def _require_settings(self) -> None:
+        if any(len(one.stimuli) > MOST_SLIDERS for one in self.items):
             raise RecordError(f"A page of MUSHRA holds {MOST_SLIDERS} sounds at most; tick fewer settings.")
-        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         return [self._page(item) for item in self._shuffled(len(self.items))]

@@ -93,6 +93,15 @@ DEFAULT_PRACTICE: Mapping[str, int] = {
     SIMILARITY: 2,
 }
 """Practice trials, or pages."""
+_SESSIONS: Mapping[str, type[ListeningSession]] = {
+    ABX: AbxSession,
+    CCR: PreferenceSession,
+    PREFERENCE: PreferenceSession,
+    MUSHRA: MushraSession,
+    RANKING: RankingSession,
+    NATURALNESS: MosSession,
+    SIMILARITY: MosSession,
+}
 NOTHING_IN_COMMON = (
     "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with each of them, or compare "
     "A and B."
@@ -228,18 +237,9 @@ class ListeningPlan:
     def session(self, prepared: Sequence[PreparedItem]) -> ListeningSession:
         """The session on the prepared items. Raises :class:`PlainError` if it is not possible."""
         listener = self.listener or new_name()
-        if self.method == ABX:
-            return AbxSession(prepared, listener, self.length, practice=self.practice)
-        if self.method == MUSHRA:
-            return MushraSession(prepared, listener, practice=self.practice)
-        if self.method == RANKING:
-            return RankingSession(prepared, listener, self.length, practice=self.practice)
-        if self.method in MOS:
-            return MosSession(prepared, listener, self.method, self.length, practice=self.practice)
         if self.method == STAIRCASE:
             return StaircaseSession(prepared, listener, self.scale, self.length, practice=self.practice)
-        graded = self.method == CCR
-        return PreferenceSession(prepared, listener, self.length, graded, practice=self.practice)
+        return _SESSIONS[self.method](prepared, listener, self.method, self.length, practice=self.practice)
 
 
 def planned(

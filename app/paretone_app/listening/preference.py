@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from math import ceil
 
 from paretone.listening.statistics import pairs
-from paretone.listening.trials import CCR, PREFERENCE, RANKING, RecordError, TrialConditions, TrialRecord
+from paretone.listening.trials import CCR, RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
-from paretone_app.listening.stimuli import PreparedItem
 
 FEWEST_SENTENCES = 10
 """With fewer, the result holds only for these sentences."""
@@ -50,21 +48,9 @@ class PairsSession(ListeningSession):
 class PreferenceSession(PairsSession):
     """``trials`` pairs, spread evenly over the items, half in either order; plus a tenth repeated in swapped order."""
 
-    def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        trials: int = FEWEST_SENTENCES,
-        graded: bool = True,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
-    ) -> None:
-        self.method = CCR if graded else PREFERENCE
-        self._trials = trials
-        if any(len(one.stimuli) != 2 for one in items):
+    def _require_settings(self) -> None:
+        if any(len(one.stimuli) != 2 for one in self.items):
             raise RecordError("A preference is between exactly two settings; tick two.")
-        super().__init__(items, listener, chance, name, practice)
 
     @property
     def votes(self) -> dict[int, str]:
@@ -104,27 +90,15 @@ class RankingSession(PairsSession):
     """``trials`` pairs, spread evenly over the items: every pair of settings once before any repeats, either setting
     first equally often, give or take one."""
 
-    method = RANKING
-
-    def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        trials: int,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
-    ) -> None:
-        counts = {len(one.stimuli) for one in items}
+    def _require_settings(self) -> None:
+        counts = {len(one.stimuli) for one in self.items}
         if len(counts) != 1 or not FEWEST_RANKED <= min(counts) <= MOST_RANKED:
             raise RecordError(
                 f"A ranking is of {FEWEST_RANKED} to {MOST_RANKED} settings, each of which has spoken every sentence."
             )
-        self._trials, self._count = trials, counts.pop()
-        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         found: list[tuple[int, int]] = []
         while len(found) < self._trials:
-            found += pairs(self._count, self._chance.getrandbits(32))
+            found += pairs(len(self.items[0].stimuli), self._chance.getrandbits(32))
         return [Planned(item, order) for item, order in zip(self._spread(self._trials), found, strict=False)]

@@ -29,15 +29,15 @@ class Planned:
 class ListeningSession(ABC):
     """Base of all methods. ``chance`` is the operating system's random source unless a test replaces it.
 
-    A trial with interrupted sound is void: recorded, not scored, and asked again at the end. Up to ``practice``
-    unrecorded practice trials come first."""
-
-    method: str
+    ``trials``: how many, unless the items give the number. A trial with interrupted sound is void: recorded, not
+    scored, and asked again at the end. Up to ``practice`` unrecorded practice trials come first."""
 
     def __init__(
         self,
         items: Sequence[PreparedItem],
         listener: str,
+        method: str,
+        trials: int = 0,
         chance: random.Random | None = None,
         name: str = "",
         practice: int = 0,
@@ -45,6 +45,9 @@ class ListeningSession(ABC):
         if not items:
             raise RecordError("No sentence was spoken by all settings to compare.")
         self.items = tuple(items)
+        self.method = method
+        self._trials = trials
+        self._require_settings()
         self.listener = listener
         self.name = name or new_name()
         self._chance = chance or secrets.SystemRandom()
@@ -66,6 +69,9 @@ class ListeningSession(ABC):
         self.sounding: int | None = None
         self._switches = 0
         self._begin()
+
+    def _require_settings(self) -> None:  # noqa: B027
+        """Raise :class:`RecordError` if the method cannot compare the settings of the items."""
 
     @abstractmethod
     def _plan(self) -> Sequence[Planned]:

@@ -3,7 +3,6 @@ which of the two is not."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,23 +22,16 @@ class StaircaseSession(ListeningSession):
     The first stimulus of each item is the reference, the others are the row, closest to the reference first.
     ``scale`` gives a rising value for each setting of the row, stored in the trials. Practice is at the far end."""
 
-    method = STAIRCASE
-
     def __init__(
-        self,
-        items: Sequence[PreparedItem],
-        listener: str,
-        scale: Sequence[float],
-        trials: int = TRIALS,
-        chance: random.Random | None = None,
-        name: str = "",
-        practice: int = 0,
+        self, items: Sequence[PreparedItem], listener: str, scale: Sequence[float], trials: int = TRIALS, **given: Any
     ) -> None:
-        if any(len(one.stimuli) != len(scale) + 1 for one in items):
-            raise RecordError("A staircase needs the reference and every setting of its row in each sentence.")
-        self._trials, self._scale = trials, list(scale)
+        self._scale = list(scale)
         self._stairs = Staircase(len(self._scale))
-        super().__init__(items, listener, chance, name, practice)
+        super().__init__(items, listener, STAIRCASE, trials, **given)
+
+    def _require_settings(self) -> None:
+        if any(len(one.stimuli) != len(self._scale) + 1 for one in self.items):
+            raise RecordError("A staircase needs the reference and every setting of its row in each sentence.")
 
     def _plan(self) -> Sequence[Planned]:
         # The place on the row is set when the trial begins.

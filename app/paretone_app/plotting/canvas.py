@@ -74,7 +74,6 @@ class FigureCanvas(Chart):
     def tip_at(self, _place: QPointF) -> tuple[str, QRectF] | None:
         return (self.toolTip(), QRectF(self.rect())) if self.toolTip() else None
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
         panels = self._shown
         while len(self._panels) < len(panels):
@@ -171,7 +170,6 @@ class FigureCanvas(Chart):
         width = across * (max(widths) + _AXIS_WIDTH + scaled * self._scale_width) + shared * self._scale_width
         return QSizeF(width, rows * max(heights) + _AXIS_HEIGHT + legend * _LINE_HEIGHT)
 
-    # --- The mark ----------------------------------------------------------------------------------------------------
     def go_to(self, panel: int, row: int, column: int) -> None:
         """Put the mark on a point, or the nearest one, and announce its value."""
         if self.figure is None:

@@ -43,7 +43,7 @@ class CellGrid(CursorCanvas):
         super().__init__(colours, parent)
         self._shape = (0, 0)
         self._times: tuple[float, ...] = ()
-        self._cursor = (0, 0)
+        self.cursor_cell = (0, 0)
         self._anchor = (0, 0)
         self._pressed: tuple[int, int] | None = None
         self._known_edges: tuple[list[int], list[int]] | None = None
@@ -85,7 +85,7 @@ class CellGrid(CursorCanvas):
         layers, steps = (layers, steps) if layers and steps else (0, 0)
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
-            self._cursor = self._anchor = self._clipped(*self._cursor)
+            self.cursor_cell = self._anchor = self._clipped(*self.cursor_cell)
         self.refresh()
 
     def set_times(self, times: tuple[float, ...]) -> None:
@@ -105,10 +105,6 @@ class CellGrid(CursorCanvas):
         return f"Layer {layer + 1}, step {step + 1}{time}"
 
     # --- Cursor and range --------------------------------------------------------------------------------------------
-    @property
-    def cursor_cell(self) -> tuple[int, int]:
-        return self._cursor
-
     def move_cursor(self, layer: int, step: int, extend: bool = False) -> None:
         """Move the cursor to the nearest valid cell; ``extend`` keeps the other end of the range."""
         if not self.layers:
@@ -116,8 +112,8 @@ class CellGrid(CursorCanvas):
         cell = self._clipped(layer, step)
         if not extend:
             self._anchor = cell
-        moved = cell != self._cursor
-        self._cursor = cell
+        moved = cell != self.cursor_cell
+        self.cursor_cell = cell
         self.refresh()
         if moved:
             self.cursor_moved.emit(*cell)
@@ -126,14 +122,13 @@ class CellGrid(CursorCanvas):
         """The cells of the range: the rectangle between its two ends; usually one cell."""
         if not self.layers:
             return []
-        layers = sorted((self._anchor[0], self._cursor[0]))
-        steps = sorted((self._anchor[1], self._cursor[1]))
+        layers = sorted((self._anchor[0], self.cursor_cell[0]))
+        steps = sorted((self._anchor[1], self.cursor_cell[1]))
         return [(one, other) for one in range(layers[0], layers[1] + 1) for other in range(steps[0], steps[1] + 1)]
 
     def _clipped(self, layer: int, step: int) -> tuple[int, int]:
         return max(0, min(layer, self.layers - 1)), max(0, min(step, self.steps - 1))
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
         return QSize(em * 36, em * 22)
@@ -189,7 +184,6 @@ class CellGrid(CursorCanvas):
                 return cell
         return None
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             if not self.layers:
@@ -236,7 +230,7 @@ class CellGrid(CursorCanvas):
         if first != last:
             painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
             painter.drawRect(around.adjusted(0, 0, -1, -1))
-        self.paint_cursor(painter, QRectF(self.cell_rectangle(*self._cursor)))
+        self.paint_cursor(painter, QRectF(self.cell_rectangle(*self.cursor_cell)))
 
     def letter_font(self) -> QFont | None:
         """A bold font whose capitals fit into every cell; ``None`` if too small to read."""
@@ -249,7 +243,6 @@ class CellGrid(CursorCanvas):
         font.setPixelSize(size)
         return font
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
         if cell is None or event.button() is not Qt.MouseButton.LeftButton:
@@ -261,7 +254,7 @@ class CellGrid(CursorCanvas):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
-        if event.buttons() & Qt.MouseButton.LeftButton and cell is not None and cell != self._cursor:
+        if event.buttons() & Qt.MouseButton.LeftButton and cell is not None and cell != self.cursor_cell:
             self.move_cursor(*cell, extend=True)
             self._pressed = None
 
@@ -278,15 +271,14 @@ class CellGrid(CursorCanvas):
         elif key in _MOVES or key in _JUMPS:
             down, right = _MOVES.get(key) or _JUMPS[key]
             extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self.move_cursor(self._cursor[0] + down, self._cursor[1] + right, extend)
+            self.move_cursor(self.cursor_cell[0] + down, self.cursor_cell[1] + right, extend)
         elif key in ACTIVATING:
-            self.cell_activated.emit(*self._cursor)
+            self.cell_activated.emit(*self.cursor_cell)
         else:
             super().keyPressEvent(event)
 
-    # --- Text ---------------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
-        return self.describe(*self._cursor) if self.layers else self.empty_text()
+        return self.describe(*self.cursor_cell) if self.layers else self.empty_text()
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         cell = self.cell_at(place)

@@ -286,7 +286,6 @@ class Chart(CursorCanvas):
         em = self.fontMetrics().height()
         return QSize(round(self.least[0] * em), round(self.least[1] * em))
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     def lay_out(self, size: QSize, font: QFont) -> None:
         """Lay it out in this size, off the screen."""
         self.setWindowFlags(Qt.WindowType.Window)
@@ -375,7 +374,7 @@ class ZoomChart(Chart):
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(name, colours, parent, on_paper)
-        self._sections: Sections = EVERYTHING
+        self.sections: Sections = EVERYTHING
         self._moved_from: QPointF | None = None
         self._moves = (False, False)
         """Axes that the current drag moves."""
@@ -394,18 +393,14 @@ class ZoomChart(Chart):
 
     # --- Sections ----------------------------------------------------------------------------------------------------
     @property
-    def sections(self) -> Sections:
-        return self._sections
-
-    @property
     def zoomed(self) -> bool:
-        return self._sections != EVERYTHING
+        return self.sections != EVERYTHING
 
     def show_sections(self, sections: Sections) -> None:
         sections = sections if self.both_axes else (sections[0], None)
-        if sections == self._sections:
+        if sections == self.sections:
             return
-        self._sections = sections
+        self.sections = sections
         self.draw_section()
         self.refresh()
         self.section_changed.emit()
@@ -431,7 +426,6 @@ class ZoomChart(Chart):
         """Move the section to ``place``, which may lie outside."""
         self.show_sections(with_place(self.frame, self.wholes, place))
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = event.angleDelta().y() / 120
         if notches:

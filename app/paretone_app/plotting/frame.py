@@ -69,7 +69,6 @@ class TickAxis(BareAxis):
         # Below the view, although pyqtgraph draws grid lines above it.
         self.setZValue(_BENEATH)
 
-    # --- Content ------------------------------------------------------------------------------------------------------
     def set_look(self, colours: Colours, font: QFont) -> None:
         self.setPen(pen(colours.border))
         self.setTickPen(pen(colours.raised))
@@ -97,7 +96,6 @@ class TickAxis(BareAxis):
         widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
         return widest + self._em * (_TITLE_ROOM if self._along.title else _BARE_ROOM)
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     @property
     def _em(self) -> float:
         return QFontMetricsF(self.style["tickFont"]).height()
@@ -372,7 +370,6 @@ class StaticLayers(Layer):
                 painter.restore()
 
 
-# --- Shapes -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Shape:
     """A line through data points, or the area they enclose."""

@@ -115,7 +115,6 @@ class ScatterLayers:
         within &= (self.py >= box.top()) & (self.py <= box.bottom())
         return np.flatnonzero(within & self.inside)
 
-    # --- Words -------------------------------------------------------------------------------------------------------
     def _labels(self) -> list[Label]:
         """Labels of levels, and of points if they are few."""
         colours, area = self.frame.colours, self.frame.area

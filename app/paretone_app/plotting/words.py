@@ -90,7 +90,6 @@ class Legend(Layer):
             paint_glyph(painter, middle, 0.3 * em, one.glyph, self.frame.colours)
 
 
-# --- Words ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Label:
     text: str

@@ -199,7 +199,6 @@ def _model_title(model: str) -> str:
         return model
 
 
-# --- Studies ----------------------------------------------------------------------------------------------------------
 def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
     """One point per setting of a study; ``machines`` are those of its takes, by setting key."""
     figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}

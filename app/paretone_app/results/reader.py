@@ -146,7 +146,6 @@ class Results(QObject):
         else:
             take(found)
 
-    # --- Studies ------------------------------------------------------------------------------------------------------
     def open(self, place: Path, then: Callable[[OpenStudy], object] = lambda study: None) -> None:
         """Open the study with the file ``place`` or the results folder ``place``, then call ``then`` with it."""
         from paretone_app.results.study import read_study_at
@@ -270,7 +269,6 @@ class Results(QObject):
             self.heard = heard
             self.points_changed.emit()
 
-    # --- Points -------------------------------------------------------------------------------------------------------
     def _points_of(self, takes: tuple[TakeSummary, ...]) -> tuple[Point, ...]:
         """In the worker: the points of the library's takes."""
         from paretone_app.results.points import Scores, take_points

@@ -246,7 +246,6 @@ def report(study: Path, trials: Path) -> Path:
     return write_report(read(study), place, listened(trials))[0]
 
 
-# --- Parts ------------------------------------------------------------------------------------------------------------
 def _parts(
     found: Results,
     stored: tuple[StoredTake, ...],
@@ -297,7 +296,6 @@ def _as_made(setting: Setting, table: Artefact | None) -> Setting:
     return setting.with_technique(replace(used, artefact=table.fingerprint))
 
 
-# --- Summary ----------------------------------------------------------------------------------------------------------
 def _lost_folder(file: Path, results: Results | None) -> str:
     try:
         values = definition.values(file)

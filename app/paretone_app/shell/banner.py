@@ -146,7 +146,6 @@ class Banner(QWidget):
             application.focusChanged.connect(self._note_focus)
         self.hide()
 
-    # --- Content ------------------------------------------------------------------------------------------------------
     @property
     def cards(self) -> tuple[Card, ...]:
         return tuple(one for one in self._cards if not one.isHidden())
@@ -256,7 +255,6 @@ class Banner(QWidget):
                 self._expire(card)
                 self._arrange()
 
-    # --- Geometry -----------------------------------------------------------------------------------------------------
     def place(self, room: QRect) -> None:
         self._room = room
         self._arrange()
@@ -279,7 +277,6 @@ class Banner(QWidget):
         self.setGeometry(self._room.right() + 1 - width, self._room.bottom() + 1 - height, width, height)
         self.raise_()
 
-    # --- The focus ---------------------------------------------------------------------------------------------------
     def focus(self) -> None:
         """Put the focus on the first answer of the newest message, or on its sentence."""
         if self._cards:

@@ -61,14 +61,8 @@ class Header(QWidget):
         self.cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.cancel.setProperty("look", "step")
         self.cancel.setAccessibleName("Cancel")
-        row = HBoxLayout(self)
-        row.setContentsMargins(NEAR, 0, NEAR, 0)
-        row.setSpacing(GAP)
-        for part in (self.model, self.voice, self.setting):
-            row.addWidget(part)
-        row.addStretch(1)
-        for widget in (self.factor, self.device, self.cancel):
-            row.addWidget(widget)
+        parts: list[build.Placed] = [self.model, self.voice, self.setting, 1, self.factor, self.device, self.cancel]
+        build.fill(HBoxLayout(self), parts, (NEAR, 0, NEAR, 0)).setSpacing(GAP)
         state.synthesis.take_added.connect(self._show_take)
         state.synthesis.remeasured.connect(self._show_take)
         state.jobs.ended.connect(self._job_ended)

@@ -103,7 +103,6 @@ class Docks(QObject):
             self._front = seen.objectName() if seen is not None else self._front
             self.front_changed.emit()
 
-    # --- Widths -----------------------------------------------------------------------------------------------------
     @Slot()
     def _note_widths(self) -> None:
         sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
@@ -187,7 +186,6 @@ class Docks(QObject):
             height = round(self.host.height() * self.workspace.below)
             self.host.resizeDocks([dock], [height], Qt.Orientation.Vertical)
 
-    # --- Panels -----------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
 

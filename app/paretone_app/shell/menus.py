@@ -10,7 +10,6 @@ from PySide6.QtGui import QAction, QActionGroup, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QDialog,
-    QDialogButtonBox,
     QDockWidget,
     QLabel,
     QMainWindow,
@@ -30,7 +29,6 @@ from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
-from paretone_app.widgets.layouts import VBoxLayout
 
 _SCHEMES = (
     (Scheme.SYSTEM, "As the &system", "Ctrl+Shift+T"),
@@ -309,11 +307,7 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     page = build.named(QTextBrowser(), title)
     page.setHtml(html)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-    buttons.rejected.connect(dialog.close)
-    layout = VBoxLayout(dialog)
-    layout.addWidget(page)
-    layout.addWidget(buttons)
+    build.above_close(dialog, page)
     unit = window.fontMetrics().height()
     width, most = unit * _PAGE_WIDTH, unit * _PAGE_HEIGHT
     page.document().setTextWidth(width - 4 * unit)

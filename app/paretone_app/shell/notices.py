@@ -72,7 +72,6 @@ class Notices(QObject):
             self.place()
         return False
 
-    # --- The messages -----------------------------------------------------------------------------------------------
     @Slot(str)
     def warn(self, sentence: str) -> None:
         self.note(sentence, Level.WARNING)
@@ -117,7 +116,6 @@ class Notices(QObject):
         announce(self.banner, message.sentence)
         self.history_changed.emit()
 
-    # --- The log ----------------------------------------------------------------------------------------------------
     def note(self, text: str, level: Level = Level.INFO) -> None:
         self.noted.emit(level, text)
 

@@ -267,7 +267,6 @@ class Workspaces(QObject):
                     if focus is not None:
                         focus.clearFocus()
 
-    # --- Panels -----------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[self._home(name)][name]
 

@@ -134,7 +134,6 @@ class Editing(QObject):
         if not self._depth:
             self._stack.clear()
 
-    # --- Internals ----------------------------------------------------------------------------------------------------
     def _do(self, text: str, change: Callable[[], object], *kind: str) -> None:
         """Call ``change``; push an entry named ``text`` if it changed anything and pushed none itself. Entries of
         one ``kind`` merge."""

@@ -121,7 +121,6 @@ class Selection(QObject):
         if not self._announcing:
             self.changed.emit()
 
-    # --- Model --------------------------------------------------------------------------------------------------------
     def choose_model(self, model: str, folder: str, variant: str, device: str, info: ModelInfo | None) -> None:
         """Select a model, loaded (``info``) or not, and restore its selection."""
         if self.ready:

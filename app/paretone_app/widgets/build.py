@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance
 from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QLabel,
     QLayout,
     QPushButton,
@@ -19,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -109,6 +112,16 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
     return named(made, name, tip)
 
 
+def offer(combo: QComboBox, entries: Iterable[tuple[str, object]], chosen: object) -> None:
+    """Offer ``entries`` (title, value) in place of the present ones, with ``chosen`` shown, or the first if it is not
+    among them. Emits nothing."""
+    with QSignalBlocker(combo):
+        combo.clear()
+        for title, value in entries:
+            combo.addItem(title, value)
+        combo.setCurrentIndex(max(0, combo.findData(chosen)))
+
+
 def fill(layout: QBoxLayout, parts: Sequence[Placed], margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QBoxLayout:
     """Add ``parts``, optionally with their stretch, to ``layout``; a number alone is a stretch without content."""
     layout.setContentsMargins(*margins)
@@ -133,6 +146,14 @@ def row(*parts: Placed) -> QWidget:
     made = QWidget()
     fill(HBoxLayout(made), parts)
     return made
+
+
+def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
+    """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close."""
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    buttons.rejected.connect(dialog.reject)
+    fill(VBoxLayout(dialog), (*parts, buttons), (GAP,) * 4)
+    return buttons
 
 
 def title_of(text: str, field: QWidget) -> QLabel:

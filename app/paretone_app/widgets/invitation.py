@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
 from paretone_app.shell.theme import BROAD
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.sketching import Sketch, ink
@@ -135,9 +136,7 @@ class _Page(QWidget):
     def __init__(self, content: QWidget) -> None:
         super().__init__()
         self._content = content
-        column = VBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(content)
+        build.fill(VBoxLayout(self), [content])
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()

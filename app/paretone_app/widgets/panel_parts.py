@@ -37,10 +37,7 @@ class Caution(QWidget):
     def __init__(self) -> None:
         super().__init__(visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
-        row = HBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self._icon)
-        row.addWidget(self._text, 1)
+        build.fill(HBoxLayout(self), [self._icon, (self._text, 1)])
 
     def say(self, sentence: str) -> None:
         """Show ``sentence``; hide if empty."""
@@ -64,14 +61,10 @@ class Facts(QWidget):
         )
         self._hidden.hide()
         self._read_out.hide()
-        row = HBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
         for label in (self._mode, self._read_out):
             # Long sentences are cut rather than widen the panel; the tooltip is complete.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-            row.addWidget(label, 1)
-        row.addWidget(self._hidden)
-        row.addWidget(self._underruns)
+        build.fill(HBoxLayout(self), [(self._mode, 1), (self._read_out, 1), self._hidden, self._underruns])
 
     def show_mode(self, title: str, reason: str) -> None:
         """Show the effect of a switch and its reason; nothing if ``reason`` is empty."""
@@ -125,10 +118,7 @@ class ExportButtons(QWidget):
 
     def __init__(self, actions: Sequence[Action]) -> None:
         super().__init__()
-        row = HBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        for action in actions:
-            row.addWidget(ActionButton(action, name=action.tip), 1)
+        build.fill(HBoxLayout(self), [(ActionButton(action, name=action.tip), 1) for action in actions])
 
 
 class InstallOffer(QWidget):
@@ -142,8 +132,7 @@ class InstallOffer(QWidget):
         self._action = Action("Install", parent=self)
         self._action.triggered.connect(self._press)
         self.button = ActionButton(self._action)
-        self.said = QLabel()
-        self.said.setProperty("look", "muted")
+        self.said = build.label(look="muted")
         self.said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         build.fill(HBoxLayout(self), [self.button, (self.said, 1)])
         self.hide()

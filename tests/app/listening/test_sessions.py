@@ -11,7 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paretone.listening.trials import NATURALNESS, SIMILARITY, ItemRecord, RecordError, TrialConditions
+from paretone.listening.trials import (
+    ABX,
+    CCR,
+    MUSHRA,
+    NATURALNESS,
+    PREFERENCE,
+    RANKING,
+    SIMILARITY,
+    ItemRecord,
+    RecordError,
+    TrialConditions,
+)
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import MushraSession
@@ -75,16 +86,16 @@ def test_every_sound_of_a_sentence_is_rated_once_in_random_order(method: str, mo
 
 # --- ABX -------------------------------------------------------------------------------------------------------------
 def test_x_is_drawn_by_the_operating_system_and_is_fair() -> None:
-    session = AbxSession(pairs(1), "l")
+    session = AbxSession(pairs(1), "l", ABX, 16)
     assert isinstance(session._chance, secrets.SystemRandom)
-    drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", 50)._waiting)
+    drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", ABX, 50)._waiting)
     # Of 2000 fair draws, 1000 and some six standard deviations at most.
     assert abs(drawn[0] - 1000) < 135
     assert drawn[0] + drawn[1] == 2000
 
 
 def test_an_abx_session_asks_as_often_as_was_fixed_and_about_all_sentences() -> None:
-    session = AbxSession(pairs(5), "l", 16, chance())
+    session = AbxSession(pairs(5), "l", ABX, 16, chance())
     asked = []
     while not session.finished:
         asked.append(session.trial.item)
@@ -100,7 +111,7 @@ def test_an_abx_session_asks_as_often_as_was_fixed_and_about_all_sentences() -> 
 
 
 def test_x_has_to_be_heard_before_it_is_judged() -> None:
-    session = AbxSession(pairs(1), "l", 2, chance())
+    session = AbxSession(pairs(1), "l", ABX, 2, chance())
     session.hear(0)
     with pytest.raises(RecordError, match="Listen to X"):
         session.answer(0, CALM)
@@ -111,23 +122,23 @@ def test_x_has_to_be_heard_before_it_is_judged() -> None:
 
 
 def test_switches_are_counted_by_trial() -> None:
-    session = AbxSession(pairs(1), "l", 2, chance())
+    session = AbxSession(pairs(1), "l", ABX, 2, chance())
     for button in (0, 1, 1, 2, 0):
         session.hear(button)
     assert session.answer(0, CALM).switches == 3
     session.hear(2)
     assert session.answer(0, CALM).switches == 0
     with pytest.raises(ValueError, match="no button 3"):
-        AbxSession(pairs(1), "l").hear(3)
+        AbxSession(pairs(1), "l", ABX, 16).hear(3)
 
 
 @pytest.mark.parametrize(
     ("refused", "why"),
     [
-        (lambda: AbxSession(pages(1), "l"), "exactly two"),
-        (lambda: AbxSession([], "l"), "No sentence"),
-        (lambda: MushraSession([prepared(*[BASELINE] * 13)], "l"), "12 sounds at most"),
-        (lambda: RankingSession(pairs(2), "l", 3), "3 to 12 settings"),
+        (lambda: AbxSession(pages(1), "l", ABX, 16), "exactly two"),
+        (lambda: AbxSession([], "l", ABX, 16), "No sentence"),
+        (lambda: MushraSession([prepared(*[BASELINE] * 13)], "l", MUSHRA), "12 sounds at most"),
+        (lambda: RankingSession(pairs(2), "l", RANKING, 3), "3 to 12 settings"),
     ],
 )
 def test_what_makes_no_session_is_said(refused: Callable[[], object], why: str) -> None:
@@ -138,7 +149,7 @@ def test_what_makes_no_session_is_said(refused: Callable[[], object], why: str) 
 def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() -> None:
     xs = set()
     for seed in range(20):
-        session = AbxSession(pairs(3), "l", 3, chance(seed))
+        session = AbxSession(pairs(3), "l", ABX, 3, chance(seed))
         item = session.trial.item
         session.hear(2)
         record = session.answer(0, DISTURBED)
@@ -164,7 +175,7 @@ def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = C
 @pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (1, 8), (5, 11)])
 def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
     for seed in range(10):
-        session = PreferenceSession(pairs(sentences), "l", trials, chance=chance(seed))
+        session = PreferenceSession(pairs(sentences), "l", CCR, trials, chance=chance(seed))
         asked = list(session._waiting)
         own = [one for one in asked if not one.repeat]
         again = [one for one in asked if one.repeat]
@@ -181,7 +192,7 @@ def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, tri
 
 
 def test_both_have_to_be_heard_to_the_end() -> None:
-    session = PreferenceSession(pairs(2), "l", 2, chance=chance())
+    session = PreferenceSession(pairs(2), "l", CCR, 2, chance=chance())
     session.hear(FIRST)
     session.hear(SECOND)
     assert session.why_not_answer() == "Listen to the first and the second to the end first."
@@ -189,7 +200,7 @@ def test_both_have_to_be_heard_to_the_end() -> None:
     assert session.why_not_answer() == "Listen to the second to the end first."
     session.heard_to_the_end(SECOND)
     assert session.answer(-3, CALM).answer == {"vote": -3}
-    plain = PreferenceSession(pairs(2), "l", 2, graded=False, chance=chance())
+    plain = PreferenceSession(pairs(2), "l", PREFERENCE, 2, chance=chance())
     assert (plain.method, sorted(plain.votes)) == ("preference", [-1, 0, 1])
     with pytest.raises(ValueError, match="no vote 2"):
         _vote(plain, 2)
@@ -205,7 +216,7 @@ def _rate_all(session: MushraSession, scores: dict[int, int]) -> None:
 
 
 def test_only_what_is_heard_can_be_rated() -> None:
-    session = MushraSession(pages(1), "l", chance())
+    session = MushraSession(pages(1), "l", MUSHRA, chance=chance())
     with pytest.raises(RecordError, match="Only the sound"):
         session.rate(1, 50)
     session.hear(1)
@@ -220,7 +231,7 @@ def test_only_what_is_heard_can_be_rated() -> None:
 
 
 def test_every_sound_has_one_slider_and_places_differ_from_page_to_page() -> None:
-    session = MushraSession(pages(12), "l", chance())
+    session = MushraSession(pages(12), "l", MUSHRA, chance=chance())
     orders = []
     while not session.finished:
         assert session.trial.order[0] == 0
@@ -235,7 +246,7 @@ def test_every_sound_has_one_slider_and_places_differ_from_page_to_page() -> Non
 
 
 def test_a_page_is_done_when_everything_was_rated() -> None:
-    session = MushraSession(pages(1), "l", chance())
+    session = MushraSession(pages(1), "l", MUSHRA, chance=chance())
     session.hear(1)
     session.rate(1, 50)
     assert session.why_not_answer() == "Listen to the reference first."
@@ -250,7 +261,7 @@ def test_a_page_is_done_when_everything_was_rated() -> None:
 
 # --- Practice --------------------------------------------------------------------------------------------------------
 def test_practice_comes_first_and_counts_for_nothing() -> None:
-    session = AbxSession(pairs(3), "l", 4, chance(), practice=2)
+    session = AbxSession(pairs(3), "l", ABX, 4, chance(), practice=2)
     assert (session.planned, len(session.practice), session.practising) == (4, 2, True)
     for number in (1, 2):
         x = session.trial.order[2]
@@ -278,7 +289,7 @@ def _tell(session: StaircaseSession, right: bool, around: TrialConditions = CALM
 
 
 def test_a_staircase_goes_where_the_answers_lead() -> None:
-    session = StaircaseSession(rows(3, 7), "l", SCALE, 12, chance())
+    session = StaircaseSession(rows(3, 7), "l", SCALE, 12, chance=chance())
     places = []
     while not session.finished:
         places.append(max(session.trial.order))
@@ -290,7 +301,7 @@ def test_a_staircase_goes_where_the_answers_lead() -> None:
 
 
 def test_a_void_trial_moves_nothing_and_comes_again() -> None:
-    session = StaircaseSession(rows(1, 7), "l", SCALE, 4, chance())
+    session = StaircaseSession(rows(1, 7), "l", SCALE, 4, chance=chance())
     for _ in range(3):
         assert _tell(session, right=True, around=DISTURBED).void
         assert max(session.trial.order) == 7
@@ -303,7 +314,7 @@ def test_a_void_trial_moves_nothing_and_comes_again() -> None:
 
 
 def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() -> None:
-    session = StaircaseSession(rows(2, 7), "l", SCALE, 3, chance(), practice=4)
+    session = StaircaseSession(rows(2, 7), "l", SCALE, 3, chance=chance(), practice=4)
     for _ in range(4):
         assert session.practising and max(session.trial.order) == 7
         assert session.why_not_answer() == "Listen to A and B first."
@@ -321,7 +332,7 @@ def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() ->
 
 # --- Ranking ----------------------------------------------------------------------------------------------------------
 def test_a_ranking_asks_for_every_pair_before_any_comes_again() -> None:
-    session = RankingSession(rows(4, places=3), "l", 18, chance())
+    session = RankingSession(rows(4, places=3), "l", RANKING, 18, chance())
     asked = [one.order for one in session._waiting]
     assert len(asked) == 18
     for first in range(0, 18, 6):

@@ -21,7 +21,6 @@ from paretone_app.shell.colours import DARK, Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import PICTURE
@@ -196,7 +195,6 @@ class AttentionPlot(ZoomChart):
         self.summary = ""
         self.show_again()
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_map(self, weights: np.ndarray, levels: tuple[float, float], logarithmic: bool) -> None:
         """Show (queries, keys) ``weights``, coloured between ``levels`` (decadic logarithms if ``logarithmic``)."""
         self._weights = weights
@@ -259,7 +257,6 @@ class AttentionPlot(ZoomChart):
             lines.append("\t".join([f"{place:.4g}", *(f"{one:.4g}" for one in row)]))
         return "\n".join(lines)
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if not self.begins_move(event, anywhere=True):
             super().mousePressEvent(event)
@@ -322,31 +319,24 @@ class AttentionPanel(QWidget):
         self.grid.cursor_moved.connect(self._show_cell)
         self.similarity_bar = ColourBar("Colours of the diagonal similarity", self._colours)
         self._cell = build.words("muted")
-        title = QLabel("Diagonal similarity of the attention")
-        title.setToolTip("⟨A, I⟩ / (‖A‖ √N): 1 if every frame attends only to itself, small for stripes and blur")
-        title.setProperty("look", "title")
+        tip = "⟨A, I⟩ / (‖A‖ √N): 1 if every frame attends only to itself, small for stripes and blur"
+        title = build.label("Diagonal similarity of the attention", "title", tip=tip)
         left = build.column(title, (self.grid, 1), self._cell, self.similarity_bar)
 
         self._status = build.words()
         maps = QWidget()
         self._maps = build.fill(HBoxLayout(maps), ())
-        self.levels_box = ComboBox()
-        for percentile in PERCENTILES:
-            name = "maximum" if percentile == 100 else f"{general(percentile)} %"
-            self.levels_box.addItem(f"Brightest: {name}", percentile)
+        levels = ((f"Brightest: {'maximum' if one == 100 else f'{general(one)} %'}", one) for one in PERCENTILES)
+        tip = "Attention above this percentile has the brightest colour"
+        self.levels_box = build.combo("Percentile of the brightest colour", levels, tip)
         self.levels_box.setCurrentIndex(PERCENTILES.index(99.0))
-        self.levels_box.setAccessibleName("Percentile of the brightest colour")
-        self.levels_box.setToolTip("Attention above this percentile has the brightest colour")
         self.levels_box.currentIndexChanged.connect(self._show_maps)
         self.log_box = build.named(QCheckBox("Logarithmic"), tip="Logarithmic colour scale")
         self.log_box.toggled.connect(self._show_maps)
         self.seconds_box = build.named(QCheckBox("Seconds"), tip="Axes in seconds instead of frames")
         self.seconds_box.toggled.connect(self._change_axes)
         self.attention_bar = ColourBar("Colours of the attention", self._colours)
-        controls = HBoxLayout()
-        for one in (self.levels_box, self.log_box, self.seconds_box):
-            controls.addWidget(one)
-        controls.addWidget(self.attention_bar, 1)
+        controls = build.row(self.levels_box, self.log_box, self.seconds_box, (self.attention_bar, 1))
         self.pages = Invited(build.column((maps, 1), controls), _INVITATION, sketching.diagonal())
         self.pages.empty.add(ActionButton(self._capture))
         right = build.column(self._status, (self.pages, 1))
@@ -356,7 +346,6 @@ class AttentionPanel(QWidget):
         self._require_plots(0)
         self.setFocusProxy(self.grid)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_layout(self, layers: int, steps: int) -> None:
         """Set the number of layers and steps, before anything is measured. Forgets similarities of another shape."""
         self.grid.set_layout(layers, steps)
@@ -422,7 +411,6 @@ class AttentionPanel(QWidget):
     def status(self) -> str:
         return self._status.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _say(self, sentence: str, look: str) -> None:
         self._status.setText(sentence)
         self._status.setVisible(not self.pages.is_empty)
@@ -443,10 +431,7 @@ class AttentionPanel(QWidget):
             plot, title = AttentionPlot(self._colours), QLabel()
             title.setWordWrap(True)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            column = VBoxLayout()
-            column.addWidget(title)
-            column.addWidget(plot, 1)
-            self._maps.addLayout(column, 1)
+            self._maps.addLayout(build.fill(VBoxLayout(), [title, (plot, 1)]), 1)
             plot.section_changed.connect(lambda plot=plot: self._follow_section(plot))
             plot.setAccessibleName(f"Attention map {len(self.plots) + 1}")
             self.plots.append(plot)

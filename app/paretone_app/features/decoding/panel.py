@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QLabel, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QLayout, QScrollArea, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale
@@ -36,7 +36,7 @@ from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 from paretone_app.widgets.side_panel import CHOSEN, SIDES, TakePanel
 
 _IDEAL, _LEAST = (14.0, 8.0), (10.0, 5.5)
@@ -174,6 +174,15 @@ _FIGURES = {
 }
 
 
+def _titled(text: str, plot: QWidget) -> QLayout:
+    title = QLabel(text)
+    # Cut a title that does not fit instead of widening the panel.
+    title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    titled = build.fill(VBoxLayout(), [title, (plot, 1)])
+    titled.setSpacing(TIGHT)
+    return titled
+
+
 class DecodingPanel(TakePanel):
     """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
 
@@ -190,11 +199,8 @@ class DecodingPanel(TakePanel):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        top = HBoxLayout()
-        top.addWidget(self.side_buttons)
         self.headline = build.words("title", name="Summary")
-        top.addWidget(self.headline, 1)
-        top.addWidget(ActionButton(self._sweep))
+        top = build.row(self.side_buttons, (self.headline, 1), ActionButton(self._sweep))
         self.legend = build.words(name="Legend", rich=True)
         self.strip = TokenStrip(colours)
         self.strip.activated.connect(self._hear)
@@ -226,31 +232,15 @@ class DecodingPanel(TakePanel):
             grid.addWidget(value, row, 1)
             self._values[name] = value
         grid.setRowStretch(len(_FIGURES), 1)
-        lower = QWidget()
-        row = HBoxLayout(lower)
-        row.setContentsMargins(0, 0, 0, 0)
-        plots = (
-            (self.acceptance, "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens", 3),
-            (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
-        )
-        for plot, text, stretch in plots:
-            titled = VBoxLayout()
-            titled.setSpacing(TIGHT)
-            title = QLabel(text)
-            # Cut a title that does not fit instead of widening the panel.
-            title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            titled.addWidget(title)
-            titled.addWidget(plot, 1)
-            row.addLayout(titled, stretch)
-        row.addWidget(figures)
+        accepted = "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens"
+        running = f"Tokens per target pass, running mean of {WINDOW} passes"
+        lower = build.row((_titled(accepted, self.acceptance), 3), (_titled(running, self.running), 5), figures)
 
         parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
         self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING, sketching.tokens())
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.strip)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
         self.strip.set_position(seconds if side == self.side else None)
@@ -266,7 +256,6 @@ class DecodingPanel(TakePanel):
         """A figure as displayed: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
         return self._values[name].text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def in_trace(self, trace: Trace) -> DecodingTrace | None:
         return trace.decoding
 

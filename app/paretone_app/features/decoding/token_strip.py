@@ -80,7 +80,6 @@ class TokenStrip(LineCanvas):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.setAccessibleName("Tokens along time")
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
         """Show tokens in time order, each 1 / ``rate`` seconds long. Cursor and playhead stay if tokens are only
         appended."""
@@ -133,7 +132,6 @@ class TokenStrip(LineCanvas):
         ]
         return "\n".join(lines)
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
         return QSize(50 * em, max(4 * em, round(len(self._lines) * self.line_height() + em * 0.4)))
@@ -182,7 +180,6 @@ class TokenStrip(LineCanvas):
                 return index
         return None
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -223,7 +220,6 @@ class TokenStrip(LineCanvas):
                 painter.setPen(QPen(QColor(fills[REJECTED]), 1))
                 painter.drawRect(box.adjusted(0, 0, -1, -1))
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.token_at(event.position())
         if index is None or event.button() is not Qt.MouseButton.LeftButton:

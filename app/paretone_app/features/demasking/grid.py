@@ -51,7 +51,6 @@ class DemaskingGrid(LineCanvas):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
         self.setAccessibleName("Codes by codebook and time")
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_passage(self, passage: DemaskedPassage | None, frame_seconds: float, fill: str) -> None:
         """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
         self._passage = passage if passage is not None and passage.codes.size else None
@@ -125,7 +124,6 @@ class DemaskingGrid(LineCanvas):
             ]
         return "\n".join(lines)
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     @property
     def _shown(self) -> DemaskedPassage:
         """The passage. Raises :class:`ValueError` if there is none."""
@@ -189,7 +187,6 @@ class DemaskingGrid(LineCanvas):
         inside = frame < self._frames and codebook < self._codebooks
         return (codebook, frame) if inside else None
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._passage is None:
             return
@@ -262,7 +259,6 @@ class DemaskingGrid(LineCanvas):
                 x = self.place(block.start, line)
                 painter.drawLine(QPointF(x, target.top() - 3), QPointF(x, target.bottom() + 3))
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
         if cell is None or event.button() is not Qt.MouseButton.LeftButton:

@@ -11,12 +11,13 @@ from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from paretone_app.features.demasking.grid import DemaskingGrid
 from paretone_app.numbers import percent
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 from paretone_app.widgets.side_panel import TakePanel
 
@@ -110,29 +111,21 @@ class DemaskingPanel(TakePanel):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        top = HBoxLayout()
-        top.addWidget(self.side_buttons)
         self.passages = build.named(ComboBox(), "Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
-        top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
-        top.addWidget(self.headline, 1)
         self.codebooks = build.named(
             ComboBox(), "Codebooks", "Number of first codebooks to hear; the others add nothing"
         )
-        top.addWidget(self.codebooks)
         self.partial_button = ActionButton(self._partial)
-        top.addWidget(self.partial_button)
+        top = build.row(self.side_buttons, self.passages, (self.headline, 1), self.codebooks, self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Step")
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
         self.count = build.label(look="muted", name="Committed so far")
-        steps = HBoxLayout()
-        steps.addWidget(self.play_button)
-        steps.addWidget(self.slider, 1)
-        steps.addWidget(self.count)
+        steps = build.row(self.play_button, (self.slider, 1), self.count)
         self.bars = StepBars(colours)
         self.bars.step_wanted.connect(self.go_to)
 
@@ -148,11 +141,9 @@ class DemaskingPanel(TakePanel):
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
         self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.grid)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def go_to(self, step: int) -> None:
         """Show the canvas after ``step``, from 0; −1: before the first."""
         passage = self.passage
@@ -200,7 +191,6 @@ class DemaskingPanel(TakePanel):
     def playing(self) -> bool:
         return self._timer.isActive()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     @property
     def _fill(self) -> str:
         return self._colours.baseline if self.side == "A" else self._colours.accelerated

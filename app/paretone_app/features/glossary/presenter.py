@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -25,7 +24,6 @@ from paretone_app.features.glossary.model import all_terms, lookup, search
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.entries import TERM, Term
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import VBoxLayout
 
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -45,13 +43,9 @@ class GlossaryDialog(QDialog):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles are elided.
         self.list.currentItemChanged.connect(self._show_term)
         self.page = build.named(QTextBrowser(), "Meaning")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.close)
         em = self.fontMetrics().height()
         parts = build.splitter(Qt.Orientation.Horizontal, [(self.list, 1), (self.page, 2)], [20 * em, 26 * em])
-        layout = VBoxLayout(self)
-        for one, stretch in ((self.search, 0), (parts, 1), (buttons, 0)):
-            layout.addWidget(one, stretch)
+        build.above_close(self, self.search, (parts, 1))
         self.resize(48 * em, 30 * em)
         self._show_found()
 

@@ -16,6 +16,7 @@ from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -116,11 +117,9 @@ class GridPanel(QWidget):
         self.pages = Invited(build.column(top, self.ruler, self.details, 1), sketch=sketching.rows((0.1, 0.6)))
         self.pages.offer(self._search)
         self.pages.offer(files[0])
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.ruler)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
         """Show the grid in use; ``None`` if the selection has none. ``searched``: the search by ``objective`` that
         found it, if known."""
@@ -145,7 +144,6 @@ class GridPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.ruler.set_colours(colours)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         trial, grid = self._trial, self._grid
         times = trial.times if trial is not None else grid.times if grid is not None else None

@@ -92,7 +92,6 @@ class GridState(ArtefactStore):
     def knobs_of(self, artefact: PlacedGrid) -> Mapping[str, object]:
         return {"evaluations": artefact.steps}
 
-    # --- Actions ------------------------------------------------------------------------------------------------------
     @property
     def evaluations(self) -> int:
         return int(self._selection.knobs(NAME)["evaluations"])

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.numbers import counted, grouped
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -53,11 +54,9 @@ class GroupsPanel(QWidget):
         self.table.itemSelectionChanged.connect(self._chosen)
         self.pages = Invited(build.column(top, (self.table, 1)), sketch=sketching.rows((0.1, 0.6)))
         self.pages.offer(can.search)
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.table)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_groups(self, groups: Groups | None) -> None:
         """Show these groups; ``None`` if the selection has none."""
         if groups == self._groups:
@@ -74,7 +73,6 @@ class GroupsPanel(QWidget):
         row = self.table.currentRow()
         return () if self._groups is None or row < 0 else self._groups.by_size[row]
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         groups = self._groups
         self.pages.show_content(groups is not None)

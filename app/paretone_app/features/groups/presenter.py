@@ -69,7 +69,6 @@ class GroupsState(ArtefactStore):
     def knobs_of(self, artefact: Groups) -> Mapping[str, object]:
         return {name: getattr(artefact, name) for name in DECIDED}
 
-    # --- Actions ------------------------------------------------------------------------------------------------------
     def why_not_find(self) -> str:
         """Why no groups can be found now, as a sentence, or ``""``."""
         if not any(one.name == NAME for one in self._selection.techniques):

@@ -147,7 +147,6 @@ class LabSetup(QWidget):
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         return area
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_conditions(self, found: Sequence[Condition]) -> None:
         """Offer the settings with takes; keep ticks."""
         found = tuple(found)
@@ -163,13 +162,8 @@ class LabSetup(QWidget):
         if listeners == self._listeners:
             return
         self._listeners = listeners
-        chosen = self.listener.currentData()
-        with QSignalBlocker(self.listener):
-            self.listener.clear()
-            self.listener.addItem("New listener", "")
-            for one in reversed(listeners):
-                self.listener.addItem(f"Listener {one}", one)
-            self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
+        known = ((f"Listener {one}", one) for one in reversed(listeners))
+        build.offer(self.listener, [("New listener", ""), *known], self.listener.currentData())
 
     def choose_short_test(self, trials: int) -> None:
         """Choose an ABX test of A and B with this number of trials, without practice."""
@@ -215,7 +209,6 @@ class LabSetup(QWidget):
             self.practice.value(),
         )
 
-    # --- Internals ----------------------------------------------------------------------------------------------------
     def _method_changed(self) -> None:
         method = self.method.currentData()
         self.explanation.setText(EXPLANATIONS[method])

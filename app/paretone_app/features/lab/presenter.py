@@ -70,7 +70,6 @@ class LabPresenter(Presenter):
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
-    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
@@ -142,7 +141,6 @@ class LabPresenter(Presenter):
         self.refresh()
         return self.lab
 
-    # --- Setup --------------------------------------------------------------------------------------------------------
     def propose(self, method: str, takes: Collection[str]) -> None:
         """Show the lab with a test of the settings of these takes (ids) filled in."""
         self._workspaces.go_to("lab")

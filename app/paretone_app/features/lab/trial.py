@@ -378,7 +378,6 @@ class TrialPage(QWidget):
             self._show()
             self._show_hint()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._announce()

@@ -69,7 +69,6 @@ class LayerBars(Chart):
             self.view.addItem(item)
         self.set_colours(colours)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_layers(
         self, layers: int, record: ImportanceRecord | None, retained: Sequence[int], by_hand: bool = False
     ) -> None:
@@ -136,7 +135,6 @@ class LayerBars(Chart):
             lines.append("\t".join(row))
         return "\n".join(lines)
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     def arrange(self, whole: QRectF) -> None:
         foot = _SWITCHES * self.em
         height = (whole.height() - foot) / max(1, len(self.measures))
@@ -157,7 +155,6 @@ class LayerBars(Chart):
                 return layer
         return None
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
         measures, some = self.measures, self._layers > 0
         across = Scale(-0.5, max(1, self._layers) - 0.5)
@@ -211,7 +208,6 @@ class LayerBars(Chart):
         longest = max(runs, key=len) or [0]
         return (longest[0] + longest[-1]) / 2
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         layer = self.layer_at(event.position())
         if layer is None or event.button() is not Qt.MouseButton.LeftButton:

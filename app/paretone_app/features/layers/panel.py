@@ -126,7 +126,6 @@ class LayersPanel(QWidget):
         outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (self.pages, 1)], [18 * em, 48 * em]))
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_layers(
         self,
         layers: int,
@@ -185,7 +184,6 @@ class LayersPanel(QWidget):
     def state(self) -> str:
         return self._state.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         some = bool(self._layers) and not self._reason
         for one in (self.depth_box, self.sentences, self.word_errors, self.bars):

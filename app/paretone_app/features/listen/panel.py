@@ -12,7 +12,7 @@ from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Mode
 from paretone_app.features.listen.plots import ComingTake, ComparisonPlots, Picture
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import GAP, NEAR, set_look
+from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.differences import label_of
 from paretone_app.state.playing import Origin, Playing
 from paretone_app.widgets import build
@@ -61,7 +61,6 @@ class ListenPanel(QWidget):
         self._show_deck()
         self._show_takes()
 
-    # --- Methods in -------------------------------------------------------------------------------------------------
     def set_warning(self, text: str) -> None:
         self._caution.say(text)
 
@@ -89,11 +88,9 @@ class ListenPanel(QWidget):
         self.plots.set_colours(colours)
         self._caution.set_colours(colours)
 
-    # --- Building ---------------------------------------------------------------------------------------------------
     def _make_widgets(self) -> None:
-        self._difference = build.words(name="What differs")
+        self._difference = build.words("muted", name="What differs")
         self._difference.hide()
-        set_look(self._difference, "muted")
         self._caution, self._facts = Caution(), Facts()
         self.plots = ComparisonPlots(self._colours)
         self.plots.sought.connect(self.seek_wanted)
@@ -103,13 +100,8 @@ class ListenPanel(QWidget):
         self.plots.difference_shown.connect(self._facts.show_difference)
 
     def _lay_out(self) -> None:
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        layout.setSpacing(NEAR)
-        layout.addWidget(self._difference)
-        layout.addWidget(self._caution)
-        layout.addWidget(self.plots, 1)
-        layout.addWidget(self._facts)
+        parts: list[build.Placed] = [self._difference, self._caution, (self.plots, 1), self._facts]
+        build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
 
     def _make_shortcuts(self) -> None:
         for key, slot in (
@@ -126,7 +118,6 @@ class ListenPanel(QWidget):
         """A loop begins with the visible section."""
         self._deck.seen = self.plots.seen
 
-    # --- Showing ----------------------------------------------------------------------------------------------------
     @Slot()
     def _show_takes(self) -> None:
         self._coming = None

@@ -139,11 +139,7 @@ class _Figure(QFrame):
         self.name.setProperty(TERM, name)
         self.value = build.label("–", "title", wrapped=True)
         self.setToolTip(meaning)
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.name)
-        layout.addWidget(self.value)
+        build.fill(VBoxLayout(self), [self.name, self.value]).setSpacing(0)
         self._tell()
 
     def show_value(self, text: str) -> None:

@@ -104,7 +104,6 @@ class Playback(QObject):
         title = take_title(take, f"Take {deck.heard}")
         return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
 
-    # --- The device --------------------------------------------------------------------------------------------------
     def connect_device(self) -> None:
         """Find and open the audio device in the background; also after it was lost."""
         if not self.probing:

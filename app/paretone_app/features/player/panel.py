@@ -53,7 +53,6 @@ class WaveStrip(QSlider):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.valueChanged.connect(lambda value: self.sought.emit(value / _UNITS))
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.update()
@@ -94,7 +93,6 @@ class WaveStrip(QSlider):
             room *= _STEPS_OF_ROOM
         return room
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
         return QSize(12 * em, round(1.4 * em))
@@ -239,8 +237,7 @@ class PlayerPanel(QWidget):
         self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
-        self._gains = build.label(name="Gains")
-        set_look(self._gains, "muted")
+        self._gains = build.label(look="muted", name="Gains")
         self._lay_out()
         self.setFocusProxy(self._play)
         self._title.installEventFilter(self)
@@ -267,9 +264,7 @@ class PlayerPanel(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(controls)
         self._pages.addWidget(build.label(_TEST, "muted", name="Player"))
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        layout.addWidget(self._pages)
+        build.fill(VBoxLayout(self), [self._pages], (GAP, NEAR, GAP, NEAR))
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
     @staticmethod
@@ -279,7 +274,6 @@ class PlayerPanel(QWidget):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return button
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         for button, name in (
@@ -371,7 +365,6 @@ class PlayerPanel(QWidget):
             self.disabled.emit()
         super().changeEvent(event)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_play(self) -> None:
         can, title = self.can, "Pause" if self._now.sounding else "Play"
         self._play.setIcon(icon(title.lower()))

@@ -83,7 +83,6 @@ class PlayerPresenter(Presenter):
     def shut_down(self) -> None:
         self.playback.shut_down()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     @Slot()
     def _show_takes_to_hear(self) -> None:
         compared = self._state.comparison

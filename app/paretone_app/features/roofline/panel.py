@@ -313,16 +313,13 @@ class RooflinePanel(SidePanel):
         self.plot.chosen.connect(self._choose)
         self.table.row_chosen.connect(lambda row: self._choose(self.side, row))
         self._plots = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 0), (self.bars, 0)], [34 * em, 30 * em])
-        line = HBoxLayout()
-        line.addWidget(self.side_buttons)
         self.headline = build.words("title", name="Summary")
-        line.addWidget(self.headline, 1)
         self.table_button = build.button(
             "&Table", tip="Show the table instead of the plots; a taller panel has room for both"
         )
         self.table_button.setCheckable(True)
         self.table_button.toggled.connect(self._share_room)
-        line.addWidget(self.table_button)
+        line = build.row(self.side_buttons, (self.headline, 1), self.table_button)
         parts = build.splitter(Qt.Orientation.Vertical, [(self._plots, 0), (self.table, 0)], [22 * em, 12 * em])
         outer = VBoxLayout(self)
         outer.addLayout(top)
@@ -331,7 +328,6 @@ class RooflinePanel(SidePanel):
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, model: str) -> None:
         """Set the loaded model; discard reports of another."""
         shown = next((one for one in self._reports.values() if one is not None), None)
@@ -384,7 +380,6 @@ class RooflinePanel(SidePanel):
     def state(self) -> str:
         return self._state.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
             return tuple(ceilings.cards().values())

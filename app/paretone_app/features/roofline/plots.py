@@ -93,7 +93,6 @@ class Waterfall(Chart):
                 lines.append(f"{side}\t{TITLES[name]}\t{seconds:.6g}\t{floors.get(name, 0.0):.6g}")
         return "\n".join(lines)
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
         names, colours, measured = self.names, self.colours, self._measured()
         compared, legend = "", []
@@ -293,7 +292,6 @@ class RooflinePlot(Chart):
         self._names.taken = lambda: [spot for _, spot in self._roof_words.placed]
         frame.changed.connect(self._place_points)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
         self._reports = dict(reports)
         self.points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
@@ -318,7 +316,6 @@ class RooflinePlot(Chart):
             lines.append(f"{one.side}\t{name}\t{one.intensity:.6g}\t{one.reached:.6g}\t{seconds:.6g}")
         return "\n".join(lines)
 
-    # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
         self._drawn.across = np.array([one.intensity for one in self.points])
         self._drawn.up = np.array([one.reached for one in self.points])
@@ -398,7 +395,6 @@ class RooflinePlot(Chart):
         nearest = min(distances, default=(math.inf, 0))
         return nearest[1] if nearest[0] <= 0.4 * self.em else None
 
-    # --- Words -------------------------------------------------------------------------------------------------------
     def _labels_of_roofs(self) -> Iterator[Label]:
         for number, (precision, corners) in enumerate(self._edges()):
             low, ridge, end = (self.frame.place(*corner) for corner in corners)

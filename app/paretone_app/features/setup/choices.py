@@ -165,20 +165,17 @@ class VoiceChoice(QWidget):
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def _built_form(self) -> QWidget:
-        self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
-        self.recording.setAccessibleName("Path of your own recording")
+        recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
+        self.recording = build.named(recording, "Path of your own recording")
         self.recording.editingFinished.connect(self._look_at_recording)
         self._browse = build.button("&Browse…", self._ask_for_recording)
-        self.name = QLineEdit(placeholderText="Name")
-        self.name.setAccessibleName("Name of your own voice")
-        self.transcript = QLineEdit(placeholderText="Transcript, word for word")
-        self.transcript.setAccessibleName("Transcript of your own recording")
+        self.name = build.named(QLineEdit(placeholderText="Name"), "Name of your own voice")
+        transcript = QLineEdit(placeholderText="Transcript, word for word")
+        self.transcript = build.named(transcript, "Transcript of your own recording")
         for line in (self.recording, self.transcript):
             line.textEdited.connect(self._forget_findings)
-        self.findings = build.words("muted")
-        self.findings.setAccessibleName("Findings on your own recording")
-        self.checking = QProgressBar(maximum=0, textVisible=False)
-        self.checking.setAccessibleName("Checking the recording")
+        self.findings = build.words("muted", name="Findings on your own recording")
+        self.checking = build.named(QProgressBar(maximum=0, textVisible=False), "Checking the recording")
         self.use_recording = build.button("Use th&is recording", self._use)
         made = QWidget(visible=False)
         file = build.row((self.recording, 1), self._browse)
@@ -191,7 +188,6 @@ class VoiceChoice(QWidget):
         for worker in self.findChildren(Background):
             worker.shut_down(wait=False)
 
-    # --- Showing ----------------------------------------------------------------------------------------------------
     def show_model(self) -> None:
         released = self._state.selection.entry.released_voices
         self.transcript.setVisible(not released)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
@@ -21,7 +21,7 @@ from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 
 
 def cost_line(state: AppState) -> str:
@@ -109,11 +109,7 @@ class SetupPanel(QWidget):
         self._scroll = Scrolled(content)
         self.cost = build.words(name="Estimated cost")
         self.cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
-        layout = VBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._scroll, 1)
-        layout.addWidget(self.cost)
+        build.fill(VBoxLayout(self), [(self._scroll, 1), self.cost]).setSpacing(0)
         for one in (self.techniques, self.sampler):
             one.rebuilt.connect(self._order_tabs)
         self._pending_text = QTimer(self, singleShot=True, interval=150)
@@ -124,7 +120,6 @@ class SetupPanel(QWidget):
         state.gains.changed.connect(self.techniques.show_reasons)
         self._show_model()
 
-    # --- Building ---------------------------------------------------------------------------------------------------
     def _group(self, title: str) -> QVBoxLayout:
         group = QGroupBox(title)
         layout = VBoxLayout(group)
@@ -162,21 +157,14 @@ class SetupPanel(QWidget):
         self.notes = build.words("warning")
         self.notes.hide()
         layout.addWidget(self.notes)
-        self.seed = SpinBox(maximum=SEED_LIMIT)
-        self.seed.setAccessibleName("Seed of the noise")
-        self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
+        tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
+        self.seed = build.named(SpinBox(maximum=SEED_LIMIT), "Seed of the noise", tip)
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.seed.valueChanged.connect(self._state.editing.set_seed)
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
-        label = QLabel("See&d")
-        label.setBuddy(self.seed)
-        row = HBoxLayout()
-        row.addWidget(label)
-        row.addWidget(self.seed, 1)
-        row.addWidget(self.seed_lock)
-        layout.addLayout(row)
+        layout.addWidget(build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock))
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
@@ -192,7 +180,6 @@ class SetupPanel(QWidget):
     def shut_down(self) -> None:
         self.voice_choice.shut_down()
 
-    # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         self.grid.set_colours(colours)
         self.techniques.set_colours(colours)

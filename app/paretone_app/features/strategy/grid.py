@@ -152,7 +152,7 @@ class StrategyGrid(CellGrid):
         self._actions = np.zeros((0, 0), np.int8)
         self._reference: np.ndarray | None = None
         self._reference_name = ""
-        self._lit: tuple[int, int] | None = None
+        self.lit: tuple[int, int] | None = None
         self.setAccessibleName("Strategy table: layers down, steps to the right")
 
     def set_reason(self, reason: str) -> None:
@@ -172,12 +172,8 @@ class StrategyGrid(CellGrid):
         self.refresh()
 
     def light(self, cell: tuple[int, int] | None) -> None:
-        self._lit = cell
+        self.lit = cell
         self.update()
-
-    @property
-    def lit(self) -> tuple[int, int] | None:
-        return self._lit
 
     def value(self, layer: int, step: int) -> int:
         return int(self._actions[layer, step])
@@ -211,8 +207,8 @@ class StrategyGrid(CellGrid):
             for step in range(self.steps):
                 cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
                 self._paint_cell(painter, cell, layer, step, fills, letters is not None)
-        if self._lit is not None and self.has(self._lit):
-            lit = self.cell_rectangle(*self._lit)
+        if self.lit is not None and self.has(self.lit):
+            lit = self.cell_rectangle(*self.lit)
             painter.setPen(QPen(QColor(self.colours.danger), 3))
             painter.drawRect(lit.adjusted(-2, -2, 1, 1))
         painter.setFont(self.font())

@@ -70,7 +70,7 @@ class StrategyPanel(QWidget):
         for action in (can.import_, can.export):
             action.explain(lambda: "" if self._live is None else calibrating)
         self._colours = colours
-        self._table: StrategyTable | None = None
+        self.table: StrategyTable | None = None
         self._reference: StrategyTable | None = None
         self._reference_name = ""
         self._operations: OperationCounts | None = None
@@ -116,14 +116,9 @@ class StrategyPanel(QWidget):
         build.fill(VBoxLayout(self), (top, (self.pages, 1), *below), (GAP,) * 4)
         self.setFocusProxy(self.grid)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
-    @property
-    def table(self) -> StrategyTable | None:
-        return self._table
-
     def set_table(self, table: StrategyTable | None) -> None:
-        if table != self._table:
-            self._table = table
+        if table != self.table:
+            self.table = table
             self._show()
 
     def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
@@ -207,7 +202,7 @@ class StrategyPanel(QWidget):
     # --- Editing -----------------------------------------------------------------------------------------------------
     @property
     def editable(self) -> StrategyTable | None:
-        return self._table if self._live is None else None
+        return self.table if self._live is None else None
 
     def set_selected(self, action: SkipAction) -> None:
         """Set the cells of the selected range to ``action``, as one edit that can be undone."""
@@ -244,13 +239,12 @@ class StrategyPanel(QWidget):
         return table.compatibility.sampling.get("guidance") != 0
 
     def _take_edit(self, table: StrategyTable) -> None:
-        self._table = table
+        self.table = table
         self._show()
         self.table_edited.emit(table)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
-        table, live = self._table, self._live
+        table, live = self.table, self._live
         comparable = live is None and _alike(table, self._reference)
         self.difference_box.setEnabled(comparable)
         self.difference_box.setVisible(live is None)
@@ -291,10 +285,10 @@ class StrategyPanel(QWidget):
             self.figures.show_row(0, ["So far", *figures, percent(skipped, 1), "–", "–"])
             self.figures.show_row(1, None)
             return
-        self.figures.show_row(0, self._counted("This table", self._table))
+        self.figures.show_row(0, self._counted("This table", self.table))
         name = self._reference_name
-        if self._reference is not None and self._table is not None and self.grid.steps:
-            name = f"{name}: {_difference(self._table, self._reference)}"
+        if self._reference is not None and self.table is not None and self.grid.steps:
+            name = f"{name}: {_difference(self.table, self._reference)}"
         self.figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
 
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:

@@ -95,7 +95,6 @@ class StrategyPresenter(Presenter):
             ),
         )
 
-    # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
         from paretone_app.features.strategy.panel import StrategyActions, StrategyPanel
 

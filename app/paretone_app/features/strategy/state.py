@@ -340,7 +340,6 @@ class StrategyState(ArtefactStore):
         else:
             self._edit("move threshold", derivation.table, threshold, _THRESHOLD_EDIT)
 
-    # --- Table --------------------------------------------------------------------------------------------------------
     def adopt_table(self, table: StrategyTable) -> None:
         """Use a table after an edit, or its undo, by a panel that shares the undo stack."""
         self._show_table(table, self.threshold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from paretone.measure.evaluation.judges import JUDGES
@@ -203,12 +203,8 @@ class _Line(QWidget):
             return
         self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
         entry = catalogue.entry(model)
-        with QSignalBlocker(self.owner):
-            self.owner.clear()
-            for one in applying_to(entry.family, entry.options, entry.mel_steps):
-                self.owner.addItem(one.title, one.name)
-            self.owner.addItem(f"{entry.title} (model)", _MODEL)
-            self.owner.setCurrentIndex(max(0, self.owner.findData(chosen[0])))
+        owners = [(one.title, one.name) for one in applying_to(entry.family, entry.options, entry.mel_steps)]
+        build.offer(self.owner, [*owners, (f"{entry.title} (model)", _MODEL)], chosen[0])
         self._change_owner()
         self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
 
@@ -269,12 +265,8 @@ class _Line(QWidget):
 
     def _change_owner(self) -> None:
         owner = self.owner.currentData()
-        with QSignalBlocker(self.knob):
-            self.knob.clear()
-            for one in self._knobs():
-                self.knob.addItem(" ".join(filter(None, (one.title, one.symbol))), one.name)
-            if owner != _MODEL:
-                self.knob.addItem("default settings", "")
+        knobs = [(" ".join(filter(None, (one.title, one.symbol))), one.name) for one in self._knobs()]
+        build.offer(self.knob, knobs if owner == _MODEL else [*knobs, ("default settings", "")], None)
         self.without.setEnabled(owner != _MODEL)
         self.owner.setToolTip(
             next((one.summary for one in techniques() if one.name == owner), "An option of the model")

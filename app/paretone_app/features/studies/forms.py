@@ -245,7 +245,6 @@ def file_name(title: str) -> str:
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
 
 
-# --- Parts ------------------------------------------------------------------------------------------------------------
 def _voice(voice: Voice) -> object:
     if is_own(voice.id):
         return {"audio": voice.audio, "transcript": voice.transcript}

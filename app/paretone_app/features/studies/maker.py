@@ -98,7 +98,6 @@ class StudyMaker(QDialog):
         self.title.setFocus()
         self.title.selectAll()
 
-    # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self) -> None:
         em = self.fontMetrics().height()
         columns = build.fill(HBoxLayout(), ((self._build_material(), 2), (self._build_comparison(), 3)))
@@ -243,7 +242,6 @@ class StudyMaker(QDialog):
         self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
         self._show_kind()
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def ask_within(self, within: Within) -> None:
         """Fill in a study within ranges: a search, which has bounds, or all values if the search packages are
         missing."""
@@ -316,7 +314,6 @@ class StudyMaker(QDialog):
             offered=self._kinds.get(self.kind.currentData()),
         )
 
-    # --- Internals ----------------------------------------------------------------------------------------------------
     @property
     def _entry(self) -> catalogue.CatalogueEntry:
         return catalogue.entry(self.model.currentData())

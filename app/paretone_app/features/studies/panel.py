@@ -134,7 +134,7 @@ class StudiesPanel(QWidget):
         can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
         for action in (can.use, can.export):
             action.explain(lambda: "" if self.table.current else "Select a setting in the table first.")
-        self._summary: OpenStudy | None = None
+        self.summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
         self._said, self._tone = "", "muted"
@@ -143,7 +143,6 @@ class StudiesPanel(QWidget):
         can.run.changed.connect(self._show)
         self._show()
 
-    # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
         self.chooser = build.named(ComboBox(), "Study")
@@ -206,7 +205,6 @@ class StudiesPanel(QWidget):
         build.fill(VBoxLayout(self), (top, (self.pages, 1)), (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self.setFocusProxy(self.new_button)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_studies(self, studies: Sequence[tuple[Path, str]], chosen: Path | None) -> None:
         """List the open studies (folder, title), with ``chosen`` shown."""
         titles = Counter(title for _, title in studies)
@@ -239,8 +237,8 @@ class StudiesPanel(QWidget):
         self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        other = summary is None or self._summary is None or summary.folder != self._summary.folder
-        self._summary = summary
+        other = summary is None or self.summary is None or summary.folder != self.summary.folder
+        self.summary = summary
         if other and (summary is None or summary.folder != self._running):
             self._said = ""
         self.table.show_summary(summary)
@@ -311,10 +309,6 @@ class StudiesPanel(QWidget):
         self.table.set_colours(colours)
 
     @property
-    def summary(self) -> OpenStudy | None:
-        return self._summary
-
-    @property
     def state(self) -> str:
         return self._state.text()
 
@@ -325,16 +319,15 @@ class StudiesPanel(QWidget):
             return "", 0
         return self.address.text().strip() or "auto", self.workers.value()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         self.install.offer(self.can.run.reason)
-        self.pages.show_content(self._summary is not None)
-        if self._summary is not None:
+        self.pages.show_content(self.summary is not None)
+        if self.summary is not None:
             self._show_buttons()
             self._show_state()
 
     def _show_buttons(self) -> None:
-        summary, running = self._summary, self._running is not None
+        summary, running = self.summary, self._running is not None
         if summary is None:
             return
         here = running and summary.folder == self._running
@@ -357,7 +350,7 @@ class StudiesPanel(QWidget):
             action.refresh()
 
     def _show_state(self) -> None:
-        summary = self._summary
+        summary = self.summary
         if summary is None:
             return
         here = self._running == summary.folder

@@ -184,7 +184,6 @@ class StudiesPresenter(Presenter):
         self._bind()
         self._state.jobs.ended.connect(self._job_ended)
 
-    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for action in (*self._can.values(), self._verify):
             action.refresh()
@@ -585,7 +584,6 @@ class StudiesPresenter(Presenter):
         self._notices.note(f"Set the damaged study aside: {backup}")
         self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
 
-    # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
         from paretone_app.features.studies.panel import StudiesActions, StudiesPanel
 

@@ -38,7 +38,8 @@ class StudyModel(QAbstractTableModel):
         super().__init__(parent)
         self._colours = colours
         self._rows: tuple[Row, ...] = ()
-        self._metrics: tuple[Metric, ...] = ()
+        self.metrics: tuple[Metric, ...] = ()
+        """Metrics of the columns, in order."""
         self._results: Results | None = None
         self._over = ("", "")
         """Unit of the intervals, singular and plural."""
@@ -53,7 +54,7 @@ class StudyModel(QAbstractTableModel):
             heard = {one.text for takes in summary.results.heard.values() for one in takes}
             self._over = ("sentence", "sentences") if len(heard) != 1 else ("voice-seed pair", "voice-seed pairs")
             rows = (*rows, summary.reference) if summary.reference is not None else rows
-        same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
+        same = metrics == self.metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
             # A take changes a row or two: redraw and sort only these.
             changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
@@ -62,18 +63,13 @@ class StudyModel(QAbstractTableModel):
                 self.dataChanged.emit(self.index(line, 0), self.index(line, self.columnCount() - 1))
             return
         self.beginResetModel()
-        self._rows, self._metrics = rows, metrics
+        self._rows, self.metrics = rows, metrics
         self.endResetModel()
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         if self._rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, self.columnCount() - 1))
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Metrics of the columns, in order."""
-        return self._metrics
 
     def row(self, key: str) -> Row | None:
         return next((one for one in self._rows if one.key == key and one.setting is not None), None)
@@ -82,7 +78,7 @@ class StudyModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(_FIXED) + len(self._metrics)
+        return 0 if parent.isValid() else len(_FIXED) + len(self.metrics)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row, column = self._rows[index.row()], index.column()
@@ -113,7 +109,7 @@ class StudyModel(QAbstractTableModel):
         if section < len(_FIXED):
             title, meaning = _FIXED[section]
         else:
-            one = self._metrics[section - len(_FIXED)]
+            one = self.metrics[section - len(_FIXED)]
             title, meaning = one.label, one.definition
         if role == Qt.ItemDataRole.DisplayRole:
             return title
@@ -125,13 +121,13 @@ class StudyModel(QAbstractTableModel):
 
     # --- Cells --------------------------------------------------------------------------------------------------------
     def _figure(self, row: Row, column: int) -> Estimate | None:
-        return row.figures.get(self._metrics[column - len(_FIXED)].name)
+        return row.figures.get(self.metrics[column - len(_FIXED)].name)
 
     def _doubtful(self, row: Row, column: int) -> bool:
         """Whether other processes took too much of the machine for this figure."""
         if column < len(_FIXED) or not row.busy or self._figure(row, column) is None:
             return False
-        return self._metrics[column - len(_FIXED)].wall_time
+        return self.metrics[column - len(_FIXED)].wall_time
 
     @staticmethod
     def _doubt(row: Row) -> str:
@@ -150,7 +146,7 @@ class StudyModel(QAbstractTableModel):
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
-            one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+            one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
             interval = (
@@ -183,7 +179,7 @@ class StudyModel(QAbstractTableModel):
             return float(place)
         if column == _TAKES:
             return float(row.finished)
-        one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+        one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
         # Missing values come last if the best is first.
         worst = float("inf") if one.better == LOWER else float("-inf")
         return worst if figure is None else float(figure.value)

@@ -257,7 +257,6 @@ class TakeGrid:
             if one is None and self.asked[row][column] is not None
         )
 
-    # --- Text ---------------------------------------------------------------------------------------------------------
     def place_in_words(self, row: int, column: int) -> str:
         return ", ".join(
             f"{one.title}: {one.in_words(values[at], whole=True)}"

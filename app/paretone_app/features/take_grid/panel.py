@@ -20,6 +20,7 @@ from paretone_app.numbers import localised
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
@@ -73,18 +74,18 @@ class TakeCells(CursorCanvas):
         self.grid: TakeGrid | None = None
         self._states: Mapping[Cell, tuple[str, str]] = {}
         self._playing = ""
-        self._cursor: Cell = 0, 0
+        self.cursor_cell: Cell = 0, 0
+        """(row, column) of the cursor."""
         self._hovered: Cell | None = None
         self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
         self._resting.timeout.connect(self._rest)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
         """Show these cells; ``states``: kind (``WAITING`` or ``FAILED``) and sentence of empty cells that wait or
         failed."""
         self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
-        self._cursor = min(self._cursor[0], max(rows - 1, 0)), min(self._cursor[1], max(columns - 1, 0))
+        self.cursor_cell = min(self.cursor_cell[0], max(rows - 1, 0)), min(self.cursor_cell[1], max(columns - 1, 0))
         self.updateGeometry()
         self.refresh()
 
@@ -100,17 +101,11 @@ class TakeCells(CursorCanvas):
             return
         rows, columns = self.grid.shape
         cell = max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
-        if cell != self._cursor:
-            self._cursor = cell
+        if cell != self.cursor_cell:
+            self.cursor_cell = cell
             self.refresh()
             self.moved.emit(*cell)
 
-    @property
-    def cursor_cell(self) -> Cell:
-        """(row, column) of the cursor."""
-        return self._cursor
-
-    # --- Text ---------------------------------------------------------------------------------------------------------
     def describe(self, row: int, column: int) -> str:
         """A cell with its position, as sentences."""
         if self.grid is None:
@@ -120,7 +115,7 @@ class TakeCells(CursorCanvas):
         return f"{self.grid.place_in_words(row, column)}. {content}"
 
     def cursor_text(self) -> str:
-        return self.describe(*self._cursor)
+        return self.describe(*self.cursor_cell)
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         cell = self.cell_at(place)
@@ -137,7 +132,6 @@ class TakeCells(CursorCanvas):
             )
         return "\n".join("\t".join(line) for line in lines)
 
-    # --- Geometry ----------------------------------------------------------------------------------------------------
     def minimumSizeHint(self) -> QSize:
         em = self.fontMetrics().height()
         rows, columns = (1, 1) if self.grid is None else self.grid.shape
@@ -173,7 +167,6 @@ class TakeCells(CursorCanvas):
         column = int((place.x() - self._label_width) // ((self.width() - self._label_width - 2) / columns))
         return (row, column) if 0 <= row < rows and 0 <= column < columns else None
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         grid = self.grid
         if grid is None or not all(grid.shape):
@@ -183,7 +176,7 @@ class TakeCells(CursorCanvas):
             for row in range(grid.shape[0]):
                 for column in range(grid.shape[1]):
                     self._paint_cell(painter, grid, row, column)
-            self.paint_cursor(painter, self.cell_rectangle(*self._cursor))
+            self.paint_cursor(painter, self.cell_rectangle(*self.cursor_cell))
 
     def _paint_labels(self, painter: QPainter, grid: TakeGrid) -> None:
         metrics, em, centre = painter.fontMetrics(), self.fontMetrics().height(), Qt.AlignmentFlag.AlignCenter
@@ -248,7 +241,6 @@ class TakeCells(CursorCanvas):
         sign = "+" if difference > 0 else ""
         return [f"{sound}{said(float(value))}", f"{sign}{said(float(difference))}"]
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
         if cell != self._hovered:
@@ -290,15 +282,15 @@ class TakeCells(CursorCanvas):
             super().keyPressEvent(event)
         elif key in _MOVES:
             down, right = _MOVES[key]
-            self.set_cursor(self._cursor[0] + down, self._cursor[1] + right)
+            self.set_cursor(self.cursor_cell[0] + down, self.cursor_cell[1] + right)
         elif key in ACTIVATING:
-            self.activated.emit(*self._cursor)
+            self.activated.emit(*self.cursor_cell)
         elif key == _REFERENCE:
-            self.reference_chosen.emit(*self._cursor)
+            self.reference_chosen.emit(*self.cursor_cell)
         elif key == _MAKE:
-            self.take_asked.emit(*self._cursor)
+            self.take_asked.emit(*self.cursor_cell)
         elif key in _SIDES:
-            self.side_chosen.emit(_SIDES[key], *self._cursor)
+            self.side_chosen.emit(_SIDES[key], *self.cursor_cell)
         else:
             super().keyPressEvent(event)
 
@@ -363,8 +355,7 @@ class TakeGridPanel(QWidget):
         self._words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         body = build.column(first, second, (area, 1), build.row((self._words, 1), self.point_button, self.make_button))
         self.pages = Invited(body, _INVITATION, sketching.cells(4, 6))
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.cells.moved.connect(self._cursor_moved)
         self._show_page()
 
@@ -385,13 +376,12 @@ class TakeGridPanel(QWidget):
         edit.editingFinished.connect(self._choose)
         return edit
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
         """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
-            _fill(combo, [(one.title, one.name) for one in known], name)
+            build.offer(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
-        _fill(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
+        build.offer(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
         for place, one in enumerate(figures):
             self.figure.setItemData(place, one.definition, Qt.ItemDataRole.ToolTipRole)
         for edit, text in ((self.more_rows, chosen.more_rows), (self.more_columns, chosen.more_columns)):
@@ -408,7 +398,7 @@ class TakeGridPanel(QWidget):
         here = "" if reference is None else reference.text
         several = [(_MEAN, _MEAN)] if len(sentences) > 1 else []
         mean = grid is not None and bool(grid.others)
-        _fill(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
+        build.offer(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
         self.sentence.setVisible(bool(sentences))
         self.sentence.setEnabled(len(sentences) > 1)
         self.sentence.setToolTip(here)
@@ -448,7 +438,6 @@ class TakeGridPanel(QWidget):
         cell = self.cells.cell_rectangle(row, column).center().toPoint()
         self._area.ensureVisible(cell.x(), cell.y(), 60, 40)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_words(self) -> None:
         text = "  ".join(one for one in (self._remark, self.cells.cursor_text()) if one)
         self._words.setText(text)
@@ -462,12 +451,3 @@ class TakeGridPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.shown.emit()
-
-
-def _fill(combo: ComboBox, entries: Sequence[tuple[str, str]], current: str) -> None:
-    """Offer ``entries`` (title, data), with ``current`` chosen."""
-    with QSignalBlocker(combo):
-        combo.clear()
-        for title, data in entries:
-            combo.addItem(title, data)
-        combo.setCurrentIndex(combo.findData(current))

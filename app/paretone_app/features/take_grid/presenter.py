@@ -183,7 +183,6 @@ class TakeGridPresenter(Presenter):
         self.refresh()
         return panel
 
-    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for name in ("grid_hear", "grid_reference", "grid_make", "grid_point"):
             self._actions[name].refresh()
@@ -199,7 +198,6 @@ class TakeGridPresenter(Presenter):
             return "Every cell has a take; type further values for rows or columns."
         return self._why_no_grid()
 
-    # --- Content ------------------------------------------------------------------------------------------------------
     @property
     def grid(self) -> TakeGrid | None:
         return None if self.take_grid is None else self.take_grid.cells.grid

@@ -175,7 +175,6 @@ class TakesPanel(QWidget):
         super().resizeEvent(event)
         self._fitting.start()
 
-    # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self._show_difference()
@@ -288,7 +287,6 @@ class TakesPanel(QWidget):
             parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
-    # --- Actions ------------------------------------------------------------------------------------------------------
     @property
     def chosen(self) -> TakeSummary:
         """The selected take. Raises :class:`PlainError` unless exactly one is selected."""

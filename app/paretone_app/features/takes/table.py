@@ -222,7 +222,6 @@ class TakesModel(QAbstractTableModel):
         self._described: dict[str, str] = {}
         """Searchable text by id."""
 
-    # --- Content ------------------------------------------------------------------------------------------------------
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
         """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows in
         place."""
@@ -331,7 +330,6 @@ class TakesModel(QAbstractTableModel):
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 
-    # --- Model --------------------------------------------------------------------------------------------------------
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._shown)
 

@@ -75,7 +75,6 @@ class ErrorPlot(ZoomChart):
         self.frame.left.set_title(Dimension(vertical))
         self.frame.margins = QMarginsF(_LEFT, 0.5, 0.8, 2.7)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_axes(self, across: Scale, up: Scale) -> None:
         """Set the full ranges of both axes, and show them."""
         self._whole, self._up = across, up
@@ -121,7 +120,6 @@ class ErrorPlot(ZoomChart):
     def copy(self) -> None:
         self.copy_wanted.emit()
 
-    # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def figure_at(self, place: QPointF) -> float:
         """The normalised error at a place in widget coordinates."""
         area = self.frame.area
@@ -283,9 +281,10 @@ class ThresholdPanel(QWidget):
         self._derived = derive
         self._colours = colours
         self._record: CalibrationRecord | None = None
-        self._derivation: Derivation | None = None
+        self.derivation: Derivation | None = None
+        """The table at δ and whether it is exact; ``None`` without a record."""
         self._operations: OperationCounts | None = None
-        self._threshold = float(THRESHOLD.default)
+        self.threshold = float(THRESHOLD.default)
         self._metric = "mae"
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._reason, self._yet = "", "calibrate once"
@@ -313,7 +312,7 @@ class ThresholdPanel(QWidget):
         self.legend = build.words(name="Legend", rich=True)
 
         limits = {"minimum": THRESHOLD.minimum, "maximum": THRESHOLD.maximum, "singleStep": THRESHOLD.step}
-        self.spin_box = build.named(DoubleSpinBox(decimals=DECIMALS, **limits, value=self._threshold), "Threshold δ")
+        self.spin_box = build.named(DoubleSpinBox(decimals=DECIMALS, **limits, value=self.threshold), "Threshold δ")
         self.spin_box.setProperty(TERM, f"{TECHNIQUE.title}: {THRESHOLD.title}")
         self.spin_box.valueChanged.connect(self._move_to)
         self.return_button = build.button(
@@ -343,16 +342,6 @@ class ThresholdPanel(QWidget):
         build.fill(VBoxLayout(self), (self._top, (self.pages, 1), bottom), (GAP,) * 4)
         self.setFocusProxy(self.histogram)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
-    @property
-    def threshold(self) -> float:
-        return self._threshold
-
-    @property
-    def derivation(self) -> Derivation | None:
-        """The table at δ and whether it is exact; ``None`` without a record."""
-        return self._derivation
-
     def set_record(self, record: CalibrationRecord | None) -> None:
         """Show the measurements of a calibration. δ stays; see :meth:`set_threshold`."""
         if record is self._record:
@@ -370,9 +359,9 @@ class ThresholdPanel(QWidget):
     def set_threshold(self, threshold: float) -> None:
         """Move δ without emitting signals."""
         self._pending = None
-        if threshold == self._threshold:
+        if threshold == self.threshold:
             return
-        self._threshold = threshold
+        self.threshold = threshold
         self._derive()
         self._show()
 
@@ -426,7 +415,7 @@ class ThresholdPanel(QWidget):
             self._move_to(self._pending)
 
     def _step(self, steps: int) -> None:
-        self._move_to(self._threshold + steps * THRESHOLD.step)
+        self._move_to(self.threshold + steps * THRESHOLD.step)
 
     def _return(self) -> None:
         if self._record is not None:
@@ -435,21 +424,20 @@ class ThresholdPanel(QWidget):
     def _move_to(self, threshold: float) -> None:
         self._pending = None
         threshold = round(min(max(threshold, THRESHOLD.minimum), THRESHOLD.maximum), DECIMALS)
-        if threshold == self._threshold:
+        if threshold == self.threshold:
             self._place()
             return
-        self._threshold = threshold
+        self.threshold = threshold
         self._derive()
         self._show()
         self.threshold_changed.emit(threshold)
 
     def _derive(self) -> None:
         if self._record is None:
-            self._derivation = None
+            self.derivation = None
         else:
-            self._derivation = (self._derived or self._record.derive)(self._threshold)
+            self.derivation = (self._derived or self._record.derive)(self.threshold)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _change_axis(self) -> None:
         self._draw()
         self._show()
@@ -463,7 +451,7 @@ class ThresholdPanel(QWidget):
         """Draw everything that depends on the record and the axis, not on δ."""
         record, logarithmic = self._record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
-        calibrated = self._threshold if record is None else record.threshold
+        calibrated = self.threshold if record is None else record.threshold
         if every.size:
             most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
             least = max(float(every.min()), 10.0**-DECIMALS)
@@ -482,19 +470,19 @@ class ThresholdPanel(QWidget):
         self.share.show_curve(across, thresholds, shares)
 
     def _place(self) -> None:
-        derivation = self._derivation
+        derivation = self.derivation
         self.share.share = None if derivation is None else 100 * derivation.table.skipped_share
         for plot in (self.histogram, self.share):
-            plot.show_threshold(self._threshold, None if self._record is None else self._record.exact_interval)
+            plot.show_threshold(self.threshold, None if self._record is None else self._record.exact_interval)
         with QSignalBlocker(self.spin_box):
-            self.spin_box.setValue(self._threshold)
+            self.spin_box.setValue(self.threshold)
 
     def _show(self) -> None:
         self._place()
         figures = self.figures
         for label in figures.values():
             label.setText("–")
-        derivation, operations = self._derivation, self._operations
+        derivation, operations = self.derivation, self._operations
         if derivation is not None:
             figures["Skipped"].setText(percent(derivation.table.skipped_share, 1))
             if operations is not None and operations.layers == derivation.table.layers:
@@ -503,11 +491,11 @@ class ThresholdPanel(QWidget):
                 figures["Allows up to"].setText(f"{fixed(1 / ratio, 2)}×" if ratio else "–")
         self._say_verdict()
         exact = derivation is not None and derivation.exact
-        self._calibrate.setText(f"Calibrate at δ = {general(self._threshold)}")
+        self._calibrate.setText(f"Calibrate at δ = {general(self.threshold)}")
         self.calibrate_button.setVisible(not exact)
         set_look(self.calibrate_button, "" if derivation is None else "primary")
-        self.return_button.setEnabled(self._record is not None and self._record.threshold != self._threshold)
-        said = f"δ is {general(self._threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
+        self.return_button.setEnabled(self._record is not None and self._record.threshold != self.threshold)
+        said = f"δ is {general(self.threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
         for plot in (self.histogram, self.share):
             plot.summary = said
             plot.refresh()
@@ -515,7 +503,7 @@ class ThresholdPanel(QWidget):
             label.setAccessibleName(f"{name}: {label.text()}")
 
     def _say_verdict(self) -> None:
-        derivation, record = self._derivation, self._record
+        derivation, record = self.derivation, self._record
         self.pages.show_content(record is not None)
         self._top.setVisible(record is not None)
         if derivation is None or record is None:
@@ -533,7 +521,7 @@ class ThresholdPanel(QWidget):
             low, high = record.exact_interval
             until = f"to {general(high, 4)}" if np.isfinite(high) else "upwards"
             self.verdict.setText(
-                f"✓ Exact: a calibration at δ = {general(self._threshold)} gives the same table "
+                f"✓ Exact: a calibration at δ = {general(self.threshold)} gives the same table "
                 f"(as for every δ from {general(low, 4)} {until})."
             )
             set_look(self.verdict, "good")

@@ -77,12 +77,14 @@ class FrontRow(QObject):
     def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
         super().__init__(parent)
         self._results, self._player, self._state, self._making = results, player, state, state.making
-        self._front: tuple[Point, ...] = ()
+        self.front: tuple[Point, ...] = ()
+        """Its points, including those without audio yet."""
         self._sentence: Spoken = "", "", 0
         self._made: dict[str, Sound] = {}
         """By point key."""
         self._row: tuple[Sound, ...] = ()
-        self._at = ""
+        self.at = ""
+        """Key of the requested point."""
         """Key of the requested point."""
         self._reading = 0
         self._on = False
@@ -98,11 +100,6 @@ class FrontRow(QObject):
         return bool(self._row) and self._player.deck.row is self._row
 
     @property
-    def front(self) -> tuple[Point, ...]:
-        """Its points, including those without audio yet."""
-        return self._front
-
-    @property
     def at_end(self) -> bool:
         """Whether the sentence ended rather than was paused; its last samples may still be on their way to the
         loudspeaker."""
@@ -116,24 +113,23 @@ class FrontRow(QObject):
         """Remarks shown while it plays, as sentences."""
         if not self.on:
             return ()
-        lacking = [one for one in self._front if one.key not in self._made]
-        heard = self._made.get(self._at)
+        lacking = [one for one in self.front if one.key not in self._made]
+        heard = self._made.get(self.at)
         if heard is not None and is_silent(heard.samples):
             return ("This take is silent: there is nothing to hear in it.",)
         if not lacking:
             return ()
-        here = "This setting has not said the sentence yet. " if self._at not in self._made else ""
+        here = "This setting has not said the sentence yet. " if self.at not in self._made else ""
         which = f"{counted(len(lacking), 'setting', 'settings')} on the front"
         if self._no_more:
             return (f"{here}{which} cannot say it: {self._no_more}",)
         return (f"{here}{which} still to say it, the nearest first, while nothing else is made.",)
 
-    # --- Start --------------------------------------------------------------------------------------------------------
     def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
         """Play ``sentence`` with the settings of ``front``. Raises :class:`PlainError` if fewer than two can speak
         it."""
-        self._front, self._sentence, self._made = tuple(front), sentence, {}
-        found = {one: self._results.sound_of(one, sentence) for one in self._front}
+        self.front, self._sentence, self._made = tuple(front), sentence, {}
+        found = {one: self._results.sound_of(one, sentence) for one in self.front}
         spoken = [(one, sound) for one, sound in found.items() if sound is not None]
         lacking = [one for one, sound in found.items() if sound is None]
         if len(spoken) < 2 and not (spoken and self._can_make(lacking)):
@@ -143,7 +139,7 @@ class FrontRow(QObject):
             )
         self._reading += 1
         number, player, load, named = self._reading, self._player.player, self._results.load_audio(), self._titles()
-        self._at = current.key if current is not None else spoken[0][0].key
+        self.at = current.key if current is not None else spoken[0][0].key
 
         def read() -> dict[str, Sound]:
             made = {}
@@ -164,9 +160,9 @@ class FrontRow(QObject):
             self.failed.emit(str(made))
         else:
             self._made = made
-            self._at = self._at if self._at in made else next(iter(made))
+            self.at = self.at if self.at in made else next(iter(made))
             self._row, at = self._arranged()
-            aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self._front)
+            aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self.front)
             self._player.hear_row(self._row, at, aligned, repeat=False)
             self._note()
             self.began.emit()
@@ -174,32 +170,27 @@ class FrontRow(QObject):
 
     def _titles(self) -> dict[str, str]:
         """Titles of the front's points in the player, by point key."""
-        count = len(self._front)
+        count = len(self.front)
         return {
             one.key: f"Front, {place} of {count} · {one.title} · {one.model}"
-            for place, one in enumerate(self._front, start=1)
+            for place, one in enumerate(self.front, start=1)
         }
 
     def _arranged(self) -> tuple[tuple[Sound, ...], int]:
         """The available sounds along the front, and the index of the heard one."""
-        keys = [one.key for one in self._front if one.key in self._made]
-        return tuple(self._made[key] for key in keys), keys.index(self._at) if self._at in keys else 0
+        keys = [one.key for one in self.front if one.key in self._made]
+        return tuple(self._made[key] for key in keys), keys.index(self.at) if self.at in keys else 0
 
     # --- Navigation ---------------------------------------------------------------------------------------------------
-    @property
-    def at(self) -> str:
-        """Key of the requested point."""
-        return self._at
-
     def next_heard(self) -> str:
         """Key of the next point to the right with audio; ``""`` after the last."""
-        keys = [one.key for one in self._front]
-        after = keys[keys.index(self._at) + 1 :] if self._at in keys else []
+        keys = [one.key for one in self.front]
+        after = keys[keys.index(self.at) + 1 :] if self.at in keys else []
         return next((key for key in after if key in self._made), "")
 
     def begin_at(self, key: str) -> None:
         """Play a point named by :meth:`next_heard` from the beginning."""
-        self._at = key
+        self.at = key
         self._player.deck.begin_in_row(self._arranged()[1])
         self._look_ahead()
 
@@ -214,9 +205,9 @@ class FrontRow(QObject):
     def go_to(self, key: str) -> bool:
         """Switch to the point ``key`` as soon as its take is ready; returns whether it is on the front and ready
         now."""
-        if not self.on or all(one.key != key for one in self._front):
+        if not self.on or all(one.key != key for one in self.front):
             return False
-        self._at = key
+        self.at = key
         if key in self._made:
             self._player.deck.go_in_row(self._arranged()[1])
         self._look_ahead()
@@ -258,14 +249,14 @@ class FrontRow(QObject):
         """Request the missing takes, nearest to the current point first."""
         if not self.on:
             return
-        if len(self._made) == len(self._front):
+        if len(self._made) == len(self.front):
             self._no_more = ""
             self._making.ahead(())
             self.changed.emit()
             return
-        here = next((place for place, one in enumerate(self._front) if one.key == self._at), 0)
-        lacking = ((abs(place - here), place) for place, one in enumerate(self._front) if one.key not in self._made)
-        nearest = [self._front[place] for _, place in heapq.nsmallest(_AHEAD, lacking)]
+        here = next((place for place, one in enumerate(self.front) if one.key == self.at), 0)
+        lacking = ((abs(place - here), place) for place, one in enumerate(self.front) if one.key not in self._made)
+        nearest = [self.front[place] for _, place in heapq.nsmallest(_AHEAD, lacking)]
         wanted = []
         self._no_more = ""
         for one in nearest:
@@ -290,7 +281,7 @@ class FrontRow(QObject):
         if not self.on or said != self._sentence:
             return
         candidate = candidate_key(take.setting)
-        for point in self._front:
+        for point in self.front:
             if point.key not in self._made and point.candidate == candidate:
                 self._prepare(point, take)
 
@@ -314,7 +305,7 @@ class FrontRow(QObject):
         # The current sound continues; if another is requested, switch to it.
         now = next(place for place, one in enumerate(self._row) if one is heard)
         self._player.deck.exchange_row(self._row, now)
-        if key == self._at:
+        if key == self.at:
             self._player.deck.go_in_row(at)
             self.arrived.emit(key)
         self._look_ahead()

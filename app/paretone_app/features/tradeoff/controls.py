@@ -75,7 +75,7 @@ class TradeoffDetails(QWidget):
     def __init__(self, colours: Colours, can: TradeoffActions) -> None:
         super().__init__()
         self._colours = colours
-        self._point: Point | None = None
+        self.point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
         self._title = build.words("title")
         self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
@@ -110,15 +110,11 @@ class TradeoffDetails(QWidget):
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @property
-    def point(self) -> Point | None:
-        return self._point
-
-    @property
     def sound(self) -> Sound | None:
         """The point's take to play, compare and keep."""
-        if self._point is None or not self._point.sounds:
+        if self.point is None or not self.point.sounds:
             return None
-        return next((one for one in self._point.sounds if one.spoken == self._spoken), self._point.sounds[0])
+        return next((one for one in self.point.sounds if one.spoken == self._spoken), self.point.sounds[0])
 
     @property
     def text(self) -> str:
@@ -152,7 +148,7 @@ class TradeoffDetails(QWidget):
     ) -> None:
         """Show ``point``, its differences from ``other``, and the ``reason`` for its position; ``count`` points are
         selected, ``only``: no others are shown."""
-        self._point = point
+        self.point = point
         colours = self._colours
         if point is None:
             self._title.setText(f"{count} points selected" if count else "No point selected")
@@ -184,7 +180,7 @@ class TradeoffDetails(QWidget):
         self.only_button.setText("Show all a&gain" if only else f"Show onl&y these {count}")
 
     def _show_sentences(self) -> None:
-        sounds = self._point.sounds if self._point is not None else ()
+        sounds = self.point.sounds if self.point is not None else ()
         with QSignalBlocker(self.sentence):
             self.sentence.clear()
             for one in sounds:
@@ -311,13 +307,9 @@ class FilterLine(QWidget):
             with QSignalBlocker(self.search):
                 self.search.setText(chosen.words)
         for name, combo in self.combos.items():
-            with QSignalBlocker(combo):
-                combo.clear()
-                combo.addItem(_ALL[name], "")
-                for one in there[name]:
-                    combo.addItem(shown_name(one).rpartition("/")[2] if name == "voice" else one, one)
-                combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
-                combo.setToolTip(combo.currentText())
+            known = ((shown_name(one).rpartition("/")[2] if name == "voice" else one, one) for one in there[name])
+            build.offer(combo, [(_ALL[name], ""), *known], getattr(chosen, name))
+            combo.setToolTip(combo.currentText())
         # Ghosts need a second source.
         self.combos["ghosts"].setVisible(len(there["ghosts"]) > 1)
         self.combos["ghosts"].setToolTip(_GHOSTS)

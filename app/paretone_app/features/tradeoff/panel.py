@@ -38,6 +38,7 @@ from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import Reference, comparable, counts, reference_of, remarks, why
 from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
@@ -88,7 +89,6 @@ class TradeoffPanel(QWidget):
         self._build(colours)
         self.set_colours(colours)
 
-    # --- Building -----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
@@ -109,8 +109,7 @@ class TradeoffPanel(QWidget):
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
 
         self.pages = Invited(body, sketch=sketching.front())
-        outer = VBoxLayout(self)
-        outer.addWidget(self.pages)
+        build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self._show_page()
 
     def _connect_plot(self) -> None:
@@ -122,7 +121,6 @@ class TradeoffPanel(QWidget):
         can, copying = self.can, plot.actions()[0]
         plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
         """Show these points; ``heard``: results of staircases."""
         self._read = True
@@ -262,7 +260,6 @@ class TradeoffPanel(QWidget):
             self._show_point()
         self.selection_changed.emit(self.plot.selected)
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.shown.emit()

@@ -87,7 +87,6 @@ class ParallelAxes(CursorCanvas):
         """Pressed axis, height, and the moved range's low end, or ``None`` for a new range."""
         self._at = QPointF()
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, shown: Parallel, looks: PointStyles, current: str) -> None:
         """Show these points and ranges; ``current``: key of the current point."""
         if shown.points != self.shown.points or shown.axes != self.shown.axes:
@@ -112,7 +111,6 @@ class ParallelAxes(CursorCanvas):
 
     sizeHint = minimumSizeHint
 
-    # --- Text ---------------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.shown.in_words(self._axis) if self.shown.axes else "No two points differ."
 
@@ -134,7 +132,6 @@ class ParallelAxes(CursorCanvas):
         ]
         return "\n".join("\t".join(row) for row in rows) + "\n"
 
-    # --- Geometry -----------------------------------------------------------------------------------------------------
     @property
     def area(self) -> QRectF:
         """From the first axis to the last."""
@@ -258,7 +255,6 @@ class ParallelAxes(CursorCanvas):
             self._pressed = None
             self.clear_axis(axis)
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._faint = None
         super().resizeEvent(event)

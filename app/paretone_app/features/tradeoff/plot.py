@@ -153,7 +153,7 @@ class TradeoffPlot(ZoomChart):
 
     def __init__(self, colours: Colours, on_paper: bool = False) -> None:
         super().__init__("Trade-off plot", colours, on_paper=on_paper)
-        self._scene = Scene()
+        self.scene = Scene()
         self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
         self._current = ""
@@ -171,23 +171,22 @@ class TradeoffPlot(ZoomChart):
         self._band.setZValue(10)
         self.frame.changed.connect(self._mark)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def show_scene(self, shown: Scene, looks: PointStyles) -> None:
         """Show these points; keep the choice and selection as far as possible."""
-        before, after = (one.identity_of_axes for one in (self._scene, shown))
+        before, after = (one.identity_of_axes for one in (self.scene, shown))
         across, up = (
-            section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
+            section if one == other else None for section, one, other in zip(self.sections, before, after, strict=True)
         )
-        self._sections = across, up
+        self.sections = across, up
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
-        self._scene, self._hovered = shown, None
+        self.scene, self._hovered = shown, None
         self._bands.heard = shown.heard
         self._bands.redraw()
         if self._current not in shown.index:
             self._current = ""
         self._selected &= shown.index.keys()
-        self.drawn.show(described(shown, looks), self._sections)
+        self.drawn.show(described(shown, looks), self.sections)
         self._brighten()
         self.refresh()
 
@@ -202,36 +201,32 @@ class TradeoffPlot(ZoomChart):
 
     def choose(self, key: str) -> None:
         """Make the point ``key`` current and the only selected one; emits no signal."""
-        self._current = key if key in self._scene.index else ""
+        self._current = key if key in self.scene.index else ""
         self._bring_into_view()
         self.select({key} if self._current else ())
         self.refresh()
 
     def select(self, keys: Collection[str]) -> None:
         """Select shown points; emits no signal."""
-        selected = frozenset(keys) & self._scene.index.keys()
+        selected = frozenset(keys) & self.scene.index.keys()
         if selected != self._selected:
             self._selected = selected
             self._brighten()
 
     @property
-    def scene(self) -> Scene:
-        return self._scene
-
-    @property
     def current(self) -> Point | None:
-        place = self._scene.index.get(self._current)
-        return None if place is None else self._scene.points[place]
+        place = self.scene.index.get(self._current)
+        return None if place is None else self.scene.points[place]
 
     @property
     def selected(self) -> tuple[Point, ...]:
-        shown = self._scene
+        shown = self.scene
         places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
         order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
         return tuple(shown.points[place] for place in places[order])
 
     def as_text(self) -> str:
-        return table(self._scene, delimiter="\t")
+        return table(self.scene, delimiter="\t")
 
     # --- Selection ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
@@ -240,13 +235,13 @@ class TradeoffPlot(ZoomChart):
 
     def _brighten(self) -> None:
         """Highlight several selected points."""
-        index = self._scene.index
+        index = self.scene.index
         several = len(self._selected) > 1
         self.drawn.highlight([index[key] for key in self._selected] if several else None)
         self._mark()
 
     def _mark(self) -> None:
-        self.marks.show(self._scene, self._current, self._selected, self._hovered, self.hasFocus())
+        self.marks.show(self.scene, self._current, self._selected, self._hovered, self.hasFocus())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -266,22 +261,22 @@ class TradeoffPlot(ZoomChart):
         self.drawn.show_sections(self.sections)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if self._scene.points:
+        if self.scene.points:
             super().wheelEvent(event)
 
     def middle(self) -> QPointF:
         """The current point if in view, else the centre."""
-        at = self._scene.index.get(self._current)
+        at = self.scene.index.get(self._current)
         return self.frame.area.center() if at is None or not self.drawn.inside[at] else self.drawn.place(at)
 
     @property
     def in_view(self) -> int:
-        pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
+        pairs = zip(self.scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
     def _bring_into_view(self) -> None:
         """Move the section to the current point if it lies outside."""
-        at = self._scene.index.get(self._current)
+        at = self.scene.index.get(self._current)
         if at is not None and not self.drawn.inside[at]:
             self.bring_into_view(self.drawn.place(at))
 
@@ -289,14 +284,14 @@ class TradeoffPlot(ZoomChart):
     def cursor_text(self) -> str:
         point = self.current
         several = f" {grouped(len(self._selected))} points are selected." if len(self._selected) > 1 else ""
-        there = counted(len(self._scene.points), "point", "points")
-        words = plain(point, self._scene) if point is not None else f"{there}."
-        section = "" if not self.zoomed else f" {self.in_view} of {self._scene.own} points are in view."
+        there = counted(len(self.scene.points), "point", "points")
+        words = plain(point, self.scene) if point is not None else f"{there}."
+        section = "" if not self.zoomed else f" {self.in_view} of {self.scene.own} points are in view."
         return words + several + section
 
     def _go_to(self, index: int | None, keep: bool = False) -> None:
         """Make a point current; ``keep`` the other selected points."""
-        self._current = "" if index is None else self._scene.points[index].key
+        self._current = "" if index is None else self.scene.points[index].key
         alone = frozenset({self._current} if self._current else ())
         selected = self._selected | alone if keep else alone
         if selected != self._selected:
@@ -311,24 +306,24 @@ class TradeoffPlot(ZoomChart):
 
     def walk(self, by: int, all_points: bool = False) -> None:
         """Move ``by`` points along the front, or along all points, stopping at the ends."""
-        path = self._scene.across if all_points or not self._scene.walk else self._scene.walk
+        path = self.scene.across if all_points or not self.scene.walk else self.scene.walk
         if not path:
             return
-        here = self._scene.index.get(self._current)
+        here = self.scene.index.get(self._current)
         if here is None:
             at = 0 if by > 0 else len(path) - 1
         elif here in path:
             at = min(max(path.index(here) + by, 0), len(path) - 1)
         else:
             # From off the path to the nearest point in that direction.
-            x = self._scene.x[list(path), 0]
-            at = int(np.searchsorted(x, self._scene.x[here, 0])) - (by < 0)
+            x = self.scene.x[list(path), 0]
+            at = int(np.searchsorted(x, self.scene.x[here, 0])) - (by < 0)
             at = min(max(at, 0), len(path) - 1)
         self._go_to(path[at])
 
     def go_along(self, at: int) -> None:
         """Go to a point of the front, or of all points without a front: 0 is the leftmost, −1 the rightmost."""
-        path = self._scene.walk or self._scene.across
+        path = self.scene.walk or self.scene.across
         if path:
             self._go_to(path[at])
 
@@ -341,7 +336,7 @@ class TradeoffPlot(ZoomChart):
         index = self.drawn.nearest(event.position())
         adding = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
         if event.button() == Qt.MouseButton.RightButton:
-            if index is not None and self._scene.points[index].key not in self._selected:
+            if index is not None and self.scene.points[index].key not in self._selected:
                 self._go_to(index)
         elif index is None:
             self._pressed, self._adding = event.position(), adding
@@ -354,13 +349,13 @@ class TradeoffPlot(ZoomChart):
 
     def _drag_to(self, x: float) -> None:
         """Go to the front's point nearest in x (pixels)."""
-        walk = list(self._scene.walk)
+        walk = list(self.scene.walk)
         near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
-        if near is not None and self._scene.points[near].key != self._current:
+        if near is not None and self.scene.points[near].key != self._current:
             self._go_to(near)
 
     def _toggle(self, index: int) -> None:
-        key = self._scene.points[index].key
+        key = self.scene.points[index].key
         if key in self._selected and len(self._selected) > 1:
             self._selected -= {key}
             self._brighten()
@@ -415,14 +410,14 @@ class TradeoffPlot(ZoomChart):
             return
         self._band.hide()
         found = {
-            self._scene.points[index].key
+            self.scene.points[index].key
             for index in self.drawn.within(self._band.rect()).tolist()
-            if not self._scene.points[index].published
+            if not self.scene.points[index].published
         }
         self.take_selection(found | self._selected if self._adding else found)
 
     def select_all(self) -> None:
-        self.take_selection({one.key for one in self._scene.points if not one.published})
+        self.take_selection({one.key for one in self.scene.points if not one.published})
 
     def take_selection(self, keys: Collection[str]) -> None:
         """Select these points as by the user, with signals."""
@@ -446,13 +441,13 @@ class TradeoffPlot(ZoomChart):
             return None
         middle, room = self.drawn.place(index), self.drawn.radius + self.em
         around = QRectF(middle.x() - room, middle.y() - room, 2 * room, 2 * room)
-        return tip(self._scene.points[index], self._scene), around
+        return tip(self.scene.points[index], self.scene), around
 
     def _show_tip(self, place: QPoint) -> None:
         if self._hovered is None:
             QToolTip.hideText()
         else:
-            QToolTip.showText(place, tip(self._scene.points[self._hovered], self._scene), self)
+            QToolTip.showText(place, tip(self.scene.points[self._hovered], self.scene), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, modifiers = Qt.Key(event.key()), event.modifiers()

@@ -305,7 +305,6 @@ class TradeoffPresenter(Presenter):
             return ""
         return f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
 
-    # --- Presenter ----------------------------------------------------------------------------------------------------
     def refresh(self) -> None:
         for action in self._own:
             action.refresh()
@@ -421,7 +420,6 @@ class TradeoffPresenter(Presenter):
         """At once, to survive a crash."""
         self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
-    # --- Points ------------------------------------------------------------------------------------------------------
     @Slot()
     def _show_points(self) -> None:
         if self.tradeoff is None:

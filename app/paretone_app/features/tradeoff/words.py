@@ -294,7 +294,6 @@ def _moved(before: Point, after: Point, options: PlotOptions) -> str:
     return ", ".join(found)
 
 
-# --- Table ------------------------------------------------------------------------------------------------------------
 def table(shown: Scene, delimiter: str = ",") -> str:
     """One row per shown point, from left to right: every figure with interval and number of takes."""
     rows: list[list[object]] = []

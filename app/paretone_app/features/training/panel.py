@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.figures.scatter import Dimension, Scale
@@ -206,11 +206,11 @@ class TrainingPanel(QWidget):
         can = self.can
         self.manifest = build.named(QLineEdit(placeholderText="manifest.csv"), "Manifest")
         choose_manifest = ActionButton(can.choose_manifest, name=can.choose_manifest.tip)
-        self.validation = build.named(QLineEdit(placeholderText="some of the speech"), "Validation set")
-        self.validation.setToolTip("List of an evaluation set whose recordings validate the training")
+        tip = "List of an evaluation set whose recordings validate the training"
+        self.validation = build.named(QLineEdit(placeholderText="some of the speech"), "Validation set", tip)
         choose_validation = ActionButton(can.choose_validation, name=can.choose_validation.tip)
-        self.recordings = build.named(QLineEdit(placeholderText="LibriSpeech/dev-clean"), "Folder of recordings")
-        self.recordings.setToolTip("Of LibriSpeech, for its list")
+        recordings = QLineEdit(placeholderText="LibriSpeech/dev-clean")
+        self.recordings = build.named(recordings, "Folder of recordings", "Of LibriSpeech, for its list")
         self.work = build.named(QLineEdit(placeholderText="for checkpoints and the log"), "Work folder")
         self._choose_work = ActionButton(can.choose_work, name=can.choose_work.tip)
         self._controls: dict[str, KnobControls] = {}
@@ -224,24 +224,22 @@ class TrainingPanel(QWidget):
         self.minutes = DoubleSpinBox(decimals=1, suffix=" min")
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
-        self.minutes.setAccessibleName("Training minutes")
-        self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
+        tip = "CPU minutes, independent of the machine's load; minutes on a GPU."
+        build.named(self.minutes, "Training minutes", tip)
         self.epochs = DoubleSpinBox(decimals=1, maximum=100_000, suffix=" epochs")
         self.epochs.setSpecialValueText("by time")
-        self.epochs.setAccessibleName("Training epochs")
-        self.epochs.setToolTip("Clips drawn over clips to train on, in place of the time")
-        self.epochs.setAlignment(Qt.AlignmentFlag.AlignRight)
+        build.named(self.epochs, "Training epochs", "Clips drawn over clips to train on, in place of the time")
         self.epochs.valueChanged.connect(self._show)
         self.estimate = build.words("muted")
         self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
         self.rate.setRange(0.01, 10.0)
         self.rate.setValue(1.0)
-        self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.rate.setAccessibleName("Learning rate factor")
-        self.rate.setToolTip("Factor on the default learning rate. Lower it to resume a run whose loss was not finite.")
+        tip = "Factor on the default learning rate. Lower it to resume a run whose loss was not finite."
+        build.named(self.rate, "Learning rate factor", tip)
         self.half = QCheckBox("&bfloat16 where faster")
         self.half.setToolTip("Faster on GPUs and on CPUs with AMX; losses are summed in float32.")
-        self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
+        for number in (self.minutes, self.epochs, self.rate):
+            number.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.minutes.valueChanged.connect(self._show)
         for edit in (self.manifest, self.validation, self.work):
             edit.textChanged.connect(self._show)
@@ -273,9 +271,7 @@ class TrainingPanel(QWidget):
             row.addWidget(editor, 1)
             if button is not None:
                 row.addWidget(button)
-            label = QLabel(title)
-            label.setBuddy(editor)
-            form.addRow(label, row)
+            form.addRow(build.title_of(title, editor), row)
             self._rows[editor] = row
         form.addRow(controls)
         form.addRow(self.remark)
@@ -291,24 +287,16 @@ class TrainingPanel(QWidget):
         can.start.changed.connect(self._show_state)
         self.start_button = ActionButton(can.start, look="primary")
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
-        buttons = HBoxLayout()
-        for one in (self.start_button, self.resume_button, self.cancel_button):
-            buttons.addWidget(one, 1)
+        buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = JobProgress("Training progress")
         self._state = build.words("muted", selectable=True)
         # Keep the room of the hidden bar, so that the controls do not move.
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(policy)
-        content = QWidget()
-        column = VBoxLayout(content)
-        column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
-        column.addWidget(self.chooser)
-        column.addWidget(self._intro)
         self.install = InstallOffer()
-        column.addWidget(self.install)
-        column.addLayout(form)
-        column.addStretch(1)
+        content = QWidget()
+        build.fill(VBoxLayout(content), [self.chooser, self._intro, self.install, form, 1], (TIGHT, TIGHT, GAP, TIGHT))
         self._area = Scrolled(content)
         left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(19 * em)
@@ -321,7 +309,6 @@ class TrainingPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def offer(self, family: str, mel_steps: int = 0) -> None:
         """List the trainings for models of ``family``; keep the list if there are none, and during a training.
         ``mel_steps``: of the flow after a language model."""
@@ -329,10 +316,7 @@ class TrainingPanel(QWidget):
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not known or listed == [one.name for one in known]:
             return
-        with QSignalBlocker(self.chooser):
-            self.chooser.clear()
-            for one in known:
-                self.chooser.addItem(one.title, one.name)
+        build.offer(self.chooser, ((one.title, one.name) for one in known), known[0].name)
         self.chooser.setVisible(len(known) > 1)
         self._choose()
 
@@ -452,7 +436,6 @@ class TrainingPanel(QWidget):
     def state(self) -> str:
         return self._state.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self._choose_work, self.knobs.reachable)

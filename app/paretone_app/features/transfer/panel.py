@@ -93,7 +93,6 @@ class TransferPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_voices(self, voices: Sequence[Voice]) -> None:
         """Set the available voices; ticked ones stay ticked; without any, tick the first."""
         voices = tuple(voices)
@@ -142,7 +141,6 @@ class TransferPanel(QWidget):
         found = [Utterance(one.text, voices[one.voice]) for one in worse if one.voice in voices]
         return tuple(dict.fromkeys((*self._own, *found)))
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         report, number = self.report, len(self.chosen)
         for action in (self.can.measure, self.can.calibrate):

@@ -94,7 +94,6 @@ class ViewsPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
-    # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, layers: int, family: str) -> None:
         """Set the loaded model's number of layers (for the knobs) and family (for the list of views); 0 and ``""``
         without a model."""
@@ -165,7 +164,6 @@ class ViewsPanel(QWidget):
     def state(self) -> str:
         return self._state.text()
 
-    # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self.chooser, self.knobs.reachable)

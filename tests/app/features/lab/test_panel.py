@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from paretone.listening import results
-from paretone.listening.trials import ItemRecord, TrialRecord
+from paretone.listening.trials import ABX, CCR, MUSHRA, ItemRecord, TrialRecord
 from paretone.measure.loudness import integrated_loudness
 from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
@@ -95,7 +95,7 @@ def hear_out(panel: LabPanel, qtbot: QtBot, key: Qt.Key) -> None:
 
 @pytest.mark.slow
 def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
-    session = AbxSession([prepared(2, seconds=LONG)], "l", 2, random.Random(1))
+    session = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 2, random.Random(1))
     answers = begin(session)
     page = panel.trial
     assert QApplication.focusWidget() is page
@@ -131,7 +131,7 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
 def test_takes_of_different_timing_restart_and_a_loop_is_at_least_half_a_second_long(
     panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot
 ) -> None:
-    begin(AbxSession([prepared(2, aligned=False, seconds=LONG)], "l", 1, random.Random(1)))
+    begin(AbxSession([prepared(2, aligned=False, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     page = panel.trial
     assert "Restart" in page.facts.text()
     press(Qt.Key.Key_A)
@@ -143,7 +143,7 @@ def test_takes_of_different_timing_restart_and_a_loop_is_at_least_half_a_second_
     page.follow()
     assert page.time_line._position == 0.0
     panel.end()
-    begin(AbxSession([prepared(2, seconds=LONG)], "l", 1, random.Random(1)))
+    begin(AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     page = panel.trial
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.1, timeout=PATIENCE)
@@ -160,7 +160,7 @@ def test_takes_of_different_timing_restart_and_a_loop_is_at_least_half_a_second_
 def test_both_of_a_pair_are_heard_from_the_beginning_to_the_end(
     panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot
 ) -> None:
-    session = PreferenceSession([prepared(2, seconds=4.0)], "l", 1, chance=random.Random(1))
+    session = PreferenceSession([prepared(2, seconds=4.0)], "l", CCR, 1, chance=random.Random(1))
     answers = begin(session)
     page = panel.trial
     press(Qt.Key.Key_A)
@@ -183,7 +183,7 @@ def test_both_of_a_pair_are_heard_from_the_beginning_to_the_end(
 
 @pytest.mark.slow
 def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
-    session = MushraSession([prepared(4, seconds=3.0), prepared(4, seconds=3.0)], "l", random.Random(1))
+    session = MushraSession([prepared(4, seconds=3.0), prepared(4, seconds=3.0)], "l", MUSHRA, chance=random.Random(1))
     answers = begin(session)
     page = panel.trial
     assert "not human speech" in page.question.text()
@@ -218,7 +218,7 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
 
 @pytest.mark.slow
 def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
-    session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, random.Random(1))
+    session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, chance=random.Random(1))
     answers = begin(session)
     page = panel.trial
     assert QApplication.focusWidget() is page and page.title.text() == "Staircase · 1 of 2"
@@ -243,7 +243,7 @@ def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, pla
     four = prepared(4, seconds=1.0)
     record = four.stimuli[1].record
     more = tuple(replace(four.stimuli[1], record=replace(record, key=f"{one:016x}")) for one in range(8))
-    session = MushraSession([replace(four, stimuli=(*four.stimuli, *more))], "l", random.Random(1))
+    session = MushraSession([replace(four, stimuli=(*four.stimuli, *more))], "l", MUSHRA, chance=random.Random(1))
     begin(session)
     page = panel.trial
     assert len(page.sliders) == 12
@@ -260,7 +260,7 @@ def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, pla
 def test_practice_teaches_and_is_not_kept_and_leaving_takes_two_presses(
     panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot
 ) -> None:
-    session = AbxSession([prepared(2)], "l", 1, random.Random(1), practice=2)
+    session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1), practice=2)
     answers = begin(session)
     page = panel.trial
     assert page.title.text() == "ABX · practice 1 of 2" and "it is not recorded" in page.taught.text()
@@ -316,7 +316,7 @@ def test_a_device_that_goes_away_voids_the_trial(
     null_sink: NullSink,  # noqa: F811
     qtbot: QtBot,
 ) -> None:
-    session, player, answers = AbxSession([prepared(2, seconds=LONG)], "l", 1, random.Random(1)), Player(), []
+    session, player, answers = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)), Player(), []
     player.open()
     panel.answered.connect(answers.append)
     panel.begin(session, player)
@@ -339,7 +339,7 @@ def test_a_device_that_goes_away_voids_the_trial(
 def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtbot: QtBot) -> None:
     pictures = []
     for x in (0, 1):
-        session = AbxSession([prepared(2)], "l", 1, random.Random(1))
+        session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1))
         session._waiting[0] = replace(session._waiting[0], order=(0, 1, x))
         begin(session)
         press(Qt.Key.Key_X)

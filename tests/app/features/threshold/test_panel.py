@@ -124,7 +124,7 @@ def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) ->
     send_mouse(panel.histogram, QEvent.Type.MouseButtonRelease, where[-1])
     qtbot.waitUntil(lambda: abs(panel.threshold - 0.2) < 0.005)
     assert 0 < changes.count() <= len(where) + 1
-    shown = panel._derivation
+    shown = panel.derivation
     assert shown.table == record.derive(panel.threshold).table and shown.exact is False
 
 
@@ -235,7 +235,7 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
     assert shown_share(empty) == "–"
     with qtbot.waitSignal(empty.threshold_changed):
         press(empty.histogram, KEY.Key_Right)
-    assert empty._derivation is None
+    assert empty.derivation is None
     assert empty.threshold == 0.11
     assert empty.pages.is_empty and empty.pages.empty.buttons[0].isEnabled()
 
