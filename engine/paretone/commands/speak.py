@@ -33,7 +33,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.published import comparisons
-from paretone.wording import percent
+from paretone.wording import counted, percent
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
@@ -229,7 +229,8 @@ def _decoding(measured: Measurements) -> list[str]:
     if not measured.tokens:
         return []
     return [
-        f"{measured.tokens} speech tokens, {measured.tokens_per_pass:.2f} per pass of the model; the longest wait "
+        f"{counted(measured.tokens, 'speech token', 'speech tokens')}, {measured.tokens_per_pass:.2f} per pass of the "
+        "model; the longest wait "
         f"between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
     ]
 

@@ -17,7 +17,7 @@ from paretone.models.base import Utterance
 from paretone.models.voices import shown_name
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting
-from paretone.wording import comma_separated, comments
+from paretone.wording import comma_separated, comments, counted
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 """Columns of a figure's table. Lines have values at an x, bars at a group's name, heat maps at x and y."""
@@ -180,7 +180,7 @@ class Provenance:
             f"“{spoken.text}” by {shown_name(spoken.voice.id)}",
         ]
         if len(self.utterances) > 1:
-            parts.append(f"judged on {len(self.utterances) - 1} sentences")
+            parts.append(f"judged on {counted(len(self.utterances) - 1, 'sentence', 'sentences')}")
         return "; ".join([*parts, *filter(None, [knobs]), self.created[:10]])
 
 

@@ -11,6 +11,7 @@ from paretone.commands.terminal import Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import FORM, SINGLE_SHARE, AverageVelocityRequest
+from paretone.wording import counted
 
 NAME = "train average-velocity"
 SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
@@ -77,5 +78,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         **train.fine_tuning_request(options),
     )
     trained = train.trained(average_velocity.NAME, request, session)
-    text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {request.method}.\n{trained.summary}"
+    text = (
+        f"Wrote {trained.checkpoint}: {counted(trained.steps, 'step', 'steps')} by {request.method}.\n{trained.summary}"
+    )
     return train.result(options, trained, text)

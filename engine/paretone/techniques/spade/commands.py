@@ -26,6 +26,7 @@ from paretone.techniques.spade import (
     fitting_depth,
     parsed_layers,
 )
+from paretone.wording import counted
 
 OPTIONS = train.form_knobs(FORM, "alpha", "skew", "attention_scale", "attention_interval", "original_layers")
 
@@ -138,7 +139,7 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
         **arguments.given(options, OPTIONS),
     )
     trained = train.trained(spade.NAME, request, session)
-    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    text = f"Wrote {trained.checkpoint}, {counted(trained.steps, 'step', 'steps')}.\n{trained.summary}"
     return train.result(options, trained, text)
 
 

@@ -14,6 +14,7 @@ from paretone.session.commands import ExportWeights
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DraftRequest
+from paretone.wording import counted
 
 
 def _declare_training(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +64,7 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
         initial=train.path_text(options.initial),
     )
     trained = train.trained(speculative.NAME, request, session)
-    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    text = f"Wrote {trained.checkpoint}, {counted(trained.steps, 'step', 'steps')}.\n{trained.summary}"
     return train.result(options, trained, text)
 
 
