@@ -26,6 +26,7 @@ from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
 from paretone.setting.knobs import Values
+from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques.guidance_free import view
@@ -200,5 +201,6 @@ def test_weights_over_training_are_those_of_each_stage(tmp_path: Path) -> None:
     assert training.y[0] == pytest.approx(100 * word_errors(judge, (sentence,), [alone]).rate)
     assert "after 9 steps" in figure.caption
     (tmp_path / "a.safetensors").unlink()
-    with pytest.raises(SettingError, match="train cfg-free --stages"):
+    with pytest.raises(NotPrepared, match="train some with stages") as missing:
         computed(load(tmp_path), "weights-over-training", sentences=1)
+    assert "--stages" in missing.value.command
