@@ -201,6 +201,5 @@ def test_weights_over_training_are_those_of_each_stage(tmp_path: Path) -> None:
     assert training.y[0] == pytest.approx(100 * word_errors(judge, (sentence,), [alone]).rate)
     assert "after 9 steps" in figure.caption
     (tmp_path / "a.safetensors").unlink()
-    with pytest.raises(NotPrepared, match="train some with stages") as missing:
+    with pytest.raises(NotPrepared, match="train some with stages"):
         computed(load(tmp_path), "weights-over-training", sentences=1)
-    assert "--stages" in missing.value.command
