@@ -71,7 +71,7 @@ class Reader:
     def __init__(
         self, model: TokenScorer, request: Request, places: Tensor, keeps: Sequence[int] | None = None
     ) -> None:
-        """``keeps``: inner layers whose outputs :meth:`features` returns, besides the last one's; ``None``: none."""
+        """``keeps``: inner layers whose outputs :meth:`features` returns with the last one's; ``None``: none."""
         self.model = model
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))

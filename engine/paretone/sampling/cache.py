@@ -197,7 +197,7 @@ class FeatureScorer(TokenScorer, Protocol):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Inner layers of the target whose outputs it reads, besides the last one's after the final norm."""
+        """Inner layers of the target whose outputs it reads; it also reads the last one's after the final norm."""
 
     def mix(self, features: Tensor) -> Tensor:
         """Map features (n, (reads + 1) · hidden) to states (n, hidden)."""

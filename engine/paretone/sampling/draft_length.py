@@ -7,6 +7,7 @@ Source of the prediction: Leviathan et al., arXiv 2211.17192, section 3.1 to 3.4
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from itertools import accumulate
 from operator import mul
 from statistics import median
@@ -77,7 +78,7 @@ class AdaptiveLength:
     @property
     def cost_ratio(self) -> float | None:
         """c: time of a draft pass over that of a target pass for one token; ``None`` before the first measurement."""
-        return median(self._draft) / self._seconds(1) if self._draft else None
+        return median(self._draft) / _seconds(1, self._measured) if self._draft else None
 
     def choose(self) -> int:
         """Length for the next cycle."""
@@ -98,23 +99,30 @@ class AdaptiveLength:
         self._target.setdefault(drafted + 1, deque(maxlen=MEMORY)).append(target_seconds)
         self._cycles += 1
         draft, reached = median(self._draft), [1.0, *accumulate(self.acceptances, mul)]
+        measured = self._measured
 
         def pace(length: int) -> float:
-            return sum(reached[: length + 1]) / (length * draft + self._seconds(length + 1))
+            return sum(reached[: length + 1]) / (length * draft + _seconds(length + 1, measured))
 
         self._length = max(range(1, self._longest + 1), key=pace)
 
-    def _seconds(self, tokens: int) -> float:
-        """Time of a target pass over ``tokens``: measured, or between or beyond what was measured."""
-        known = {rows: median(found) for rows, found in sorted(self._target.items()) if len(found) >= ENOUGH}
-        if not known:
-            known = {rows: median(found) for rows, found in sorted(self._target.items())}
+    @property
+    def _measured(self) -> dict[int, float]:
+        """Times of target passes by their tokens, ascending: of those that count as measured, else of all."""
+        found = sorted(self._target.items())
+        often = {rows: median(seconds) for rows, seconds in found if len(seconds) >= ENOUGH}
+        known = often or {rows: median(seconds) for rows, seconds in found}
         # More tokens never take less time: what seems so was disturbed.
-        rows, seconds = list(known), list(accumulate(known.values(), max))
-        below = [place for place, count in enumerate(rows) if count <= tokens]
-        if len(below) == len(rows) or not below:
-            nearest = -1 if below else 0
-            return seconds[nearest] * (1 + GROWTH * tokens) / (1 + GROWTH * rows[nearest])
-        left = below[-1]
-        share = (tokens - rows[left]) / (rows[left + 1] - rows[left])
-        return seconds[left] + share * (seconds[left + 1] - seconds[left])
+        return dict(zip(known, accumulate(known.values(), max), strict=True))
+
+
+def _seconds(tokens: int, measured: Mapping[int, float]) -> float:
+    """Time of a target pass over ``tokens``: as ``measured``, or between or beyond that."""
+    rows, seconds = list(measured), list(measured.values())
+    below = [place for place, count in enumerate(rows) if count <= tokens]
+    if len(below) == len(rows) or not below:
+        nearest = -1 if below else 0
+        return seconds[nearest] * (1 + GROWTH * tokens) / (1 + GROWTH * rows[nearest])
+    left = below[-1]
+    share = (tokens - rows[left]) / (rows[left + 1] - rows[left])
+    return seconds[left] + share * (seconds[left + 1] - seconds[left])

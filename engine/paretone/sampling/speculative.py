@@ -183,7 +183,7 @@ class FeatureReader:
         return model.logits(outputs[-count:]).float()
 
     def keep(self, tokens: int) -> None:
-        """Forget everything after the first ``tokens`` tokens, and what was read with states of its own."""
+        """Forget everything after the first ``tokens`` tokens, and the rows that it read with its own states."""
         self._cache.crop(min(self._verified, tokens + 1, self._cache.length))
         self._own = None
 

@@ -6,10 +6,10 @@ import random
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 import torch
 from safetensors.torch import save
@@ -110,6 +110,10 @@ class Companion(ABC):
 
         Raises :class:`paretone.errors.PlainError` before any speech is generated if it cannot be trained.
         """
+
+    def options_at(self, rates: Rates, **more: Any) -> Any:
+        """:attr:`options` with the learning rates of a run, and ``more`` of it."""
+        return replace(self.options, matrix_rate=rates.matrices, other_rate=rates.others, **more)
 
     def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
         """Follower of the run: ``follower`` after the companion's own callbacks at milestones."""

@@ -188,11 +188,11 @@ def recorded_readings(
     ready: Callable[[], Callable[[ManifestRow], Iterable[Reading]]],
     processes: Processes,
     follower: Follower,
-    *beside: str,
+    *suffixes: str,
 ) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
     """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns, for
-    training and for validation. They are kept in the work folder, and made again if a recording changes or a file
-    ``beside`` it, given by suffixes."""
+    training and for validation. They are kept in the work folder, and made again if a recording changes, or a file
+    of its name with one of the ``suffixes``."""
     manifest = Path(request.manifest)
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
@@ -200,7 +200,7 @@ def recorded_readings(
         [
             str(row.audio.resolve()),
             row.voice,
-            *(changed(row.audio.with_suffix(one)) for one in (row.audio.suffix, *beside)),
+            *(changed(row.audio.with_suffix(one)) for one in (row.audio.suffix, *suffixes)),
         ]
         for row in rows
     ]

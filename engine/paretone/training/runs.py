@@ -163,8 +163,8 @@ class FineTuning(Recipe, Protocol):
 
 
 def with_validation(request: Validated, follower: Observer) -> Validated:
-    """``request`` validated on the recordings of its evaluation set alone, if it names one: its manifest becomes one in
-    the work folder, with the rows to train on of its own, and those of the set. Tells lines, hours and hash of the set.
+    """``request``, validated only on the recordings of its evaluation set if it names one: its manifest is then one in
+    the work folder, of the rows to train on and the set's recordings. Tells the set's lines, hours and hash.
 
     Raises :class:`paretone.errors.PlainError`.
     """

@@ -30,7 +30,7 @@ from paretone.models.networks.causal import (
 
 class FeatureDraft(nn.Module):
     """For training; decoding uses :class:`paretone.models.families.language_network.FeatureDrafter`. ``reads`` are the
-    inner layers of the target whose outputs it reads, besides the last one's after the final norm."""
+    inner layers of the target whose outputs it reads, and the last layer's after the final norm."""
 
     def __init__(self, config: CausalConfig, reads: Sequence[int], rows: int, rank: int, biased: bool) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-T
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -257,12 +257,7 @@ class Student(Companion):
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`SettingError` for layers that the model lacks."""
-        options = replace(
-            self.options,
-            matrix_rate=rates.matrices,
-            other_rate=rates.others,
-            retained=self._retained(request, teacher, follower),
-        )
+        options = self.options_at(rates, retained=self._retained(request, teacher, follower))
         return partial(StudentRecipe, teacher, options=options)
 
     def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:

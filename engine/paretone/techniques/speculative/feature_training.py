@@ -11,7 +11,7 @@ section 3.1. There the loss is the cross-entropy alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -204,9 +204,7 @@ class DraftOnFeatures(Companion):
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`CheckpointError` for an initial draft of another checkpoint or kind."""
-        options = replace(
-            self.options, matrix_rate=rates.matrices, other_rate=rates.others, temperature=teacher.temperature
-        )
+        options = self.options_at(rates, temperature=teacher.temperature)
         initial = None
         if self.initial is not None:
             read_feature_draft(self.initial, teacher.base, follower.check)

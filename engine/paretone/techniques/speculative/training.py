@@ -12,7 +12,7 @@ Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Spec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -181,9 +181,7 @@ class Draft(Companion):
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`CheckpointError` for another checkpoint's draft, :class:`SettingError` for other layers."""
-        options = replace(
-            self.options, matrix_rate=rates.matrices, other_rate=rates.others, temperature=teacher.temperature
-        )
+        options = self.options_at(rates, temperature=teacher.temperature)
         return partial(DraftRecipe, teacher, options=options, initial=self._initial(teacher, follower))
 
     def _initial(self, teacher: Teacher, follower: Follower) -> Mapping[str, Tensor] | None:
