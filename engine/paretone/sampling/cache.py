@@ -202,5 +202,8 @@ class FeatureScorer(TokenScorer, Protocol):
     def mix(self, features: Tensor) -> Tensor:
         """Map features (n, (reads + 1) · hidden) to states (n, hidden)."""
 
-    def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
-        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden) for :meth:`logits`."""
+    def draft(
+        self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int
+    ) -> tuple[Tensor, Tensor]:
+        """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden), the next states, and scores
+        (scored, rows) after the last ``scored`` tokens."""

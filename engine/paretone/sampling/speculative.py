@@ -178,9 +178,9 @@ class FeatureReader:
             self._verified = end
         else:
             states = self._own
-        outputs = model.outputs(states, embedded, self._cache, self._places[start:end])
+        outputs, scores = model.draft(states, embedded, self._cache, self._places[start:end], count)
         self._own = outputs[-1:]
-        return model.logits(outputs[-count:]).float()
+        return scores.float()
 
     def keep(self, tokens: int) -> None:
         """Forget everything after the first ``tokens`` tokens, and the rows that it read with its own states."""

@@ -129,6 +129,21 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
         resolve(model.info, setting(drafted(draft="features", alone=True)))
 
 
+def test_with_other_products_it_still_reads_the_target() -> None:
+    _, draft, _ = pair()
+    places, states, embedded = torch.arange(5), *torch.randn(2, 5, draft.head.shape[1]).double()
+    expected = draft.draft(states, embedded, draft.cache(5), places, 2)
+    changed = draft.with_products(lambda product, inputs: lambda x: 2 * product(x.reshape(-1, inputs)))
+    assert isinstance(changed, FeatureDrafter) and changed.reads == READS
+    features = torch.randn(3, (len(READS) + 1) * draft.head.shape[1]).double()
+    assert torch.equal(changed.mix(features), 2 * draft.mix(features))
+    found = changed.draft(states, embedded, changed.cache(5), places, 2)
+    assert all(
+        one.shape == other.shape and not torch.equal(one, other) for one, other in zip(found, expected, strict=True)
+    )
+    assert torch.equal(draft.draft(states, embedded, draft.cache(5), places, 2)[1], expected[1])
+
+
 def test_the_command_trains_one_and_other_checkpoints_do_not_take_it(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

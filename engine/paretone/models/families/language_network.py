@@ -7,6 +7,7 @@ to official ids.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,9 @@ from paretone.last_used import LastUsed
 from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeights
 from paretone.models.families import parts
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
-from paretone.models.kernels.few_rows import HalfProduct, Product, product
+from paretone.models.kernels.few_rows import HalfProduct, Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
+from paretone.models.kernels.scripted_causal import OwnTensors, draft_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
@@ -240,10 +242,25 @@ class FeatureDrafter(TokenModel):
         self._mix, self._join = (product(one.weight.detach().clone()) for one in (draft.mix, draft.join))
         self._of_state, self._of_token = map(QuickNorm.of, (draft.of_state, draft.of_token))
         wide = draft.widening
+        self._rank = wide.in_features
         self._narrow = product(draft.narrowing.weight.detach().clone())
         self._widen = product(wide.weight.detach().clone(), None if wide.bias is None else wide.bias.detach().clone())
+        self._tensors = self._own_tensors()
         self._weights = draft.mix.weight.numel() + draft.join.weight.numel()
         self._weights_of_scores = draft.narrowing.weight.numel() + wide.weight.numel()
+
+    def with_transformer(self, transformer: Any) -> FeatureDrafter:
+        made = copy.copy(self)
+        made._modules = {**self._modules, "transformer": transformer}
+        made._tensors = made._own_tensors()
+        return made
+
+    def with_products(self, change: Callable[[Product, int], Product]) -> FeatureDrafter:
+        made, width = self.with_transformer(self.fused_transformer.with_products(change)), self.head.shape[1]
+        made._mix, made._join = change(self._mix, (len(self.reads) + 1) * width), change(self._join, 2 * width)
+        made._narrow, made._widen = change(self._narrow, width), change(self._widen, self._rank)
+        made._tensors = made._own_tensors()
+        return made
 
     def operations(self, tokens: int, context: int, scored: int) -> float:
         plain = self.transformer.operations(tokens, context)
@@ -254,14 +271,35 @@ class FeatureDrafter(TokenModel):
         return self._mix(features)
 
     @torch.inference_mode()
-    def outputs(self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> Tensor:
-        """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm."""
+    def draft(
+        self, states: Tensor, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int
+    ) -> tuple[Tensor, Tensor]:
+        """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm, and the scores
+        (scored, rows) after the last ``scored`` tokens."""
+        transformer = self.fused_transformer
+        arguments = transformer.arguments(len(embedded), cache, positions)
+        if self._tensors is not None and arguments is not None:
+            found = draft_of(states, embedded, scored, self._tensors, arguments)
+            cache.advance(len(embedded))
+            return found
         joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
-        return self.fused_transformer.unnormed(joined[None], cache, positions)
+        outputs = transformer.unnormed(joined[None], cache, positions)
+        return outputs, self.logits(outputs[-scored:])
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Outputs (n, hidden) to (n, rows)."""
         return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
+
+    def _own_tensors(self) -> OwnTensors | None:
+        """Those beside the layer's, if their products are all of its kind."""
+        transformer = self.fused_transformer
+        (join, _, _), (narrow, _, _), (widen, bias, _) = parts = [
+            parts_of(one) for one in (self._join, self._narrow, self._widen)
+        ]
+        if join is None or narrow is None or widen is None or {kind for _, _, kind in parts} != {transformer.is_half}:
+            return None
+        of_state, of_token, norm = (one.scaled for one in (self._of_state, self._of_token, transformer.final_norm))
+        return [of_state, of_token, join, norm, narrow, widen], bias
 
 
 MOST_KEPT = 3

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.kernels.few_rows import Product, parts_of, product
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, LayerTensors, scripted_pass
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, Arguments, LayerTensors, pass_of
 from paretone.models.networks.causal import (
     NOTHING,
     CausalConfig,
@@ -157,17 +157,18 @@ class FusedTransformer(nn.Module):
         start = cache.length if cache is not None else 0
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
+        if cache is not None and not (skip or filling):
+            arguments = self.arguments(tokens, cache, positions)
+            if arguments is not None:
+                outputs = pass_of(embedded, arguments)
+                if probe is not None:
+                    for index, output in enumerate(outputs):
+                        probe(index, "output", output.view_as(embedded))
+                cache.advance(tokens)
+                return outputs[-1]
         rotation = self.rotation(positions)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
-        if cache is not None and tokens <= MOST_TOKENS and self._scripted is not None and not (skip or filling):
-            memory = cache.memory_for(tokens)
-            outputs = scripted_pass()(embedded, *self._scripted, memory, start, rotation, mask, heads, key_heads, width)
-            if probe is not None:
-                for index, output in enumerate(outputs):
-                    probe(index, "output", output.view_as(embedded))
-            cache.advance(tokens)
-            return outputs[-1]
         windows = None if cache is None else cache.windows(tokens)
         hidden = embedded.reshape(-1, hidden_width)
         for index, layer in enumerate(self._layers):
@@ -198,6 +199,21 @@ class FusedTransformer(nn.Module):
         if cache is not None:
             cache.advance(tokens)
         return hidden
+
+    def arguments(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> Arguments | None:
+        """For :mod:`paretone.models.kernels.scripted_causal`: a pass over ``tokens`` at ``positions`` after those of
+        ``cache``; ``None`` if it does not take it. Raises :class:`ValueError` beyond the capacity."""
+        if self._scripted is None or tokens > MOST_TOKENS:
+            return None
+        config, start = self.config, cache.length
+        mask = None if tokens == 1 else self._mask(tokens, start + tokens, self._norm.weight)
+        sizes = config.heads, config.key_value_heads, config.head_width
+        return (*self._scripted, cache.memory_for(tokens), start, self.rotation(positions), mask, *sizes)
+
+    @property
+    def is_half(self) -> bool | None:
+        """Whether all products have packed weights; ``None`` if they are of different kinds."""
+        return None if self._scripted is None else self._scripted[1]
 
     @property
     def final_norm(self) -> QuickNorm:
@@ -274,7 +290,7 @@ class FusedTransformer(nn.Module):
 
 
 def _tensors(layers: Sequence[FusedLayer], norm: QuickNorm) -> tuple[list[LayerTensors], bool, Tensor] | None:
-    """For :func:`paretone.models.kernels.scripted_causal.scripted_pass`: the layers' tensors, whether weights are
+    """For :func:`paretone.models.kernels.scripted_causal.pass_of`: the layers' tensors, whether weights are
     packed, and the norms' floor; ``None`` unless the layers are of a kind that it takes."""
     floors = {one.floor for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)}
     if len(floors) != 1 or None in floors:

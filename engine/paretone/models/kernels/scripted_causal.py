@@ -1,4 +1,4 @@
-"""A pass of few tokens through a causal transformer as one call of TorchScript.
+"""A pass of few tokens through a causal transformer, or a draft on its states, as one call of TorchScript.
 
 At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python. Here one
 interpreted function calls the same operators in the same order as
@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
+from typing import Any, List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +21,12 @@ LayerTensors = Tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, T
 """Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, and weights of its
 output; the scaled weight of its feed-forward norm; weights of gate and up, and of down. Weights are (outputs, inputs),
 or packed."""
+Arguments = tuple[Any, ...]
+"""The layers' tensors, whether their weights are packed, and the norms' floor; the memory of a cache with its number of
+tokens; rotations, a mask of several tokens, and the numbers of heads and of keys' heads with their width."""
+OwnTensors = tuple[list[Tensor], Optional[Tensor]]  # noqa: UP045
+"""Of a draft on its target's states: scaled weights of the norms of states and tokens, the weight that joins them, the
+scaled weight of the last norm, the weights of the head, and the bias of its second."""
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
 
@@ -74,16 +80,54 @@ def _pass(
     return outputs
 
 
+def _draft(
+    states: Tensor,
+    embedded: Tensor,
+    scored: int,
+    own: List[Tensor],  # noqa: UP006
+    bias: Optional[Tensor],  # noqa: UP045
+    layers: List[LayerTensors],  # noqa: UP006
+    half: bool,
+    floor: Tensor,
+    memory: Tensor,
+    start: int,
+    rotation: Tensor,
+    mask: Optional[Tensor],  # noqa: UP045
+    heads: int,
+    key_heads: int,
+    width: int,
+) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    of_state, of_token, join, norm, narrow, widen = own
+    joined = torch.cat([_norm(states, of_state, floor), _norm(embedded, of_token, floor)], -1)
+    inner = _product(joined, join, None, half).unsqueeze(0)
+    outputs = _pass(inner, layers, half, floor, memory, start, rotation, mask, heads, key_heads, width)[-1]
+    last = _norm(outputs.narrow(0, outputs.size(0) - scored, scored), norm, floor)
+    return outputs, _product(_product(last, narrow, None, half), widen, bias, half)
+
+
 @functools.cache
-def scripted_pass() -> Callable[..., List[Tensor]]:  # noqa: UP006
-    """The function that takes embeddings (batch, tokens, hidden) with the layers' tensors, whether their weights are
-    packed, the norms' floor, the memory of a cache with its number of tokens, rotations, a mask of several tokens and
-    the sizes; it writes keys and values, and returns the layers' outputs, (batch · tokens, hidden) each. The same in
-    Python where TorchScript is missing."""
+def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """:func:`_pass` or :func:`_draft` as one call; the same in Python where TorchScript is missing."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning)
-            scripted: Callable[..., List[Tensor]] = torch.jit.script(_pass)  # noqa: UP006
-            return scripted
+            made: Callable[..., Any] = torch.jit.script(function)
+            return made
     except (RuntimeError, AttributeError):
-        return _pass
+        return function
+
+
+def pass_of(embedded: Tensor, arguments: Arguments) -> List[Tensor]:  # noqa: UP006
+    """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
+    (batch · tokens, hidden) each."""
+    outputs: List[Tensor] = scripted(_pass)(embedded, *arguments)  # noqa: UP006
+    return outputs
+
+
+def draft_of(
+    states: Tensor, embedded: Tensor, scored: int, own: OwnTensors, arguments: Arguments
+) -> tuple[Tensor, Tensor]:
+    """Outputs (tokens, hidden) of the last of :func:`pass_of`, and the scores (scored, ids) after the last ``scored``,
+    of a draft on its target's states; see :class:`paretone.models.networks.feature_draft.FeatureDraft`."""
+    found: tuple[Tensor, Tensor] = scripted(_draft)(states, embedded, scored, *own, *arguments)
+    return found

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
-from paretone.models.kernels import products
+from paretone.models.kernels import few_rows, products
 from paretone.models.kernels.few_rows import FEW_ROWS as PACKED_ROWS
 from paretone.models.kernels.few_rows import (
     GROUPS,
@@ -19,8 +19,9 @@ from paretone.models.kernels.few_rows import (
     Int4Product,
     Int8Product,
     available,
-    can_halve,
+    half_scale,
     packed_product,
+    parts_of,
     product,
     weight_of,
 )
@@ -202,6 +203,30 @@ def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bo
     torch.testing.assert_close(found(x), F.linear(x, weight, bias), atol=2e-5, rtol=0)
 
 
+@needs_fbgemm
+@pytest.mark.parametrize("rows", [1, 130])
+def test_weights_from_bfloat16_do_too(rows: int) -> None:
+    weight = (0.02 * weights()[0]).bfloat16().float()
+    weight[0, :2] = torch.tensor([1e-4, 3e-9])
+    weight = weight.bfloat16().float()
+    found, x = product(weight, weights()[1]), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
+    assert isinstance(found, HalfProduct) and found.scale > 1 and parts_of(found)[0] is None
+    torch.testing.assert_close(found(x), F.linear(x, weight, weights()[1]), atol=2e-6, rtol=0)
+    kept, bias = weight_of(found, 33)
+    torch.testing.assert_close(kept, weight, atol=2.0**-39 * float(weight.abs().max()), rtol=0)
+    assert bias is not None and torch.equal(bias, weights()[1])
+
+
+@needs_fbgemm
+@pytest.mark.parametrize("faster", [True, False])
+def test_large_weights_are_packed_where_that_is_faster(monkeypatch: pytest.MonkeyPatch, faster: bool) -> None:
+    assert few_rows._half_pays(64, 64, 1) in (True, False)
+    monkeypatch.setattr(few_rows, "LARGE", 70 * 33)
+    monkeypatch.setattr(few_rows, "_half_pays", lambda *_: faster)
+    assert isinstance(product(weights()[0].half().float()), HalfProduct) is faster
+    assert isinstance(product(weights()[0][:-1].half().float()), HalfProduct)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
     weight, bias = (one.to(dtype) for one in weights())
@@ -213,10 +238,12 @@ def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
 @needs_fbgemm
 def test_what_float16_cannot_hold() -> None:
     weight = weights()[0].half().float()
-    assert can_halve(weight)
-    for value in (1e-9, 1e6, 1 + 2.0**-12):
+    assert half_scale(weight) == 1
+    weight[3, 5] = 1e-9
+    assert (half_scale(weight) or 0) > 1
+    for value in (1e6, 1 + 2.0**-12):
         weight[3, 5] = value
-        assert not can_halve(weight)
+        assert half_scale(weight) is None
 
 
 @pytest.mark.parametrize(("shape", "size"), [((1, 48), 1e-4), ((2, 3, 48), 1e4)])

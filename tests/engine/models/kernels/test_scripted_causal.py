@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from paretone.models.families.language_network import FeatureDrafter
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, scripted_pass
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _pass, scripted
 from paretone.models.networks.causal import CausalConfig
-from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_transformer
+from paretone.models.networks.feature_draft import FeatureDraft
+from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_model, small_transformer
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
@@ -18,24 +20,47 @@ def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
     if half:
         for weight in plain.parameters():
             weight.copy_(weight.half().float())
-    scripted, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
-    assert scripted._scripted is not None and isinstance(scripted_pass(), torch.jit.ScriptFunction)
+    fast, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
+    assert fast._scripted is not None and isinstance(scripted(_pass), torch.jit.ScriptFunction)
     operators._scripted = None
     torch.manual_seed(0)
     for batch in (1, 2):
-        caches = [one.cache(60, batch) for one in (scripted, operators)]
+        caches = [one.cache(60, batch) for one in (fast, operators)]
         for tokens in (30, 1, 4, 1, MOST_TOKENS):
             embedded = torch.randn(batch, tokens, config.hidden)
             kept: list[list[torch.Tensor]] = [[], []]
             found, expected = (
                 one(embedded, cache, None, lambda layer, what, value, there=there: there.append(value))
-                for one, cache, there in zip((scripted, operators), caches, kept, strict=True)
+                for one, cache, there in zip((fast, operators), caches, kept, strict=True)
             )
             assert torch.equal(found, expected)
             assert len(kept[0]) == config.layers and all(map(torch.equal, *kept))
         assert torch.equal(caches[0].kept(), caches[1].kept())
         with pytest.raises(ValueError, match="do not fit"):
-            scripted(torch.randn(batch, 12, config.hidden), caches[0])
+            fast(torch.randn(batch, 12, config.hidden), caches[0])
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
+def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
+    target = small_model().float()
+    draft = FeatureDraft(target.plain_transformer.config, (1,), target.rows, 20, biased=True)
+    if half:
+        for weight in draft.parameters():
+            weight.data.copy_(weight.half().float())
+    fast, operators = (FeatureDrafter(draft, target.optimised()) for _ in range(2))
+    assert fast._tensors is not None and isinstance(scripted(_draft), torch.jit.ScriptFunction)
+    operators._tensors = None
+    caches = [one.cache(40) for one in (fast, operators)]
+    places = torch.arange(40)
+    for tokens, scored in ((20, 1), (1, 1), (3, 2), (MOST_TOKENS, MOST_TOKENS)):
+        states, embedded = torch.randn(2, tokens, target.head.shape[1])
+        start = caches[0].length
+        found, expected = (
+            one.draft(states, embedded, cache, places[start : start + tokens], scored)
+            for one, cache in zip((fast, operators), caches, strict=True)
+        )
+        assert len(found[1]) == scored and all(map(torch.equal, found, expected))
+    assert torch.equal(caches[0].kept(), caches[1].kept())
 
 
 def test_other_kinds_of_numbers_go_operator_by_operator() -> None:
