@@ -105,6 +105,7 @@ def test_the_first_codebooks_are_written_alone(paretone: Paretone, tmp_path: Pat
     assert other.any() and not np.array_equal(one[: len(other)], other)
     code, _, said = paretone(*speak, "--codebooks", "99", "--out", tmp_path / "none.wav")
     assert code != 0 and "codebooks: decode 1 to" in said and not (tmp_path / "none.wav").exists()
+    assert "Synthesising" not in said, "refused before anything is spoken"
 
 
 @masked

@@ -189,6 +189,9 @@ def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome],
         assert soundfile.info(path).frames == found[side]["samples"]
     refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)
     assert refused.code == 6
+    missing = paretone("compare", "baseline", "as=T2,technique=ditreducio", "--text", TEXT)
+    assert missing.code and "needs its strategy table: give table=FILE" in missing.err
+    assert "--table table.json --as T2" in missing.err and "Synthesising" not in missing.err
 
 
 @pytest.mark.slow

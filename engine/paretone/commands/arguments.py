@@ -25,7 +25,7 @@ from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import LARGEST_SEED, Artefact, Published, Setting
 from paretone.techniques import foreseen, techniques
-from paretone.techniques.base import to_type
+from paretone.techniques.base import ArtefactFile, Technique, to_type
 from paretone.techniques.published import chosen, options_of
 from paretone.wording import listed
 
@@ -257,13 +257,20 @@ def with_files(
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:
-            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
-            spelt = f" --as {options.as_published}" if technique.name in named else ""
-            error.command = to_type(f"{file.made_by}{spelt}", model.info) if file.made_by else ""
-            raise error
+            raise without_file(technique, file, model, flag, options.as_published if technique.name in named else "")
         elif alone := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{alone.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts
+
+
+def without_file(
+    technique: Technique, file: ArtefactFile, model: SpeechModel, given_as: str, as_published: str = ""
+) -> SettingError:
+    """The error for a technique whose file, ``given_as`` an option, is missing."""
+    error = SettingError(f"{technique.title} needs its {file.noun}: give {given_as}, or a profile instead.")
+    spelt = f" --as {as_published}" if as_published else ""
+    error.command = to_type(f"{file.made_by}{spelt}", model.info) if file.made_by else ""
+    return error
 
 
 def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, object]:

@@ -568,6 +568,8 @@ class Side:
     """Artefacts given as files: option and path."""
     knobs: Mapping[str, Values] = field(default_factory=dict)
     """Published knobs by technique, for artefacts from files."""
+    named: str = ""
+    """The setting of a paper that these are of."""
     profile: Profile | None = None
     model: SpeechModel | None = None
     artefacts: tuple[Artefact, ...] = ()
@@ -672,7 +674,7 @@ def typed_side(text: str, model: str, variant: str = "", as_published: str = "")
         setting = setting.with_technique(one)
     foreseen(setting)
     knobs = {name: one.knobs for name, one in published.items()}
-    return Side(text, setting, variant, files, knobs=knobs)
+    return Side(text, setting, variant, files, knobs, named)
 
 
 def prepare(side: Side, model: SpeechModel) -> None:
@@ -684,6 +686,10 @@ def prepare(side: Side, model: SpeechModel) -> None:
         side.artefacts = side.profile.artefacts
         return
     side.setting = with_weights(side.setting, model.info)
+    for technique, file in from_files():
+        if side.setting.technique(technique.name) is not None and file.option not in dict(side.files):
+            named = side.named if technique.name in side.knobs else ""
+            raise arguments.without_file(technique, file, model, f"{file.option}=FILE", named)
     for option, path in side.files:
         (name,) = (one.name for one, file in from_files() if file.option == option)
         side.setting, found = with_file(side.setting, model, option, path, side.knobs.get(name, NO_VALUES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.published import comparisons
 from paretone.wording import counted, percent
+
+if TYPE_CHECKING:
+    from paretone.models.families.masked import MaskedSpeech
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
@@ -87,8 +90,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
-    if options.codebooks and model.info.family != MASKED:
-        raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
+    if options.codebooks:
+        if model.info.family != MASKED:
+            raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
+        cast("MaskedSpeech", model).require_codebooks(options.codebooks)
     take, stopped = _spoken(spoken, session)
     samples, remarks = take.samples, ()
     if options.codebooks:

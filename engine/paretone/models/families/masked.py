@@ -324,6 +324,12 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             passage.frames * self._frame_seconds,
         )
 
+    def require_codebooks(self, count: int) -> None:
+        """Raise :class:`SettingError` if there are fewer than ``count`` codebooks."""
+        there = self._networks.plain.config.codebooks
+        if not 0 <= count <= there:
+            raise SettingError(f"{self.info.title} has {there} codebooks: decode 1 to {there}, not {count}.")
+
     @torch.inference_mode()
     def decode_partial(
         self,
@@ -346,10 +352,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         config = self._networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
-        if not 0 <= codebooks <= config.codebooks:
-            raise SettingError(
-                f"{self.info.title} has {config.codebooks} codebooks: decode 1 to {config.codebooks}, not {codebooks}."
-            )
+        self.require_codebooks(codebooks)
         prompt = self._prompt(voice, plan.options, check)
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         codes[codebooks or config.codebooks :] = config.mask
