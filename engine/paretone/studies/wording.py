@@ -21,7 +21,10 @@ from paretone.studies.study import duration
 from paretone.techniques import technique
 from paretone.wording import grouped, percent
 
-_SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
+_SHOWN = (
+    *("real_time_factor", "backbone_time_factor", "speed_up", "ops_ratio"),
+    *("log_mel_distance", "mel_cepstral_distortion", "pitch_error"),
+)
 """Metrics in short tables, in addition to the judges'."""
 REFERENCE = "Reference speech"
 """Title of the row with the judges' scores of the reference speech."""
