@@ -30,6 +30,7 @@ RECORDINGS = "recordings.csv"
 Request = TypeVar("Request", bound=FineTuningRequest)
 Validated = TypeVar("Validated", bound=TrainingRequest)
 
+_OTHER_SET = "The run to resume learnt from, or was validated on, other recordings:"
 _PIECE_BYTES = 2**24
 _LONGEST_HEADER = 100_000_000
 """Maximum header length in bytes by the format."""
@@ -166,9 +167,12 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
     """``request``, validated only on the recordings of its evaluation set if it names one: its manifest is then one in
     the work folder, of the rows to train on and the set's recordings. Tells the set's lines, hours and hash.
 
-    Raises :class:`paretone.errors.PlainError`.
+    Raises :class:`paretone.errors.PlainError`, also for a run to resume that was validated on something else.
     """
+    place = Path(request.work) / RECORDINGS
     if not request.validation:
+        if request.resume and place.exists():
+            raise TrainingError(f"{_OTHER_SET} name its evaluation set (--validation), or choose another work folder.")
         return request
     chosen = read_evaluation(
         Path(request.validation), Path(request.validation_audio) if request.validation_audio else None
@@ -186,13 +190,15 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
     for one in spoken:
         # The prompts of a set are of many voices.
         rows.append((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
-    work = Path(request.work)
+    content = comma_separated(rows, for_people=False).encode()
     try:
-        work.mkdir(parents=True, exist_ok=True)
-        files.write_through(work / RECORDINGS, comma_separated(rows, for_people=False).encode())
+        if request.resume and not (place.exists() and place.read_bytes() == content):
+            raise TrainingError(f"{_OTHER_SET} resume it as it was started, or choose another work folder.")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files.write_through(place, content)
     except OSError as error:
-        raise TrainingError(f"{work / RECORDINGS} could not be written: {files.reason(error)}.") from error
-    return replace(request, manifest=str(work / RECORDINGS))
+        raise TrainingError(f"{place} could not be written: {files.reason(error)}.") from error
+    return replace(request, manifest=str(place))
 
 
 def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:

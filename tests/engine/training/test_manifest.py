@@ -150,6 +150,13 @@ def test_an_evaluation_set_takes_the_place_of_what_is_held_out(folder: Path, tmp
     assert [row.text for row in rows if not row.held_out] == ["Zero.", "One.", "No."]
     assert [(row.text, row.audio, row.voice) for row in rows if row.held_out] == [("To say.", folder / "5.wav", "4")]
     assert "2 lines" in told.said and "SHA-256" in told.said
+    resumed = replace(asked, validation=str(seed_tts), resume=True)
+    assert with_validation(resumed, told) == replace(chosen, resume=True)
+    with pytest.raises(TrainingError, match="was validated on, other recordings"):
+        with_validation(replace(asked, resume=True), told)
+    seed_tts.write_text("a|Said.|4.wav|To say.|3.wav\n", encoding="utf-8")
+    with pytest.raises(TrainingError, match="resume it as it was started"):
+        with_validation(resumed, told)
     seed_tts.write_text("b|Said.|4.wav|Not recorded.\n", encoding="utf-8")
     with pytest.raises(TrainingError, match="no recordings of its texts"):
         with_validation(replace(asked, validation=str(seed_tts)), told)
