@@ -164,8 +164,8 @@ def language_bundle(order: Order) -> LanguageBundle:
     follower.status("Reading the weights …")
     model, speaks = _target(source, plan, ids)
     given = plan.draft if "draft" in order.account.given else None
-    # Other programs cannot run a draft on features.
-    draft, drafts = _draft(source, None if isinstance(given, FeatureDraftWeights) else given, ids)
+    assert not isinstance(given, FeatureDraftWeights)
+    draft, drafts = _draft(source, given, ids)
     return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
 
 
@@ -187,6 +187,9 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     carried.check(speech.info)
     setting = carried.setting
     plan = resolve(speech.info, setting, carried.artefacts)
+    if isinstance(plan.draft, FeatureDraftWeights):
+        # Other programs cannot run it.
+        plan = replace(plan, draft=next(iter(speech.info.drafts), None))
     voice = _voice(profile, folder)
     text = profile.evidence.text or SENTENCE
     follower.status("Encoding the voice …")

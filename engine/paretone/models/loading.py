@@ -182,7 +182,8 @@ def load(
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
     speech = load_chosen(request)
     info = speech.info
-    trained: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.interval_weights, *info.drafts, *info.students)
+    companions: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
+    trained = (*info.weight_sets, *info.interval_weights, *companions)
     require_shipped(Path(info.checkpoint), info.fingerprint)
     for one in trained:
         require_shipped(Path(one.path), one.fingerprint)

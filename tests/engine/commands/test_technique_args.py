@@ -46,7 +46,7 @@ def test_speech_uses_the_draft_or_student_that_is_named(
     code, data = said(root, "speak", *out, "--technique", named, capsys=capsys)
     assert code == 0, data
     (entry,) = data["setting"]["techniques"]
-    assert (entry["artefact"], entry["knobs"]["tolerance"], entry["knobs"]["draft"]) == (chosen, 0.2, "trained")
+    assert (entry["artefact"], entry["knobs"]["tolerance"], entry["knobs"]["draft"]) == (chosen, 0.2, "layers")
     assert Profile.load(tmp_path / "p.json").setting.technique("speculative").artefact == chosen
     code, data = said(root, "speak", *out[:2], "--technique", "speculative", capsys=capsys)
     assert code == 0 and data["setting"]["techniques"][0]["artefact"] == ""

@@ -20,8 +20,11 @@ from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import after_prompt, decode
 from paretone.sampling.speculative import FeatureReader, speculation
 from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
+from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
-from paretone.techniques import resolve
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import resolve, speculative
+from paretone.techniques.base import Conflict
 from paretone.techniques.speculative.feature_training import FeatureDraftOptions, FeatureDraftRecipe, read_layers
 from paretone.training.spoken_tokens import write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
@@ -29,8 +32,8 @@ from paretone.training.token_recipe import TokenData
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import NEVER, request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, places_of, rule_of
-from tests.engine.small_language import write_model
-from tests.engine.speaking import drafted, load, setting, spoken
+from tests.engine.small_language import write_draft, write_model, write_student
+from tests.engine.speaking import drafted, load, setting, shallow, spoken
 from tests.engine.training.test_companions import SENTENCES, Follower, train, utterances
 from tests.workload import workload
 
@@ -127,6 +130,19 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     assert (network.logits(rows) - expected).abs().max() < 0.02 * expected.abs().max()
     with pytest.raises(SettingError, match="cannot speak alone"):
         resolve(model.info, setting(drafted(draft="features", alone=True)))
+
+    write_draft(root)
+    write_student(root)
+    info = load(root).info
+    of_layers = info.drafts[0]
+    assert resolve(info, setting(drafted())).draft == info.feature_drafts[0] == found
+    assert resolve(info, setting(drafted(draft="layers"))).draft == of_layers
+    assert resolve(info, setting(drafted(alone=True))).weights == of_layers
+    named = UsedTechnique(speculative.NAME, Values(), of_layers.fingerprint)
+    assert resolve(info, setting(named)).draft == of_layers
+    assert resolve(info, setting(drafted(), shallow(depth=2))).draft == of_layers
+    with pytest.raises(Conflict, match="reads the whole model; do without"):
+        resolve(info, setting(drafted(draft="features"), shallow(depth=2)))
 
 
 def test_with_other_products_it_still_reads_the_target() -> None:

@@ -71,8 +71,8 @@ NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
 GUARDED, PUBLISHED = "guarded", "published"
 """Values of the knob ``tolerated``: ids to which the tolerance applies."""
-TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT = "trained", "features", "student"
-"""Values of the knob ``draft``: a draft of some layers, one on hidden states, or a shallower student."""
+TRAINED_DRAFT, ON_FEATURES, OF_LAYERS, DRAFT_BY_STUDENT = "trained", "features", "layers", "student"
+"""Values of the knob ``draft``: the best trained one, one on hidden states, one of some layers, a shallower student."""
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -101,8 +101,15 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | FeatureDraftWeights | StudentWeights:
-    info, there = context.info, fitting_drafts(context.info, knobs)
-    kind = kind_of(knobs)
+    info, kind = context.info, kind_of(knobs)
+    there = fitting_drafts(info, knobs)
+    if knobs["alone"] or plan.weights is not None or plan.layers is not None:
+        if knobs["draft"] == ON_FEATURES:
+            title = context.title_in("weights:language")
+            raise Conflict(
+                f"A draft on features reads the whole model's layers; do without {title}.", "weights:language"
+            )
+        there = tuple(one for one in there if not isinstance(one, FeatureDraftWeights))
     if context.entry.artefact:
         draft = named_weights(there, context.entry.artefact, kind, info)
     elif there:
@@ -130,16 +137,17 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
 
 def kind_of(knobs: Values) -> str:
     """Word for the drafting weights."""
-    return {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features"}.get(knobs["draft"], "draft")
+    kinds = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYERS: "draft of layers"}
+    return kinds.get(knobs["draft"], "draft")
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
-    """Drafts of the loaded model or, by ``knobs``, its students; recovered and shallow ones first."""
-    if knobs["draft"] == ON_FEATURES:
-        return info.feature_drafts
+    """Drafts of the loaded model by ``knobs``, those on features first, or its students, recovered and shallow ones
+    first."""
     if knobs["draft"] == DRAFT_BY_STUDENT:
         return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
-    return info.drafts
+    on_features = () if knobs["draft"] == OF_LAYERS else info.feature_drafts
+    return on_features if knobs["draft"] == ON_FEATURES else (*on_features, *info.drafts)
 
 
 def idle(knobs: Values, plan: LanguagePlan) -> str:
@@ -164,7 +172,7 @@ def describe(knobs: Values) -> str:
 def _kind(weights: object) -> str:
     if isinstance(weights, StudentWeights):
         return DRAFT_BY_STUDENT
-    return ON_FEATURES if isinstance(weights, FeatureDraftWeights) else TRAINED_DRAFT
+    return ON_FEATURES if isinstance(weights, FeatureDraftWeights) else OF_LAYERS
 
 
 LENGTH = 3
@@ -177,7 +185,7 @@ _BY_PAPER = Values(
     draft_length=LENGTH,
     adaptive=False,
     verification=BY_TOKEN,
-    draft=TRAINED_DRAFT,
+    draft=OF_LAYERS,
     alone=False,
 )
 _DRAFT = (
@@ -196,7 +204,7 @@ _PUBLISHED = (
         )
         for tolerance in TOLERANCES
     ),
-    Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=TRAINED_DRAFT), remark=_DRAFT),
+    Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=OF_LAYERS), remark=_DRAFT),
 )
 _OLDER_SAMPLER = Values(repeats="2025")
 """CosyVoice 2's rule for repeated tokens when the paper was written."""
@@ -275,11 +283,12 @@ TECHNIQUE = Technique(
         Choice(
             "draft",
             "Draft",
-            "The drafting model: a draft of some of the model's layers, one that reads its hidden states (EAGLE-3, "
-            "arXiv 2503.01840), or a student with fewer layers.",
+            "The drafting model: one that reads the model's hidden states (on features; EAGLE-3, arXiv 2503.01840), "
+            "one of some of its layers, as in the paper, or a student with fewer layers. Trained: the one on features "
+            "if there is one, else the one of layers.",
             default=TRAINED_DRAFT,
-            values=(TRAINED_DRAFT, ON_FEATURES, DRAFT_BY_STUDENT),
-            titles=("Trained draft", "Draft on features", "Shallower student"),
+            values=(TRAINED_DRAFT, ON_FEATURES, OF_LAYERS, DRAFT_BY_STUDENT),
+            titles=("Trained draft", "Draft on features", "Draft of layers", "Shallower student"),
         ),
         Switch(
             "alone",
@@ -315,7 +324,7 @@ def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
 def _ready(figures: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
     if "reads" in figures:
         return {"draft": ON_FEATURES}, "A draft on features is ready: switch SSD on."
-    return {"draft": TRAINED_DRAFT}, f"A draft with {figures['layers']} layers is ready: switch SSD on."
+    return {"draft": OF_LAYERS}, f"A draft with {figures['layers']} layers is ready: switch SSD on."
 
 
 FORM = TrainingForm(
@@ -331,8 +340,8 @@ FORM = TrainingForm(
             "Kind",
             "Layers: some of the model's own. On features: one layer that reads the model's hidden states (EAGLE-3, "
             "arXiv 2503.01840); the numbers of layers then do not count.",
-            default=TRAINED_DRAFT,
-            values=(TRAINED_DRAFT, ON_FEATURES),
+            default=OF_LAYERS,
+            values=(OF_LAYERS, ON_FEATURES),
             titles=("Layers of the model", "On features"),
             effect=Effect.AFTER_TRAINING,
         ),
@@ -366,7 +375,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
         return Carried(drops=(whole_line(entry, f"{target.program} has no draft that speaks alone"),))
     adapts = bool(knobs["adaptive"]) and ADAPTIVE_DRAFT in target.takes
     honours = [
-        *knob_lines(entry, "written next to the model", ("draft",)),
+        *knob_lines(entry, "one of layers is written next to the model", ("draft",)),
         *knob_lines(entry, "that many tokens are proposed at a time", ("draft_length",)),
     ]
     drops: list[Line] = []

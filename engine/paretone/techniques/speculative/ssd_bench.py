@@ -38,7 +38,7 @@ from paretone.commands.arguments import at_least, finite, positive
 from paretone.errors import PlainError
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.measure.verdicts import VoiceVerdict
-from paretone.models.base import DraftWeights, SpeechModel, Voice
+from paretone.models.base import SpeechModel, TrainedWeights, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.observer import Observer
@@ -50,8 +50,8 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.studies.hooks import preparer
-from paretone.techniques import speculative
-from paretone.techniques.speculative import DRAFT_BY_STUDENT, ON_FEATURES, random_bench
+from paretone.techniques import knobs_of, speculative
+from paretone.techniques.speculative import DRAFT_BY_STUDENT, random_bench
 from paretone.techniques.speculative.decoding import rule_of
 
 GROUPS = {
@@ -193,13 +193,13 @@ def run(arguments: argparse.Namespace) -> Report:
         return random_bench.run(arguments)
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
-    if not model.info.drafts:
+    usual, *others = speculative.fitting_drafts(model.info, knobs_of(UsedTechnique(speculative.NAME))) or (None,)
+    if usual is None:
         raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
     plain = baseline(arguments)
     if arguments.groups:
         return _grouped(model, plain, arguments, within)
-    others = model.info.drafts[1:] if arguments.all_drafts else ()
-    ways = {PLAIN: plain, **dict(_ways(plain, others, bool(model.info.feature_drafts), arguments))}
+    ways = {PLAIN: plain, **dict(_ways(plain, others if arguments.all_drafts else (), arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
@@ -241,13 +241,11 @@ def _knobs(arguments: argparse.Namespace) -> Values:
 
 
 def _ways(
-    plain: Setting, others: Sequence[DraftWeights], features: bool, arguments: argparse.Namespace
+    plain: Setting, others: Sequence[TrainedWeights], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, Setting]]:
     knobs = _knobs(arguments)
     drafts = [("", knobs, "")]
     drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
-    if features:
-        drafts.append((", on features", knobs.replace(draft=ON_FEATURES), ""))
     if arguments.student:
         drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
     for which, values, artefact in drafts:
