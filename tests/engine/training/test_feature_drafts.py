@@ -24,7 +24,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import resolve, speculative
-from paretone.techniques.base import Conflict
 from paretone.techniques.speculative.feature_training import FeatureDraftOptions, FeatureDraftRecipe, read_layers
 from paretone.training.spoken_tokens import write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
@@ -141,7 +140,7 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     named = UsedTechnique(speculative.NAME, Values(), of_layers.fingerprint)
     assert resolve(info, setting(named)).draft == of_layers
     assert resolve(info, setting(drafted(), shallow(depth=2))).draft == of_layers
-    with pytest.raises(Conflict, match="reads the whole model; do without"):
+    with pytest.raises(SettingError, match="reads the whole model; do without"):
         resolve(info, setting(drafted(draft="features"), shallow(depth=2)))
 
 
