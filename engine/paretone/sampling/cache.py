@@ -207,3 +207,17 @@ class FeatureScorer(TokenScorer, Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden), the next states, and scores
         (scored, rows) after the last ``scored`` tokens."""
+
+    def drafts(
+        self,
+        states: Tensor,
+        embedded: Tensor,
+        cache: KeyValueCache,
+        positions: Tensor,
+        uniforms: list[float],
+        limits: tuple[int, int, int, int, int],
+        sampling: tuple[float, int, float],
+    ) -> tuple[list[int], list[Tensor]] | None:
+        """Read tokens as :meth:`draft`, and draft a token for each of ``uniforms`` in one call, up to one that ends
+        speech: these, and their distributions (ids,). See :func:`paretone.models.kernels.scripted_causal.drafts_of`.
+        ``None`` where that is not possible: then nothing was read."""

@@ -24,7 +24,7 @@ from paretone.models.families import parts
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import HalfProduct, Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
-from paretone.models.kernels.scripted_causal import OwnTensors, draft_of
+from paretone.models.kernels.scripted_causal import OwnTensors, draft_of, drafts_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
@@ -285,6 +285,28 @@ class FeatureDrafter(TokenModel):
         joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
         outputs = transformer.unnormed(joined[None], cache, positions)
         return outputs, self.logits(outputs[-scored:])
+
+    @torch.inference_mode()
+    def drafts(
+        self,
+        states: Tensor,
+        embedded: Tensor,
+        cache: KeyValueCache,
+        positions: Tensor,
+        uniforms: list[float],
+        limits: tuple[int, int, int, int, int],
+        sampling: tuple[float, int, float],
+    ) -> tuple[list[int], list[Tensor]] | None:
+        """See :meth:`paretone.sampling.cache.FeatureScorer.drafts`."""
+        transformer = self.fused_transformer
+        arguments = transformer.arguments(len(embedded), cache, positions)
+        if self._tensors is None or arguments is None:
+            return None
+        cache.memory_for(len(embedded) + len(uniforms) - 1)
+        tables = self.embedding, transformer.rotations
+        found = drafts_of(states, embedded, uniforms, *tables, limits, sampling, self._tensors, arguments)
+        cache.advance(len(embedded) + len(found[0]) - 1)
+        return found
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Outputs (n, hidden) to (n, rows)."""

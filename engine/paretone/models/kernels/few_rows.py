@@ -65,9 +65,9 @@ def half_scale(weight: Tensor) -> float | None:
     Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest numbers, whose last
     digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of it.
     """
-    plain = weight.device.type == "cpu" and weight.dtype == torch.float32
-    if not (plain and available()):
+    if not (weight.device.type == "cpu" and weight.dtype == torch.float32 and available()):
         return None
+    weight = weight.detach()
     if torch.equal(weight.half().float(), weight):
         return 1.0
     scale = 2.0 ** (15 - math.frexp(float(weight.abs().max()))[1])

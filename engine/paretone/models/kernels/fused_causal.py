@@ -231,6 +231,11 @@ class FusedTransformer(nn.Module):
     def fused_layers(self) -> tuple[FusedLayer, ...]:
         return self._layers
 
+    @property
+    def rotations(self) -> Tensor:
+        """As :meth:`rotation`, of all tabulated positions."""
+        return self._rotations.unsqueeze(-2)
+
     def rotation(self, positions: Tensor) -> Tensor:
         """Rotations of queries and keys at ``positions`` (…), (…, 1, head_width / 2)."""
         return self._rotations[positions].unsqueeze(-2)

@@ -9,6 +9,7 @@ on processors, whose products are either all of float16 weights or all plain.
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
@@ -16,6 +17,8 @@ from typing import Any, List, Optional, Tuple  # noqa: UP035 (TorchScript reads 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from paretone.sampling.tokens import truncated
 
 LayerTensors = Tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP006, UP045
 """Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, and weights of its
@@ -105,9 +108,57 @@ def _draft(
     return outputs, _product(_product(last, narrow, None, half), widen, bias, half)
 
 
+def _drafts(
+    states: Tensor,
+    embedded: Tensor,
+    mask: Optional[Tensor],  # noqa: UP045
+    uniforms: List[float],  # noqa: UP006
+    table: Tensor,
+    rotations: Tensor,
+    limits: Tuple[int, int, int, int, int],  # noqa: UP006
+    sampling: Tuple[float, int, float],  # noqa: UP006
+    own: List[Tensor],  # noqa: UP006
+    bias: Optional[Tensor],  # noqa: UP045
+    layers: List[LayerTensors],  # noqa: UP006
+    half: bool,
+    floor: Tensor,
+    memory: Tensor,
+    start: int,
+    heads: int,
+    key_heads: int,
+    width: int,
+) -> Tuple[List[int], List[Tensor]]:  # noqa: UP006
+    seen, minimum, length, codes, stops = limits
+    temperature, top_k, top_p = sampling
+    drafted: List[int] = []  # noqa: UP006
+    proposals: List[Tensor] = []  # noqa: UP006
+    for uniform in uniforms:
+        tokens = embedded.size(0)
+        rotation = rotations.narrow(0, start, tokens)
+        sizes = heads, key_heads, width
+        outputs, scores = _draft(
+            states, embedded, 1, own, bias, layers, half, floor, memory, start, rotation, mask, *sizes
+        )
+        # As within_length and draw in paretone.sampling.
+        if seen < minimum:
+            scores.narrow(1, codes, stops).fill_(-math.inf)
+        if 0 <= length <= seen:
+            scores.narrow(1, 0, codes).fill_(-math.inf)
+        proposal = truncated(scores, temperature, top_k, top_p)[0]
+        sums = proposal.cumsum(-1)
+        token = int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))
+        drafted.append(token)
+        proposals.append(proposal)
+        if token >= codes:
+            break
+        start, seen, mask = start + tokens, seen + 1, None
+        states, embedded = outputs.narrow(0, tokens - 1, 1), table.narrow(0, token, 1)
+    return drafted, proposals
+
+
 @functools.cache
 def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """:func:`_pass` or :func:`_draft` as one call; the same in Python where TorchScript is missing."""
+    """A function of this module as one call; the same in Python where TorchScript is missing."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -130,4 +181,30 @@ def draft_of(
     """Outputs (tokens, hidden) of the last of :func:`pass_of`, and the scores (scored, ids) after the last ``scored``,
     of a draft on its target's states; see :class:`paretone.models.networks.feature_draft.FeatureDraft`."""
     found: tuple[Tensor, Tensor] = scripted(_draft)(states, embedded, scored, *own, *arguments)
+    return found
+
+
+def drafts_of(
+    states: Tensor,
+    embedded: Tensor,
+    uniforms: list[float],
+    table: Tensor,
+    rotations: Tensor,
+    limits: tuple[int, int, int, int, int],
+    sampling: tuple[float, int, float],
+    own: OwnTensors,
+    arguments: Arguments,
+) -> tuple[list[int], list[Tensor]]:
+    """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
+
+    :func:`draft_of` reads the first tokens, and then each drafted one but the last, embedded by ``table`` and turned by
+    ``rotations`` (positions, 1, head_width / 2). ``limits``: tokens before them, the least number, the whole number or
+    −1, codes, and ids that end speech and are barred before the least; ``sampling``: as
+    :func:`paretone.sampling.tokens.truncated`.
+    """
+    *layers, memory, start, _, mask, heads, key_heads, width = arguments
+    sizes = memory, start, heads, key_heads, width
+    found: tuple[list[int], list[Tensor]] = scripted(_drafts)(
+        states, embedded, mask, uniforms, table, rotations, limits, sampling, *own, *layers, *sizes
+    )
     return found
