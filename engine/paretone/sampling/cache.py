@@ -187,6 +187,13 @@ class TokenScorer(Protocol):
     def logits(self, hidden: Tensor) -> Tensor:
         """Map (…, hidden) to scores (…, rows)."""
 
+    def read(
+        self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Read (1, n, hidden) after the cached tokens: scores (scored, rows) after the last ``scored``, and, unless
+        ``keeps`` is ``None``, outputs of these inner layers with the last one's after the final norm, (n, (kept + 1) ·
+        hidden)."""
+
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """Empty cache for the transformer."""
 

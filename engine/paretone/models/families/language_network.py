@@ -24,7 +24,7 @@ from paretone.models.families import parts
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import HalfProduct, Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
-from paretone.models.kernels.scripted_causal import OwnTensors, draft_of, drafts_of
+from paretone.models.kernels.scripted_causal import OwnTensors, draft_of, drafts_of, scores_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
@@ -181,6 +181,30 @@ class TokenModel(nn.Module):
         if self._scores is not None and hidden.dim() == 2:
             return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
+
+    @torch.inference_mode()
+    def read(
+        self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """See :meth:`paretone.sampling.cache.TokenScorer.read`."""
+        transformer = self.transformer
+        kept: dict[int, Tensor] = {}
+        if isinstance(transformer, FusedTransformer) and self._scores is not None:
+            weight, bias, half = parts_of(self._scores)
+            arguments = transformer.arguments(embedded.shape[1], cache, positions)
+            if weight is not None and arguments is not None:
+                norm, head = transformer.final_norm.scaled, (weight, bias, half)
+                found = scores_of(embedded, scored, keeps or (), norm, head, arguments)
+                cache.advance(embedded.shape[1])
+                return found
+
+        def probe(layer: int, what: str, output: Tensor) -> None:
+            if what == "output" and layer in (keeps or ()):
+                kept[layer] = output
+
+        hidden = transformer(embedded, cache, positions, None if keeps is None else probe)
+        features = None if keeps is None else torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
+        return self.logits(hidden[0, -scored:]), features
 
     def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embedding, head and bias, shared and without gradients."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
 
 import torch
@@ -27,6 +27,8 @@ or packed."""
 Arguments = tuple[Any, ...]
 """The layers' tensors, whether their weights are packed, and the norms' floor; the memory of a cache with its number of
 tokens; rotations, a mask of several tokens, and the numbers of heads and of keys' heads with their width."""
+HeadTensors = tuple[Tensor, Optional[Tensor], bool]  # noqa: UP045
+"""Weights and bias of a head, and whether the weights are packed."""
 OwnTensors = tuple[list[Tensor], Optional[Tensor]]  # noqa: UP045
 """Of a draft on its target's states: scaled weights of the norms of states and tokens, the weight that joins them, the
 scaled weight of the last norm, the weights of the head, and the bias of its second."""
@@ -81,6 +83,34 @@ def _pass(
         hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
         outputs.append(hidden)
     return outputs
+
+
+def _scores(
+    embedded: Tensor,
+    scored: int,
+    keeps: List[int],  # noqa: UP006
+    norm: Tensor,
+    head: Tensor,
+    bias: Optional[Tensor],  # noqa: UP045
+    half_head: bool,
+    layers: List[LayerTensors],  # noqa: UP006
+    half: bool,
+    floor: Tensor,
+    memory: Tensor,
+    start: int,
+    rotation: Tensor,
+    mask: Optional[Tensor],  # noqa: UP045
+    heads: int,
+    key_heads: int,
+    width: int,
+) -> Tuple[Tensor, Tensor]:  # noqa: UP006
+    outputs = _pass(embedded, layers, half, floor, memory, start, rotation, mask, heads, key_heads, width)
+    hidden = _norm(outputs[-1], norm, floor)
+    features = hidden
+    if len(keeps) > 0:
+        features = torch.cat([outputs[layer] for layer in keeps] + [hidden], -1)
+    last = hidden.narrow(0, hidden.size(0) - scored, scored)
+    return _product(last, head, bias, half_head), features
 
 
 def _draft(
@@ -173,6 +203,15 @@ def pass_of(embedded: Tensor, arguments: Arguments) -> List[Tensor]:  # noqa: UP
     (batch · tokens, hidden) each."""
     outputs: List[Tensor] = scripted(_pass)(embedded, *arguments)  # noqa: UP006
     return outputs
+
+
+def scores_of(
+    embedded: Tensor, scored: int, keeps: Sequence[int], norm: Tensor, head: HeadTensors, arguments: Arguments
+) -> tuple[Tensor, Tensor]:
+    """:func:`pass_of` one sequence, with the scores (scored, ids) after its last tokens, and outputs of the layers
+    ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden). ``norm``: scaled weight."""
+    found: tuple[Tensor, Tensor] = scripted(_scores)(embedded, scored, list(keeps), norm, *head, *arguments)
+    return found
 
 
 def draft_of(

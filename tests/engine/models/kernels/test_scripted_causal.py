@@ -9,7 +9,7 @@ import torch
 
 from paretone.models.families.language_network import FeatureDrafter
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _drafts, _pass, scripted
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _drafts, _pass, _scores, scripted
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.speculative import speculation
@@ -67,6 +67,23 @@ def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
         )
         assert len(found[1]) == scored and all(map(torch.equal, found, expected))
     assert torch.equal(caches[0].kept(), caches[1].kept())
+
+
+def test_reading_in_one_call_gives_the_same_bits() -> None:
+    fast, operators = (small_model().float().optimised() for _ in range(2))
+    operators.fused_transformer._scripted = None
+    caches = [one.cache(50) for one in (fast, operators)]
+    for tokens, scored, keeps in ((20, 1, (0, 2)), (1, 1, None), (4, 3, ()), (MOST_TOKENS, 2, (1,))):
+        embedded, places = torch.randn(1, tokens, fast.head.shape[1]), torch.arange(tokens) + caches[0].length
+        (found, features), (expected, wanted) = (
+            one.read(embedded, cache, places, scored, keeps)
+            for one, cache in zip((fast, operators), caches, strict=True)
+        )
+        assert len(found) == scored and torch.equal(found, expected)
+        assert keeps is None or (
+            wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
+        )
+    assert isinstance(scripted(_scores), torch.jit.ScriptFunction) and torch.equal(*(one.kept() for one in caches))
 
 
 @pytest.mark.parametrize("length", [None, 40])
