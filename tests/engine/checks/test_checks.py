@@ -101,7 +101,8 @@ def test_the_bench_counts_what_is_found_and_what_is_marked_wrongly(
     assert cli.main(given) == 0
     report = json.loads(capsys.readouterr().out)
     row, own, total = report["rows"]
-    assert (row["fault"], row["middle found"], row["middle of"], row["false marks"], row["clean"]) == ("gap", 5, 5, 0, 5)
+    assert (row["fault"], row["middle found"], row["middle of"]) == ("gap", 5, 5)
+    assert (row["false marks"], row["clean"]) == (0, 5)
     assert (own["damage"], total["clean"], report["headline"]) == ("none: shipped", 5, 1.0)
 
 
