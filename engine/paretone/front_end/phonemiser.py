@@ -203,7 +203,7 @@ class SentenceReader:
                 tag, most = part.tag, part.length
             runs.append((start, text, tag))
         for start, text, tag in reversed(runs):
-            said = taught.get(text.casefold()) or self._listed(text, tag, context)
+            said = _taught(text.casefold(), taught) or self._listed(text, tag, context)
             if said is not None:
                 return start, said
         return len(parts) - 1, None
@@ -222,6 +222,14 @@ class SentenceReader:
             may_stop()
             said.append(self._unknown(word))
         return " ".join(filter(None, said))
+
+
+def _taught(word: str, taught: Mapping[str, str]) -> str:
+    """Phonemes that a user taught for ``word`` or for its stem; empty without any."""
+    stem = taught.get(word.removesuffix("'s"), "")
+    if not stem or not word.endswith("'s"):
+        return taught.get(word, "")
+    return stem + ("ᵻz" if stem[-1] in "szʃʒʧʤ" else "s" if stem[-1] in "fkptθT" else "z")
 
 
 def _parts(text: str, tag: str) -> list[_Part]:
