@@ -23,6 +23,7 @@ from paretone.techniques import techniques
 from paretone.techniques.registry import plug_in, registry
 
 BENCHES: dict[str, str] = {
+    "faults": "paretone.bench.faults",
     "omnivoice": "paretone.bench.omnivoice",
     "omnivoice-card": "paretone.bench.omnivoice_card",
     "omnivoice-exact": "paretone.bench.omnivoice_exact",

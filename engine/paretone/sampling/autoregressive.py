@@ -101,7 +101,13 @@ class Reader:
         embedded = self.model.embed(tokens[max(0, unread) :])[None]
         if unread < 0:
             embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
-        return self.model.logits(self._read(embedded)[0, -count:]).float()
+        first, places = self.cache.length + 1 - self._request.embedded.shape[1], self._next_places(embedded)
+        scores, found = self.model.read(embedded, self.cache, places, count, self._keeps)
+        if self._keeps is not None and found is not None:
+            if self._features is None:
+                self._features = found.new_empty(len(self._places), found.shape[1])
+            self._features[max(first, 0) : first + len(found)] = found[max(-first, 0) :]
+        return scores.float()
 
     def keep(self, tokens: int) -> None:
         """Drop everything after the first ``tokens`` tokens from the cache."""
@@ -115,24 +121,6 @@ class Reader:
         if self._features is None:
             raise ValueError("Nothing was read whose outputs are kept.")
         return self._features[start:end]
-
-    def _read(self, embedded: Tensor) -> Tensor:
-        places = self._next_places(embedded)
-        if self._keeps is None:
-            return self.model.transformer(embedded, self.cache, places)
-        kept: dict[int, Tensor] = {}
-
-        def probe(layer: int, what: str, output: Tensor) -> None:
-            if layer in keeps:
-                kept[layer] = output
-
-        keeps, first = self._keeps, self.cache.length + 1 - self._request.embedded.shape[1]
-        hidden = self.model.transformer(embedded, self.cache, places, probe)
-        found = torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
-        if self._features is None:
-            self._features = found.new_empty(len(self._places), found.shape[1])
-        self._features[max(first, 0) : first + len(found)] = found[max(-first, 0) :]
-        return hidden
 
     def _fill(self, embedded: Tensor) -> None:
         self.model.transformer.fill(embedded, self.cache, self._next_places(embedded))

@@ -187,6 +187,13 @@ class TokenScorer(Protocol):
     def logits(self, hidden: Tensor) -> Tensor:
         """Map (…, hidden) to scores (…, rows)."""
 
+    def read(
+        self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Read (1, n, hidden) after the cached tokens: scores (scored, rows) after the last ``scored``, and, unless
+        ``keeps`` is ``None``, outputs of these inner layers with the last one's after the final norm, (n, (kept + 1) ·
+        hidden)."""
+
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """Empty cache for the transformer."""
 
@@ -207,3 +214,17 @@ class FeatureScorer(TokenScorer, Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Map states of the tokens before, and tokens (n, hidden), to outputs (n, hidden), the next states, and scores
         (scored, rows) after the last ``scored`` tokens."""
+
+    def drafts(
+        self,
+        states: Tensor,
+        embedded: Tensor,
+        cache: KeyValueCache,
+        positions: Tensor,
+        uniforms: list[float],
+        limits: tuple[int, int, int, int, int],
+        sampling: tuple[float, int, float],
+    ) -> tuple[list[int], list[Tensor]] | None:
+        """Read tokens as :meth:`draft`, and draft a token for each of ``uniforms`` in one call, up to one that ends
+        speech: these, and their distributions (ids,). See :func:`paretone.models.kernels.scripted_causal.drafts_of`.
+        ``None`` where that is not possible: then nothing was read."""

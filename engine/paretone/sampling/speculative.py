@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, after_prompt, within_length
-from paretone.sampling.cache import FeatureScorer, TokenScorer
+from paretone.sampling.cache import FeatureScorer, KeyValueCache, TokenScorer
 from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.tokens import TokenSampler, draw
+from paretone.sampling.tokens import Nucleus, TokenSampler, draw
 from paretone.sampling.verification import Rule, Verification, by_token
 
 BEGAN, DRAFTED = "began", "drafted"
@@ -40,8 +40,9 @@ def speculate(
 ) -> Decoding:
     """Yield cycles of 1 to K + 1 tokens, with K from ``length``, until a stop id or the maximum.
 
-    ``target`` and ``draft`` have read their prompts. Order of random numbers: one per drafted token, those of the rule,
-    one for the target's token. ``mark`` is called at the start of each part of a cycle. Raises what ``check`` raises.
+    ``target`` and ``draft`` have read their prompts. Order of random numbers: one per token to draft, those of the
+    rule, one for the target's token. ``mark`` is called at the start of each part of a cycle. Raises what ``check``
+    raises.
     """
     tokens: list[int] = []
     stopped = False
@@ -76,6 +77,13 @@ def _draft(
     wanted: int,
 ) -> tuple[tuple[int, ...], list[Tensor]]:
     """Draft up to ``wanted`` tokens after ``tokens``, up to a stop id; return them and their distributions (ids,)."""
+    sampling = sampler.truncation if isinstance(sampler, Nucleus) else None
+    if isinstance(drafter, FeatureReader) and sampling is not None and wanted > 0:
+        numbers = [uniforms() for _ in range(wanted)]
+        found = drafter.drafts(tokens, sampling, numbers)
+        if found is not None:
+            return tuple(found[0]), found[1]
+        uniforms = iter(numbers).__next__
     sequence = list(tokens)
     proposals: list[Tensor] = []
     while len(proposals) < wanted:
@@ -167,6 +175,23 @@ class FeatureReader:
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
         """As :meth:`Reader.logits`. The target's states stand for the tokens that it has read, and the draft's own
         output for the one before the last otherwise."""
+        outputs, scores = self.model.draft(*self._unread(tokens), count)
+        self._own = outputs[-1:]
+        return scores.float()
+
+    def drafts(
+        self, tokens: Sequence[int], sampling: tuple[float, int, float], uniforms: list[float]
+    ) -> tuple[list[int], list[Tensor]] | None:
+        """The tokens after ``tokens``, all of which the target has read but the last, in one call; see
+        :meth:`FeatureScorer.drafts`."""
+        request, model = self._request, self.model
+        whole = -1 if request.length is None else request.length
+        stops = model.rows - model.codes if request.masked_stops is None else request.masked_stops
+        limits = len(tokens), request.minimum, whole, model.codes, stops
+        return model.drafts(*self._unread(tokens), uniforms, limits, sampling)
+
+    def _unread(self, tokens: Sequence[int]) -> tuple[Tensor, Tensor, KeyValueCache, Tensor]:
+        """States, embedded tokens, cache and positions for the unread part of ``tokens``."""
         model, start, end = self.model, self._cache.length, len(tokens) + 1
         embedded = model.embed(tokens[max(start - 1, 0) :])
         if not start:
@@ -178,9 +203,7 @@ class FeatureReader:
             self._verified = end
         else:
             states = self._own
-        outputs, scores = model.draft(states, embedded, self._cache, self._places[start:end], count)
-        self._own = outputs[-1:]
-        return scores.float()
+        return states, embedded, self._cache, self._places[start:end]
 
     def keep(self, tokens: int) -> None:
         """Forget everything after the first ``tokens`` tokens, and the rows that it read with its own states."""

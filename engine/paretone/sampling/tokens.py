@@ -54,18 +54,15 @@ class Nucleus:
     repetition_penalty: float = 1.0
     prompt: tuple[int, ...] = ()
 
+    @property
+    def truncation(self) -> tuple[float, int, float] | None:
+        """Arguments of :func:`truncated`, if that is all."""
+        return (self.temperature, self.top_k, self.top_p) if self.repetition_penalty == 1 else None
+
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         if self.repetition_penalty != 1:
             logits = self._penalised(logits, history)
-        if not 0 < self.top_k < logits.shape[-1] and self.top_p >= 1:
-            return (logits / self.temperature).softmax(-1)
-        kept = self.top_k if 0 < self.top_k < logits.shape[-1] else logits.shape[-1]
-        likeliest, ids = logits.topk(kept, dim=-1)
-        shares = (likeliest / self.temperature).softmax(-1)
-        if self.top_p < 1:
-            shares = _nucleus(shares, self.top_p)
-            shares /= shares.sum(-1, keepdim=True)
-        return torch.zeros_like(logits).scatter_(-1, ids, shares)
+        return truncated(logits, self.temperature, self.top_k, self.top_p)
 
     def _penalised(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         rows = [{*self.prompt, *before} for before in histories(history, len(logits))]
@@ -111,6 +108,20 @@ class RepetitionAware:
     def _repeated(self, before: Sequence[int]) -> set[int]:
         recent = before[-self.window :] if self.window else ()
         return {one for one in recent if recent.count(one) >= self.window * self.threshold}
+
+
+def truncated(logits: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """Probabilities (n, ids) of :class:`Nucleus` without penalty. Also compiled by TorchScript."""
+    rows = logits.size(-1)
+    kept = top_k if 0 < top_k < rows else rows
+    if kept == rows and top_p >= 1:
+        return (logits / temperature).softmax(-1)
+    likeliest, ids = logits.topk(kept, -1)
+    shares = (likeliest / temperature).softmax(-1)
+    if top_p < 1:
+        shares = _nucleus(shares, top_p)
+        shares /= shares.sum(-1, True)
+    return torch.zeros_like(logits).scatter_(-1, ids, shares)
 
 
 def _nucleus(shares: Tensor, top_p: float) -> Tensor:

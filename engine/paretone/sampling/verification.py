@@ -70,11 +70,13 @@ def by_token(tolerance: float, codes: int, *, guarded: bool = True) -> Rule:
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
     ) -> Verification:
-        p, q = _of(drafted, proposals, checks)
-        exempt = torch.tensor([token >= codes for token in drafted], dtype=torch.bool) | (q <= 0) if guarded else None
-        found = acceptance(p, q, tolerance, exempt).clamp(max=1.0).tolist()
-        accepted = next((place for place, one in enumerate(found) if uniforms() >= one), len(drafted))
-        return _verdict(accepted, found, proposals, checks)
+        stays: list[float] = []
+        for token, p, q in zip(drafted, *_of(drafted, proposals, checks), strict=True):
+            exempt = guarded and (token >= codes or q <= 0)
+            stays.append(min(1.0, ratio(p, q) + (0.0 if exempt else tolerance)))
+            if uniforms() >= stays[-1]:
+                return _verdict(len(stays) - 1, stays, proposals, checks)
+        return _verdict(len(drafted), stays, proposals, checks)
 
     return verify
 
@@ -85,7 +87,7 @@ def by_block(
     """Verify the draft as a block. One random number per drafted token."""
     # w: probability of the tokens so far under the target over that under the draft, at most 1.
     weights = [1.0]
-    for p, q in zip(*(one.tolist() for one in _of(drafted, proposals, checks)), strict=True):
+    for p, q in zip(*_of(drafted, proposals, checks), strict=True):
         weights.append(min(1.0, weights[-1] * q / p))
     reached = weights[1:]
     stays = [*_up_to_each(reached[:-1], proposals[1:], checks[1 : len(drafted)]), *reached[-1:]]
@@ -93,14 +95,20 @@ def by_block(
     return _verdict(accepted, stays, proposals, checks, weights[accepted])
 
 
-def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[Tensor, Tensor]:
-    """p and q of every drafted token, (n,) each, in float64 on the CPU."""
+def ratio(p: float, q: float) -> float:
+    """min(1, q / p); 0 / 0 counts as 0."""
+    return min(1.0, q / p) if p > 0 else float(q > 0)
+
+
+def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[list[float], list[float]]:
+    """p and q of every drafted token. In few operations and one transfer: next to the passes, each takes a while."""
     if not drafted:
-        return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
-    # The target may also have a distribution for the next place. One transfer for both.
-    both = [one[token] for one, token in (*zip(proposals, drafted, strict=True), *zip(checks, drafted, strict=False))]
-    p, q = torch.stack(both).cpu().double().view(2, -1)
-    return p, q
+        return [], []
+    ids = torch.tensor(drafted).to(checks.device, non_blocking=True)[:, None]
+    # The target may also have a distribution for the next place.
+    both = torch.cat([torch.stack(list(proposals)).gather(1, ids), checks[: len(drafted)].gather(1, ids)])
+    found = both.flatten().tolist()
+    return found[: len(drafted)], found[len(drafted) :]
 
 
 def _verdict(

@@ -24,7 +24,15 @@ from paretone.models.families import parts
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import HalfProduct, Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
-from paretone.models.kernels.scripted_causal import OwnTensors, draft_of
+from paretone.models.kernels.scripted_causal import (
+    Draft,
+    Head,
+    Limits,
+    Sampling,
+    draft_of,
+    drafts_of,
+    scores_of,
+)
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
@@ -182,6 +190,30 @@ class TokenModel(nn.Module):
             return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
 
+    @torch.inference_mode()
+    def read(
+        self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """See :meth:`paretone.sampling.cache.TokenScorer.read`."""
+        transformer = self.transformer
+        kept: dict[int, Tensor] = {}
+        if isinstance(transformer, FusedTransformer) and self._scores is not None:
+            weight, bias, half = parts_of(self._scores)
+            call = transformer.as_one_call(embedded.shape[1], cache, positions)
+            if weight is not None and call is not None:
+                head = Head(transformer.final_norm.scaled, weight, bias, half)
+                found = scores_of(embedded, scored, keeps or (), head, *call)
+                cache.advance(embedded.shape[1])
+                return found
+
+        def probe(layer: int, what: str, output: Tensor) -> None:
+            if what == "output" and layer in (keeps or ()):
+                kept[layer] = output
+
+        hidden = transformer(embedded, cache, positions, None if keeps is None else probe)
+        features = None if keeps is None else torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
+        return self.logits(hidden[0, -scored:]), features
+
     def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embedding, head and bias, shared and without gradients."""
         return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()
@@ -245,21 +277,21 @@ class FeatureDrafter(TokenModel):
         self._rank = wide.in_features
         self._narrow = product(draft.narrowing.weight.detach().clone())
         self._widen = product(wide.weight.detach().clone(), None if wide.bias is None else wide.bias.detach().clone())
-        self._tensors = self._own_tensors()
+        self._tensors = self._for_one_call()
         self._weights = draft.mix.weight.numel() + draft.join.weight.numel()
         self._weights_of_scores = draft.narrowing.weight.numel() + wide.weight.numel()
 
     def with_transformer(self, transformer: Any) -> FeatureDrafter:
         made = copy.copy(self)
         made._modules = {**self._modules, "transformer": transformer}
-        made._tensors = made._own_tensors()
+        made._tensors = made._for_one_call()
         return made
 
     def with_products(self, change: Callable[[Product, int], Product]) -> FeatureDrafter:
         made, width = self.with_transformer(self.fused_transformer.with_products(change)), self.head.shape[1]
         made._mix, made._join = change(self._mix, (len(self.reads) + 1) * width), change(self._join, 2 * width)
         made._narrow, made._widen = change(self._narrow, width), change(self._widen, self._rank)
-        made._tensors = made._own_tensors()
+        made._tensors = made._for_one_call()
         return made
 
     def operations(self, tokens: int, context: int, scored: int) -> float:
@@ -277,29 +309,51 @@ class FeatureDrafter(TokenModel):
         """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm, and the scores
         (scored, rows) after the last ``scored`` tokens."""
         transformer = self.fused_transformer
-        arguments = transformer.arguments(len(embedded), cache, positions)
-        if self._tensors is not None and arguments is not None:
-            found = draft_of(states, embedded, scored, self._tensors, arguments)
+        call = transformer.as_one_call(len(embedded), cache, positions)
+        if self._tensors is not None and call is not None:
+            found = draft_of(states, embedded, scored, self._tensors, *call)
             cache.advance(len(embedded))
             return found
         joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
         outputs = transformer.unnormed(joined[None], cache, positions)
         return outputs, self.logits(outputs[-scored:])
 
+    @torch.inference_mode()
+    def drafts(
+        self,
+        states: Tensor,
+        embedded: Tensor,
+        cache: KeyValueCache,
+        positions: Tensor,
+        uniforms: list[float],
+        limits: tuple[int, int, int, int, int],
+        sampling: Sampling,
+    ) -> tuple[list[int], list[Tensor]] | None:
+        """See :meth:`paretone.sampling.cache.FeatureScorer.drafts`."""
+        transformer = self.fused_transformer
+        call = transformer.as_one_call(len(embedded), cache, positions)
+        if self._tensors is None or call is None:
+            return None
+        cache.memory_for(len(embedded) + len(uniforms) - 1)
+        tables = self.embedding, transformer.rotations
+        found = drafts_of(states, embedded, uniforms, tables, Limits(*limits), sampling, self._tensors, *call)
+        cache.advance(len(embedded) + len(found[0]) - 1)
+        return found
+
     def logits(self, hidden: Tensor) -> Tensor:
         """Outputs (n, hidden) to (n, rows)."""
         return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
 
-    def _own_tensors(self) -> OwnTensors | None:
-        """Those beside the layer's, if their products are all of its kind."""
+    def _for_one_call(self) -> Draft | None:
+        """Tensors beside the layer's, if their products are of its kind."""
         transformer = self.fused_transformer
-        (join, _, _), (narrow, _, _), (widen, bias, _) = parts = [
+        (join, _, half), (narrow, _, _), (widen, bias, _) = parts = [
             parts_of(one) for one in (self._join, self._narrow, self._widen)
         ]
         if join is None or narrow is None or widen is None or {kind for _, _, kind in parts} != {transformer.is_half}:
             return None
-        of_state, of_token, norm = (one.scaled for one in (self._of_state, self._of_token, transformer.final_norm))
-        return [of_state, of_token, join, norm, narrow, widen], bias
+        head = Head(transformer.final_norm.scaled, widen, bias, half)
+        return Draft(self._of_state.scaled, self._of_token.scaled, join, narrow, head)
 
 
 MOST_KEPT = 3

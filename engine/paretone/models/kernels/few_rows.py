@@ -13,6 +13,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from timeit import Timer
 
@@ -24,8 +25,10 @@ Product = Callable[[Tensor], Tensor]
 """Maps (rows, inputs) to (rows, outputs)."""
 
 
-LARGE = 1_000_000
+LARGE = 2_000_000
 """Number of weights from which several threads may be faster than half the bytes."""
+WIDE = 500_000
+"""Number of float32 weights from which they are stored transposed."""
 TRIALS = 5
 
 
@@ -35,6 +38,8 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
         scale = half_scale(weight)
         if scale is not None and (weight.numel() < LARGE or _half_pays(*weight.shape, torch.get_num_threads())):
             return HalfProduct(weight, bias, scale)
+    if weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.numel() >= WIDE:
+        return TransposedProduct(weight.T.contiguous(), bias)
     return partial(F.linear, weight=weight.contiguous(), bias=bias)
 
 
@@ -50,7 +55,7 @@ def _half_pays(outputs: int, inputs: int, threads: int) -> bool:
             found += min(timer.repeat(TRIALS, 1))
         return found
 
-    return seconds(HalfProduct(weight)) < seconds(partial(F.linear, weight=weight))
+    return seconds(HalfProduct(weight)) < seconds(TransposedProduct(weight.T.contiguous()))
 
 
 def half_scale(weight: Tensor) -> float | None:
@@ -60,9 +65,9 @@ def half_scale(weight: Tensor) -> float | None:
     Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest numbers, whose last
     digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of it.
     """
-    plain = weight.device.type == "cpu" and weight.dtype == torch.float32
-    if not (plain and available()):
+    if not (weight.device.type == "cpu" and weight.dtype == torch.float32 and available()):
         return None
+    weight = weight.detach()
     if torch.equal(weight.half().float(), weight):
         return 1.0
     scale = 2.0 ** (15 - math.frexp(float(weight.abs().max()))[1])
@@ -89,6 +94,8 @@ def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
     """Float32 weights (outputs, inputs) and bias (outputs,) of a result of :func:`product`, exactly."""
     if isinstance(product, HalfProduct):
         return product.weight(inputs), product.bias
+    if isinstance(product, TransposedProduct):
+        return product.weight.T, product.bias
     assert isinstance(product, partial)
     return product.keywords["weight"], product.keywords["bias"]
 
@@ -132,6 +139,21 @@ class HalfProduct:
         return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, self._bias)
 
     def __deepcopy__(self, memory: dict[int, object]) -> HalfProduct:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedProduct:
+    """A product with float32 weights (inputs, outputs). Measured on a layer of CosyVoice 2's, one thread: as fast as
+    (outputs, inputs) for one row, 1.7 times for four."""
+
+    weight: Tensor
+    bias: Tensor | None = None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
+
+    def __deepcopy__(self, memory: dict[int, object]) -> TransposedProduct:
         return self
 
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.kernels.few_rows import Product, parts_of, product
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, Arguments, LayerTensors, pass_of
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, Layers, LayerTensors, Place, pass_of
 from paretone.models.networks.causal import (
     NOTHING,
     CausalConfig,
@@ -114,7 +114,7 @@ class FusedTransformer(nn.Module):
         self._norm = norm
         self._rotations = _rotations(config, POSITIONS, norm.weight.device)
         self._masks: dict[tuple[int, int], Tensor] = {}
-        self._scripted = _tensors(self._layers, norm)
+        self._scripted = _for_one_call(config, self._layers, norm)
 
     @classmethod
     @torch.no_grad()
@@ -158,9 +158,9 @@ class FusedTransformer(nn.Module):
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
         if cache is not None and not (skip or filling):
-            arguments = self.arguments(tokens, cache, positions)
-            if arguments is not None:
-                outputs = pass_of(embedded, arguments)
+            call = self.as_one_call(tokens, cache, positions)
+            if call is not None:
+                outputs = pass_of(embedded, *call)
                 if probe is not None:
                     for index, output in enumerate(outputs):
                         probe(index, "output", output.view_as(embedded))
@@ -200,20 +200,19 @@ class FusedTransformer(nn.Module):
             cache.advance(tokens)
         return hidden
 
-    def arguments(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> Arguments | None:
+    def as_one_call(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> tuple[Layers, Place] | None:
         """For :mod:`paretone.models.kernels.scripted_causal`: a pass over ``tokens`` at ``positions`` after those of
         ``cache``; ``None`` if it does not take it. Raises :class:`ValueError` beyond the capacity."""
         if self._scripted is None or tokens > MOST_TOKENS:
             return None
-        config, start = self.config, cache.length
+        start = cache.length
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, self._norm.weight)
-        sizes = config.heads, config.key_value_heads, config.head_width
-        return (*self._scripted, cache.memory_for(tokens), start, self.rotation(positions), mask, *sizes)
+        return self._scripted, Place(cache.memory_for(tokens), start, self.rotation(positions), mask)
 
     @property
     def is_half(self) -> bool | None:
         """Whether all products have packed weights; ``None`` if they are of different kinds."""
-        return None if self._scripted is None else self._scripted[1]
+        return None if self._scripted is None else self._scripted.half
 
     @property
     def final_norm(self) -> QuickNorm:
@@ -230,6 +229,11 @@ class FusedTransformer(nn.Module):
     @property
     def fused_layers(self) -> tuple[FusedLayer, ...]:
         return self._layers
+
+    @property
+    def rotations(self) -> Tensor:
+        """As :meth:`rotation`, of all tabulated positions."""
+        return self._rotations.unsqueeze(-2)
 
     def rotation(self, positions: Tensor) -> Tensor:
         """Rotations of queries and keys at ``positions`` (…), (…, 1, head_width / 2)."""
@@ -289,9 +293,8 @@ class FusedTransformer(nn.Module):
         return mask[:, mask.shape[1] - length :]
 
 
-def _tensors(layers: Sequence[FusedLayer], norm: QuickNorm) -> tuple[list[LayerTensors], bool, Tensor] | None:
-    """For :func:`paretone.models.kernels.scripted_causal.pass_of`: the layers' tensors, whether weights are
-    packed, and the norms' floor; ``None`` unless the layers are of a kind that it takes."""
+def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> Layers | None:
+    """``None`` unless the layers are of a kind that :mod:`paretone.models.kernels.scripted_causal` takes."""
     floors = {one.floor for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)}
     if len(floors) != 1 or None in floors:
         return None
@@ -308,7 +311,8 @@ def _tensors(layers: Sequence[FusedLayer], norm: QuickNorm) -> tuple[list[LayerT
         inputs, output, gate_up, down = weights
         attention, forward = layer.attention_norm.scaled, layer.feed_forward_norm.scaled
         found.append((attention, *inputs, output[0], forward, gate_up[0], down[0]))
-    return (found, kinds.pop(), norm.weight.new_tensor(floors.pop())) if len(kinds) == 1 else None
+    sizes = config.heads, config.key_value_heads, config.head_width
+    return Layers(found, kinds.pop(), norm.weight.new_tensor(floors.pop()), *sizes) if len(kinds) == 1 else None
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

@@ -1,32 +1,89 @@
-"""A pass of few tokens through a causal transformer, or a draft on its states, as one call of TorchScript.
+"""Passes of few tokens through a causal transformer, and drafts on its states, each as one call of TorchScript.
 
-At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python. Here one
-interpreted function calls the same operators in the same order as
-:class:`paretone.models.kernels.fused_causal.FusedTransformer`, so that results are equal bit by bit. Only for float32
-on processors, whose products are either all of float16 weights or all plain.
+At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python, more where
+the weights that are read push the interpreter out of the caches. Here one interpreted function calls the same operators
+in the same order as :class:`paretone.models.kernels.fused_causal.FusedTransformer`, so that results are equal bit by
+bit. Only for float32 on processors, with products that are either all of float16 weights or all plain.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import warnings
-from collections.abc import Callable
-from typing import Any, List, Optional, Tuple  # noqa: UP035 (TorchScript reads these)
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LayerTensors = Tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP006, UP045
+from paretone.sampling.tokens import truncated
+
+# TorchScript reads these types; it knows no ``Tensor | None`` in them.
+LayerTensors = tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP045
 """Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, and weights of its
 output; the scaled weight of its feed-forward norm; weights of gate and up, and of down. Weights are (outputs, inputs),
 or packed."""
-Arguments = tuple[Any, ...]
-"""The layers' tensors, whether their weights are packed, and the norms' floor; the memory of a cache with its number of
-tokens; rotations, a mask of several tokens, and the numbers of heads and of keys' heads with their width."""
-OwnTensors = tuple[list[Tensor], Optional[Tensor]]  # noqa: UP045
-"""Of a draft on its target's states: scaled weights of the norms of states and tokens, the weight that joins them, the
-scaled weight of the last norm, the weights of the head, and the bias of its second."""
+
+
+class Layers(NamedTuple):
+    tensors: list[LayerTensors]
+    half: bool
+    """Whether weights are packed."""
+    floor: Tensor
+    """Of the norms."""
+    heads: int
+    key_heads: int
+    width: int
+    """Of a head."""
+
+
+class Place(NamedTuple):
+    """Where a pass reads: after the first ``start`` tokens of a cache."""
+
+    memory: Tensor
+    """Of the cache."""
+    start: int
+    rotation: Tensor
+    mask: Optional[Tensor]  # noqa: UP045
+    """For several tokens."""
+
+
+class Head(NamedTuple):
+    norm: Tensor
+    """Scaled weight of the norm before it."""
+    weight: Tensor
+    bias: Optional[Tensor]  # noqa: UP045
+    half: bool
+
+
+class Draft(NamedTuple):
+    """Of a draft on its target's states: scaled weights of the norms of states and tokens, the weight that joins them,
+    and the head's two."""
+
+    of_state: Tensor
+    of_token: Tensor
+    join: Tensor
+    narrow: Tensor
+    head: Head
+
+
+class Limits(NamedTuple):
+    """As :func:`paretone.sampling.autoregressive.within_length` knows them."""
+
+    seen: int
+    """Tokens before the first."""
+    minimum: int
+    length: int
+    """−1: not known."""
+    codes: int
+    stops: int
+    """Ids that end speech and are barred before the minimum."""
+
+
+Sampling = tuple[float, int, float]
+"""Temperature, k and p of :func:`paretone.sampling.tokens.truncated`."""
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
 
@@ -37,40 +94,29 @@ def _norm(x: Tensor, scaled: Tensor, floor: Tensor) -> Tensor:
     return x.div(torch.hypot(length, floor)).mul_(scaled)
 
 
-def _product(x: Tensor, weight: Tensor, bias: Optional[Tensor], half: bool) -> Tensor:  # noqa: UP045
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None, half: bool) -> Tensor:
     if half:
         return torch.fbgemm_linear_fp16_weight_fp32_activation(x, weight, bias)
     return F.linear(x, weight, bias)
 
 
-def _pass(
-    embedded: Tensor,
-    layers: List[LayerTensors],  # noqa: UP006
-    half: bool,
-    floor: Tensor,
-    memory: Tensor,
-    start: int,
-    rotation: Tensor,
-    mask: Optional[Tensor],  # noqa: UP045
-    heads: int,
-    key_heads: int,
-    width: int,
-) -> List[Tensor]:  # noqa: UP006
-    batch, tokens = embedded.size(0), embedded.size(1)
+def _pass(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
+    batch, tokens, half, floor = embedded.size(0), embedded.size(1), layers.half, layers.floor
+    heads, key_heads, width = layers.heads, layers.key_heads, layers.width
     hidden = embedded.reshape(batch * tokens, -1)
-    outputs: List[Tensor] = []  # noqa: UP006
-    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers):
+    outputs: list[Tensor] = []
+    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers.tensors):
         projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(batch, tokens, -1, width)
         turned = projected.narrow(2, 0, heads + key_heads)
-        torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(rotation)
-        kept = memory[index]
-        kept.narrow(2, start, tokens).copy_(projected.narrow(2, heads, 2 * key_heads).transpose(1, 2))
-        seen = kept.narrow(2, 0, start + tokens)
+        torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(place.rotation)
+        kept = place.memory[index]
+        kept.narrow(2, place.start, tokens).copy_(projected.narrow(2, heads, 2 * key_heads).transpose(1, 2))
+        seen = kept.narrow(2, 0, place.start + tokens)
         query = projected.narrow(2, 0, heads).transpose(1, 2)
         if heads != key_heads:
             query = query.reshape(batch, key_heads, -1, width)
         key, value = seen.narrow(1, 0, key_heads), seen.narrow(1, key_heads, key_heads)
-        mixed = F.scaled_dot_product_attention(query, key, value, mask)
+        mixed = F.scaled_dot_product_attention(query, key, value, place.mask)
         if heads != key_heads:
             mixed = mixed.reshape(batch, heads, tokens, width)
         hidden = _product(mixed.transpose(1, 2).reshape(-1, heads * width), output, None, half).add_(hidden)
@@ -80,34 +126,67 @@ def _pass(
     return outputs
 
 
+def _scores(
+    embedded: Tensor, scored: int, keeps: list[int], head: Head, layers: Layers, place: Place
+) -> tuple[Tensor, Tensor]:
+    outputs = _pass(embedded, layers, place)
+    hidden = _norm(outputs[-1], head.norm, layers.floor)
+    features = hidden
+    if len(keeps) > 0:
+        features = torch.cat([outputs[layer] for layer in keeps] + [hidden], -1)
+    last = hidden.narrow(0, hidden.size(0) - scored, scored)
+    return _product(last, head.weight, head.bias, head.half), features
+
+
 def _draft(
+    states: Tensor, embedded: Tensor, scored: int, draft: Draft, layers: Layers, place: Place
+) -> tuple[Tensor, Tensor]:
+    half, floor, head = layers.half, layers.floor, draft.head
+    joined = torch.cat([_norm(states, draft.of_state, floor), _norm(embedded, draft.of_token, floor)], -1)
+    outputs = _pass(_product(joined, draft.join, None, half).unsqueeze(0), layers, place)[-1]
+    last = _norm(outputs.narrow(0, outputs.size(0) - scored, scored), head.norm, floor)
+    return outputs, _product(_product(last, draft.narrow, None, half), head.weight, head.bias, head.half)
+
+
+def _drafts(
     states: Tensor,
     embedded: Tensor,
-    scored: int,
-    own: List[Tensor],  # noqa: UP006
-    bias: Optional[Tensor],  # noqa: UP045
-    layers: List[LayerTensors],  # noqa: UP006
-    half: bool,
-    floor: Tensor,
-    memory: Tensor,
-    start: int,
-    rotation: Tensor,
-    mask: Optional[Tensor],  # noqa: UP045
-    heads: int,
-    key_heads: int,
-    width: int,
-) -> Tuple[Tensor, Tensor]:  # noqa: UP006
-    of_state, of_token, join, norm, narrow, widen = own
-    joined = torch.cat([_norm(states, of_state, floor), _norm(embedded, of_token, floor)], -1)
-    inner = _product(joined, join, None, half).unsqueeze(0)
-    outputs = _pass(inner, layers, half, floor, memory, start, rotation, mask, heads, key_heads, width)[-1]
-    last = _norm(outputs.narrow(0, outputs.size(0) - scored, scored), norm, floor)
-    return outputs, _product(_product(last, narrow, None, half), widen, bias, half)
+    uniforms: list[float],
+    table: Tensor,
+    rotations: Tensor,
+    limits: Limits,
+    sampling: Sampling,
+    draft: Draft,
+    layers: Layers,
+    place: Place,
+) -> tuple[list[int], list[Tensor]]:
+    seen = limits.seen
+    temperature, top_k, top_p = sampling
+    drafted: list[int] = []
+    proposals: list[Tensor] = []
+    for uniform in uniforms:
+        outputs, scores = _draft(states, embedded, 1, draft, layers, place)
+        # As within_length and draw in paretone.sampling.
+        if seen < limits.minimum:
+            scores.narrow(1, limits.codes, limits.stops).fill_(-math.inf)
+        if 0 <= limits.length <= seen:
+            scores.narrow(1, 0, limits.codes).fill_(-math.inf)
+        proposal = truncated(scores, temperature, top_k, top_p)[0]
+        sums = proposal.cumsum(-1)
+        token = int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))
+        drafted.append(token)
+        proposals.append(proposal)
+        if token >= limits.codes:
+            break
+        seen, start = seen + 1, place.start + embedded.size(0)
+        place = Place(place.memory, start, rotations.narrow(0, start, 1), None)
+        states, embedded = outputs.narrow(0, outputs.size(0) - 1, 1), table.narrow(0, token, 1)
+    return drafted, proposals
 
 
 @functools.cache
 def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """:func:`_pass` or :func:`_draft` as one call; the same in Python where TorchScript is missing."""
+    """A function of this module as one call; the same in Python where TorchScript is missing."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -117,17 +196,48 @@ def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
 
-def pass_of(embedded: Tensor, arguments: Arguments) -> List[Tensor]:  # noqa: UP006
+def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
     (batch · tokens, hidden) each."""
-    outputs: List[Tensor] = scripted(_pass)(embedded, *arguments)  # noqa: UP006
+    outputs: list[Tensor] = scripted(_pass)(embedded, layers, place)
     return outputs
 
 
+def scores_of(
+    embedded: Tensor, scored: int, keeps: Sequence[int], head: Head, layers: Layers, place: Place
+) -> tuple[Tensor, Tensor]:
+    """:func:`pass_of` one sequence, with the scores (scored, ids) after its last tokens, and outputs of the layers
+    ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden)."""
+    found: tuple[Tensor, Tensor] = scripted(_scores)(embedded, scored, list(keeps), head, layers, place)
+    return found
+
+
 def draft_of(
-    states: Tensor, embedded: Tensor, scored: int, own: OwnTensors, arguments: Arguments
+    states: Tensor, embedded: Tensor, scored: int, draft: Draft, layers: Layers, place: Place
 ) -> tuple[Tensor, Tensor]:
     """Outputs (tokens, hidden) of the last of :func:`pass_of`, and the scores (scored, ids) after the last ``scored``,
     of a draft on its target's states; see :class:`paretone.models.networks.feature_draft.FeatureDraft`."""
-    found: tuple[Tensor, Tensor] = scripted(_draft)(states, embedded, scored, *own, *arguments)
+    found: tuple[Tensor, Tensor] = scripted(_draft)(states, embedded, scored, draft, layers, place)
+    return found
+
+
+def drafts_of(
+    states: Tensor,
+    embedded: Tensor,
+    uniforms: list[float],
+    tables: tuple[Tensor, Tensor],
+    limits: Limits,
+    sampling: Sampling,
+    draft: Draft,
+    layers: Layers,
+    place: Place,
+) -> tuple[list[int], list[Tensor]]:
+    """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
+
+    :func:`draft_of` reads the first tokens, and then each drafted one but the last, with the ``tables`` of embeddings
+    (ids, hidden) and of rotations (positions, 1, head_width / 2).
+    """
+    found: tuple[list[int], list[Tensor]] = scripted(_drafts)(
+        states, embedded, uniforms, *tables, limits, sampling, draft, layers, place
+    )
     return found

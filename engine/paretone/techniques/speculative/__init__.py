@@ -135,10 +135,12 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     return draft
 
 
+_KINDS = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYERS: "draft of layers"}
+
+
 def kind_of(knobs: Values) -> str:
     """Word for the drafting weights."""
-    kinds = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYERS: "draft of layers"}
-    return kinds.get(knobs["draft"], "draft")
+    return _KINDS.get(knobs["draft"], "draft")
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
@@ -167,6 +169,10 @@ def describe(knobs: Values) -> str:
         exact += "; it applies to every id, as published"
     length = "an adaptive number of tokens" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
+
+
+def kind_of_weights(weights: object) -> str:
+    return _KINDS[_kind(weights)]
 
 
 def _kind(weights: object) -> str:

@@ -46,11 +46,12 @@ PLAIN, ON_FEATURES = "plain decoding", "draft on features"
 
 @dataclass(frozen=True)
 class Size:
-    """Shape of a released language model; ``stops``: ids that end speech."""
+    """Shape of a released language model; ``stops``: ids that end speech; ``numbers``: type of its file's weights."""
 
     config: CausalConfig
     codes: int
     stops: int
+    numbers: torch.dtype = torch.float32
     computed_in: Callable[[torch.device], torch.dtype] = lambda device: torch.float32
 
 
@@ -60,6 +61,7 @@ SIZES = {
         CausalConfig(2048, 16, 32, 8, 64, 8192, 1e-5, 5e5, Llama3Scaling(32.0, 1.0, 4.0, 8192)),
         65536,
         1,
+        torch.bfloat16,
         computed_in,
     ),
 }
@@ -111,13 +113,14 @@ def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, To
     config = size.config
     dtype = size.computed_in(device)
     plain = CausalTransformer(config).to(device, dtype)
-    _randomise(plain)
+    _randomise(plain, size.numbers)
     rows, scale = size.codes + size.stops, config.hidden**-0.5
-    embedding, head = (torch.randn(rows, config.hidden, device=device).mul_(scale).to(dtype) for _ in range(2))
+    tables = (torch.randn(rows, config.hidden, device=device).mul_(scale) for _ in range(2))
+    embedding, head = (one.to(size.numbers).to(dtype) for one in tables)
     target = TokenModel(plain, embedding, head, codes=size.codes).optimised()
     reads, rank = read_layers(config.layers), max(1, config.hidden // 4)
     on_features = FeatureDraft(config, reads, rows, rank, biased=False)
-    _randomise(on_features)
+    _randomise(on_features, torch.float16)
     layered = retained_layers(config.layers, 2, fitting_upper(config.layers))
     drafts = {
         ON_FEATURES: FeatureDrafter(on_features.requires_grad_(False), target),
@@ -127,10 +130,11 @@ def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, To
     return target, drafts
 
 
-def _randomise(network: nn.Module) -> None:
+def _randomise(network: nn.Module, numbers: torch.dtype) -> None:
     for weight in network.parameters():
         if weight.ndim == 2:
             nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
+            weight.copy_(weight.to(numbers))
 
 
 def _decoding(target: TokenModel, draft: TokenModel | None, acceptance: float, length: int) -> Decoding:

@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import decode
-from paretone.sampling.draft_length import AdaptiveLength, predicted_speed_up
+from paretone.sampling.draft_length import ENOUGH, AdaptiveLength, predicted_speed_up
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
@@ -206,6 +207,7 @@ def run(arguments: argparse.Namespace) -> Report:
     said = judged(model, ways, arguments, Turns(within, least=1))
     rows = clean(said, "way")
     rows += _rows(ways, times, said)
+    rows.append({"way": "verifying passes of all ways", **_passes(times)})
     rows.append({"way": AGAIN, **times.speed_up[AGAIN].columns()})
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
     top = times.speed_up[tolerance_title(arguments.tolerance)]
@@ -282,6 +284,23 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
         equal += sum(mine == theirs for mine, theirs in zip(one, two, strict=False))
         compared += max(len(one), len(two))
     return equal, compared
+
+
+PASSES = (2, 4, 6, 8)
+"""Numbers of tokens of verifying passes whose times are reported."""
+
+
+def _passes(times: DecodingTimes) -> dict[str, float]:
+    """v by the number of tokens of a pass, where passes over as many were measured."""
+    plain = times.decoded[PLAIN].target_seconds
+    found: dict[str, float] = {}
+    for tokens in PASSES:
+        spent = [
+            one.target_seconds for way in times.decoded.values() for one in way.cycles if len(one.drafted) == tokens - 1
+        ]
+        if len(spent) >= ENOUGH:
+            found[f"v({tokens})"] = median(spent) / plain
+    return found
 
 
 def _rows(

@@ -14,7 +14,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.decoding import Drafting, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
-from paretone.models.base import Synthesis
+from paretone.models.base import DraftWeights, Synthesis
 from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.knobs import Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
@@ -155,7 +155,11 @@ def compute(task: Task) -> Findings:
     if errors:
         panels.append(_intelligibility(table, reference, errors))
     panels += [_tokens(figure), _time(figure, reference)]
-    said = RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
+    own = speculative.fitting_drafts(model.info, task.knobs)[0]
+    drafted = (
+        "" if isinstance(own, DraftWeights) else f"A {speculative.kind_of_weights(own)} drafts, unlike in the paper. "
+    )
+    said = drafted + RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
     return Findings(tuple(panels), said, 2, sentences)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from paretone.models.families.language_network import FeatureDrafter
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _pass, scripted
+from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _drafts, _pass, _scores, scripted
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.feature_draft import FeatureDraft
+from paretone.sampling.speculative import speculation
+from paretone.sampling.tokens import Nucleus, Uniforms
+from paretone.sampling.verification import by_token
 from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_model, small_transformer
+from tests.engine.sampling.test_autoregressive import request_of
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
@@ -61,6 +67,44 @@ def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
         )
         assert len(found[1]) == scored and all(map(torch.equal, found, expected))
     assert torch.equal(caches[0].kept(), caches[1].kept())
+
+
+def test_reading_in_one_call_gives_the_same_bits() -> None:
+    fast, operators = (small_model().float().optimised() for _ in range(2))
+    operators.fused_transformer._scripted = None
+    caches = [one.cache(50) for one in (fast, operators)]
+    for tokens, scored, keeps in ((20, 1, (0, 2)), (1, 1, None), (4, 3, ()), (MOST_TOKENS, 2, (1,))):
+        embedded, places = torch.randn(1, tokens, fast.head.shape[1]), torch.arange(tokens) + caches[0].length
+        (found, features), (expected, wanted) = (
+            one.read(embedded, cache, places, scored, keeps)
+            for one, cache in zip((fast, operators), caches, strict=True)
+        )
+        assert len(found) == scored and torch.equal(found, expected)
+        assert keeps is None or (
+            wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
+        )
+    assert isinstance(scripted(_scores), torch.jit.ScriptFunction) and torch.equal(*(one.kept() for one in caches))
+
+
+@pytest.mark.parametrize("length", [None, 40])
+def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
+    target = small_model(stop_score=1.0).float().optimised()
+    draft = FeatureDraft(target.transformer.config, (1,), target.rows, 20, biased=True)
+    fast, operators = (FeatureDrafter(draft, target) for _ in range(2))
+    operators._tensors = None
+    request = replace(request_of(target, maximum=60), minimum=12, length=length)
+    for seed, sampler in enumerate((Nucleus(), Nucleus(0.8, 8, 0.9), Nucleus(repetition_penalty=1.2))):
+        one, other = (
+            list(
+                speculation(
+                    target, drafter, request, sampler, Uniforms(seed), by_token(0.5, target.codes, guarded=False), 4
+                )
+            )
+            for drafter in (fast, operators)
+        )
+        parts = [[(cycle.drafted, cycle.tokens, cycle.acceptance) for cycle in each] for each in (one, other)]
+        assert parts[0] == parts[1] and any(cycle.accepted for cycle in one)
+    assert isinstance(scripted(_drafts), torch.jit.ScriptFunction)
 
 
 def test_other_kinds_of_numbers_go_operator_by_operator() -> None:

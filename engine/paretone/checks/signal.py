@@ -1,0 +1,346 @@
+"""Checks of the signal alone: each gives the places of one fault. Torch-free.
+
+Thresholds were set with takes of F5 mini and LM mini in the voices Anna and Clara (``python -m paretone bench faults
+--calibration``); the reported rates are of other models, voices and sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from paretone.checks.speech import FLOOR, FRAME_SECONDS, LEVEL_SECONDS, Speech, runs
+from paretone.measure.loudness import FULL_SCALE
+
+Found = tuple[float, float, float, str]
+"""Start and end in seconds, sureness from 0 to 1, and a sentence."""
+
+
+def sureness(value: float, threshold: float, spread: float) -> float:
+    """0.5 at ``threshold``, 0.88 one ``spread`` above it."""
+    return float(1 / (1 + np.exp(np.clip(-2 * (value - threshold) / spread, -50, 50))))
+
+
+# --- Samples ----------------------------------------------------------------------------------------------------------
+def not_numbers(speech: Speech) -> Iterator[Found]:
+    if speech.finite.all():
+        return
+    for start, end in runs(~speech.finite)[:20]:
+        yield start / speech.rate, end / speech.rate, 1.0, f"{end - start} samples are not numbers."
+
+
+FLAT = 3
+"""Equal samples in a row at a peak that are clipped."""
+CLIPPED_PER_SECOND = 2.0
+"""Flat peaks per second of speech from which a take is clipped."""
+OVER = 6.0
+"""Decibels above full scale: lower peaks are usual, and turned down for playback and 16-bit files."""
+
+
+def clipped(speech: Speech) -> Iterator[Found]:
+    """Flat peaks at the highest level of the take, or samples above full scale."""
+    size = np.abs(speech.sound)
+    highest = float(size.max(initial=0.0))
+    if highest < 0.05:
+        return
+    at_top = size >= min(highest * 0.999, max(FULL_SCALE, highest * 0.98))
+    flat = [one for one in runs(at_top) if one[1] - one[0] >= FLAT]
+    per_second = len(flat) / max(0.1, speech.seconds)
+    over = 20 * np.log10(highest)
+    if over > OVER - 2 and not flat:
+        place = int(size.argmax()) / speech.rate
+        sure = sureness(over, OVER, 1.0)
+        yield place, place, sure, f"{over:.1f} dB above full scale, which clips in 16-bit files."
+    elif flat:
+        start, end = flat[0][0] / speech.rate, flat[-1][1] / speech.rate
+        sure = sureness(np.log2(per_second), np.log2(CLIPPED_PER_SECOND), 1.0)
+        yield start, end, sure, f"{len(flat)} peaks are cut off."
+
+
+OFFSET = 0.08
+"""Mean over the root mean square of the speech."""
+
+
+def offsets(speech: Speech) -> Iterator[Found]:
+    mean, size = float(speech.sound.mean()) if len(speech.sound) else 0.0, 10 ** (speech.loud / 20)
+    share = abs(mean) / size
+    if abs(mean) > 5e-4:
+        yield 0.0, speech.seconds, sureness(share, OFFSET, OFFSET / 4), f"The mean of the samples is {mean:.4f}, not 0."
+
+
+# --- Levels -----------------------------------------------------------------------------------------------------------
+LONGEST_PAUSE = 0.75
+LONGEST_EDGE = 0.78
+"""Seconds of silence within speech, and before and after it, that are still usual."""
+HARD_EDGE = 25.0
+"""Decibels that the level falls within 20 ms into a lost stretch."""
+
+
+def silences(speech: Speech) -> Iterator[Found]:
+    """Silence that is longer than pauses are."""
+    levels = speech.levels
+    if not len(levels):
+        return
+    if not speech.speaking.any() or speech.loud < -65:
+        yield 0.0, speech.seconds, 1.0, "There is no sound."
+        return
+    for start, end in speech.pauses(0.3):
+        seconds = (end - start) * LEVEL_SECONDS
+        edge = start == 0 or end == len(levels)
+        limit = LONGEST_EDGE if edge else LONGEST_PAUSE
+        yield start * LEVEL_SECONDS, end * LEVEL_SECONDS, sureness(seconds, limit, 0.12), f"Silent for {seconds:.1f} s."
+
+
+JUMP_SECONDS = 1.1
+JUMP = 10.7
+"""Decibels between the loud parts of the seconds before and after a place."""
+
+
+def level_jumps(speech: Speech) -> Iterator[Found]:
+    """The largest lasting change of level."""
+    levels, width = speech.levels, round(JUMP_SECONDS / LEVEL_SECONDS)
+    if len(levels) < 2 * width:
+        return
+    step = 10
+    starts = np.arange(0, len(levels) - width + 1, step)
+    windows = np.lib.stride_tricks.sliding_window_view(levels, width)[starts]
+    rank = width * 97 // 100
+    loud = np.partition(windows, rank, axis=1)[:, rank]
+    apart = width // step
+    change = loud[apart:] - loud[:-apart]
+    # Silence before and after speech is no jump: both sides need speech.
+    spoken = np.lib.stride_tricks.sliding_window_view(speech.levels > max(speech.loud - 45, -70), width)[starts].mean(1)
+    change[(spoken[apart:] < 0.5) | (spoken[:-apart] < 0.5)] = 0.0
+    if not len(change):
+        return
+    place = int(np.abs(change).argmax())
+    at = (starts[place] + width) * LEVEL_SECONDS
+    size = float(change[place])
+    sure = sureness(abs(size), JUMP, 1.0)
+    yield at - 0.1, at + 0.1, sure, f"From here on it is {abs(size):.0f} dB {'louder' if size > 0 else 'quieter'}."
+
+
+# --- Seams ------------------------------------------------------------------------------------------------------------
+CLICK = 10.0
+"""Decibels of a bend of the samples above all others nearby."""
+SEAM_BONUS, SEAM_SECONDS = 4.0, 0.04
+"""Decibels less at a seam, within these seconds."""
+CLICK_BLOCK = 0.003
+"""Seconds of a block: glottal pulses return within the six blocks on either side."""
+NARROW, CLOSE = 4, 36
+"""Samples around a click that belong to it, and up to which those after it must be smaller: bursts of plosives last."""
+MOST = 8
+"""Findings of one kind that are listed."""
+
+
+def clicks(speech: Speech) -> Iterator[Found]:
+    """Jumps between neighbouring samples that nothing near them resembles."""
+    bend = np.abs(np.diff(speech.sound, 3))
+    width = max(4, round(CLICK_BLOCK * speech.rate))
+    count = len(bend) // width
+    if count < 24:
+        return
+    peaks = bend[: count * width].reshape(count, width).max(1)
+    padded = np.pad(peaks, 7, mode="edge")
+    near = np.lib.stride_tricks.sliding_window_view(padded, 6).max(1)
+    around = np.maximum(near[:count], near[9 : 9 + count])
+    quiet = 10 ** ((speech.loud - 38) / 20)
+    ratio = peaks / np.maximum(around, quiet)
+    highest = np.argsort(ratio)[-2 * MOST :]
+    for block in np.sort(highest[ratio[highest] > 1.4]):
+        place = block * width + int(bend[block * width : (block + 1) * width].argmax())
+        beside = np.concatenate(
+            [bend[max(0, place - CLOSE) : max(0, place - NARROW)], bend[place + NARROW : place + CLOSE]]
+        )
+        others = max(float(around[block]), float(beside.max(initial=0.0)), quiet)
+        excess, at = 20 * np.log10(float(bend[place]) / others), (place + 1) / speech.rate
+        seam = any(abs(at - one) < SEAM_SECONDS for one in speech.seams)
+        said = f"A click, {excess:.0f} dB above the sound around it{', at a seam' if seam else ''}."
+        yield at - 0.005, at + 0.005, sureness(excess, CLICK - SEAM_BONUS * seam, 1.0), said
+
+
+GAP_SECONDS = 0.004
+LONGEST_GAP = 0.2
+"""A gap shorter than the first cannot be told from a zero crossing; one longer than the second is a pause."""
+GAP_LEVEL = 24.0
+"""Decibels below the loud parts of the louder sound in the 5 ms before and after a gap."""
+
+
+def gaps(speech: Speech) -> Iterator[Found]:
+    """Zeros, or one repeated value, in the middle of sound."""
+    sound, rate = speech.sound, speech.rate
+    still = np.abs(np.diff(sound)) <= 1e-6
+    beside = max(2, round(0.005 * rate))
+    found = 0
+    for start, end in runs(still):
+        seconds = (end - start) / rate
+        if not GAP_SECONDS <= seconds <= LONGEST_GAP or start < beside or end > len(sound) - beside:
+            continue
+        before, after = sound[start - beside : start], sound[end + 1 : end + 1 + beside]
+        level = max(10 * np.log10(float(np.mean(one**2)) + FLOOR) for one in (before, after))
+        sure = sureness(level - speech.loud, -GAP_LEVEL, 4.0)
+        seam = any(start / rate - SEAM_SECONDS < one < end / rate + SEAM_SECONDS for one in speech.seams)
+        yield start / rate, end / rate, sure, f"No sound for {1000 * seconds:.0f} ms{', at a seam' if seam else ''}."
+        found += sure > 0.5
+        if found == MOST:
+            return
+
+
+# --- The end ----------------------------------------------------------------------------------------------------------
+END_SECONDS = 0.02
+END_LEVEL = -22.0
+"""Level of the last 20 ms, in decibels relative to the loud parts."""
+
+
+def cut_end(speech: Speech) -> Iterator[Found]:
+    """Speech in the last 20 ms."""
+    count = max(1, round(END_SECONDS * speech.rate))
+    if len(speech.sound) < 4 * count or speech.loud < -65:
+        return
+    last = speech.sound[-count:]
+    level = 10 * np.log10(float(np.mean(last**2)) + FLOOR) - speech.loud
+    said = f"The last 20 ms are speech, {abs(level):.0f} dB below its loud parts."
+    yield speech.seconds - END_SECONDS, speech.seconds, sureness(level, END_LEVEL, 3.0), said
+
+
+TAIL_SECONDS = 1.5
+NOISY = 0.3
+"""Spectral flatness (geometric over arithmetic mean) of noise between 200 and 7000 Hz; speech is far below it."""
+BURST_SECONDS = 0.06
+BURST_LEVEL = -32.0
+
+
+def bursts(speech: Speech) -> Iterator[Found]:
+    """Noise after the last sound of speech."""
+    spectra = speech.spectra
+    if len(spectra) < 20:
+        return
+    low, high = (round(hertz / speech.bin_hertz) for hertz in (200, min(7000, speech.rate / 2.4)))
+    tail = spectra[-round(TAIL_SECONDS / FRAME_SECONDS) :, low:high] + FLOOR
+    # Bins are averaged by threes: a single frame of noise has single deep bins.
+    tail = tail[:, : tail.shape[1] // 4 * 4].reshape(len(tail), -1, 4).mean(2)
+    flat = np.exp(np.log(tail).mean(1)) / tail.mean(1)
+    level = 10 * np.log10(tail.mean(1)) - 10 * np.log10(float(np.percentile(spectra[:, low:high].mean(1), 90)) + FLOOR)
+    noisy = (flat > NOISY) & (level > BURST_LEVEL)
+    for start, end in runs(noisy):
+        seconds = (end - start) * FRAME_SECONDS
+        if end < len(tail) - 4 and (level[end:] > -25).any():
+            continue  # Speech goes on after it.
+        first = speech.seconds - (len(tail) - start) * FRAME_SECONDS
+        sure = sureness(seconds, BURST_SECONDS - FRAME_SECONDS / 2, FRAME_SECONDS) * sureness(
+            float(flat[start:end].max()), NOISY, 0.03
+        )
+        yield first, first + seconds, sure, f"Noise for {seconds:.2f} s at the end."
+
+
+# --- Repetition -------------------------------------------------------------------------------------------------------
+LOOP_SECONDS = 0.5
+"""Length of the shortest stretch that is compared."""
+SHORTEST_LAG, LONGEST_LAG = 0.3, 4.0
+LIKE = 0.955
+"""Mean correlation of the spectra of a stretch and its repetition."""
+BANDS = 24
+
+
+def loops(speech: Speech) -> Iterator[Found]:
+    """A stretch that returns with the same spectra."""
+    spectra = speech.spectra
+    width, first, last = (round(one / FRAME_SECONDS) for one in (LOOP_SECONDS, SHORTEST_LAG, LONGEST_LAG))
+    if len(spectra) < 2 * width + first + 2 or not speech.speaking_frames.any():
+        return
+    edges = np.unique(np.geomspace(2, min(spectra.shape[1] - 1, 7000 / speech.bin_hertz), BANDS + 1).astype(int))
+    bands = np.log10(np.add.reduceat(spectra[:, : edges[-1]], edges[:-1], axis=1) + 10 ** (speech.loud / 10 - 5))
+    spoken = speech.speaking_frames
+    bands = np.where(spoken[:, None], bands - bands[spoken].mean(0), 0.0)  # Silence is like nothing.
+    best = (0.0, 0, 0)
+    block = 1000
+    for begin in range(0, len(bands), block - last - width):
+        part = bands[begin : begin + block]
+        if len(part) < 2 * width + first + 2:
+            break
+        place = _most_alike(part, width, first, min(last, len(part) - width))
+        best = max(best, (place[0], begin + place[1], place[2]))
+    like, start, lag = best
+    at = (start + lag) * FRAME_SECONDS
+    said = f"What was said {lag * FRAME_SECONDS:.1f} s before comes again."
+    yield at, at + max(LOOP_SECONDS, lag * FRAME_SECONDS), sureness(like, LIKE, 0.02), said
+
+
+def _most_alike(bands: np.ndarray, width: int, first: int, last: int) -> tuple[float, int, int]:
+    """Highest correlation of two stretches of ``width`` frames, the first one's start, and the lag."""
+    bands = np.pad(bands, ((0, last), (0, 0)))
+    products = bands @ bands.T
+    own = np.concatenate([[0.0], np.cumsum(np.diagonal(products))])
+    powers = own[width:] - own[:-width]
+    floor = 0.5 * float(powers.mean()) if len(powers) else 0.0
+    lags = np.arange(first, last)
+    # Rows are starts, columns lags: the products of frame i and frame i + lag, summed over the stretch.
+    rows = np.arange(len(bands) - last)
+    flat = rows[:, None] * len(bands) + rows[:, None] + lags[None, :]
+    sums = np.cumsum(np.take(products, flat), axis=0)
+    sums = sums[width:] - sums[:-width]
+    starts = rows[1 : 1 + len(sums)]
+    both = np.minimum(starts[:, None] + lags[None, :], len(powers) - 1)
+    one, two = powers[starts][:, None], powers[both]
+    like = np.where((one < floor) | (two < floor), 0.0, sums / np.sqrt(np.maximum(one * two, 1e-9)))
+    place = int(like.argmax())
+    row, column = divmod(place, len(lags))
+    return float(like[row, column]), int(starts[row]), int(lags[column])
+
+
+# --- Spectrum ---------------------------------------------------------------------------------------------------------
+HUM = 14.0
+"""Decibels of a steady tone above its neighbours."""
+HUM_LEVEL = -50.0
+"""Level of a tone, in decibels relative to the loud parts, below which it is not heard."""
+HUM_FRAME = 1024
+"""Samples at about 6 kHz: 0.17 s."""
+
+
+def hums(speech: Speech) -> Iterator[Found]:
+    """A tone that is there in speech and pauses alike."""
+    samples = speech.narrow
+    if len(samples) < 6 * HUM_FRAME:
+        return
+    frames = np.lib.stride_tricks.sliding_window_view(samples, HUM_FRAME)[:: HUM_FRAME // 2]
+    spectra = np.abs(np.fft.rfft(frames * np.hanning(HUM_FRAME).astype(np.float32), axis=1)) / (HUM_FRAME / 4)
+    steady = 20 * np.log10(np.quantile(spectra, 0.15, axis=0) + 1e-6)
+    hertz = speech.narrow_rate / HUM_FRAME
+    low, high = int(40 / hertz), int(1200 / hertz)
+    part = steady[low - 6 : high + 6]
+    around = np.median(np.lib.stride_tricks.sliding_window_view(part, 13), axis=1)
+    excess = part[6:-6] - around
+    excess[part[6:-6] < speech.loud + HUM_LEVEL] = 0.0
+    place = int(excess.argmax())
+    tone = (low + place) * hertz
+    yield 0.0, speech.seconds, sureness(float(excess[place]), HUM, 2.0), f"A steady tone of about {tone:.0f} Hz."
+
+
+BAND_STEP = 1000.0
+CLIFF = 18.0
+"""Decibels that the spectrum falls within 1 kHz at the edge of a narrower band."""
+WHOLE_BAND = 0.84
+"""Share of half the sample rate up to which speech reaches usually."""
+
+
+def narrow_band(speech: Speech) -> Iterator[Found]:
+    """A band that ends well below half the sample rate."""
+    loud = speech.spectra[speech.speaking_frames]
+    if len(loud) < 20:
+        return
+    # Loud frames of each bin: sibilants decide what is there above 6 kHz.
+    level = 10 * np.log10(np.percentile(loud, 95, axis=0) + FLOOR)
+    step = max(1, round(BAND_STEP / speech.bin_hertz))
+    smooth = np.convolve(level, np.ones(5) / 5, "same")
+    fall = smooth[: -step - 3] - smooth[step:-3]
+    first, last = round(2500 / speech.bin_hertz), round(WHOLE_BAND * speech.rate / 2 / speech.bin_hertz) - step
+    if last <= first:
+        return
+    place = first + int(fall[first:last].argmax())
+    edge = (place + step / 2) * speech.bin_hertz
+    # Nothing may come back above the edge.
+    above = float(smooth[place + step : -3].max(initial=-100.0)) - float(smooth[place])
+    drop = min(float(fall[place]), -above)
+    said = f"There is almost nothing above {edge / 1000:.1f} kHz, of {speech.rate / 2000:g} kHz possible."
+    yield 0.0, speech.seconds, sureness(drop, CLIFF, 2.0), said

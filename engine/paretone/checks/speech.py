@@ -1,0 +1,261 @@
+"""The speech that is checked: samples with everything known about them, and what several checks measure. Torch-free.
+
+All measurements are made once, on first use; a ten-second take needs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from paretone.audio.recording import read_recording
+from paretone.errors import AudioError, TextError
+from paretone.front_end.alignment import aligner_phones
+from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.speakable import ENGLISH, language_of
+from paretone.models.base import Voice
+from paretone.setting.take import Take
+
+LEVEL_SECONDS = 0.01
+FRAME_SECONDS = 0.02
+SPEECH = 30.0
+"""Decibels below the loud parts down to which a frame counts as speech."""
+SHORT_PAUSE = 0.2
+"""Pauses up to this length, in seconds, count as speech for the pace."""
+FLOOR = 1e-10
+"""Power added before logarithms: −100 dB of full scale."""
+VOWELS = frozenset("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
+LOWEST_PITCH, HIGHEST_PITCH = 70.0, 400.0
+PITCH_RATE = 6000
+PITCH_FRAME, PITCH_HOP = 256, 192
+"""Samples at :data:`PITCH_RATE`: 43 ms, and 32 ms."""
+PERIODIC = 0.55
+"""Least normalised autocorrelation of a voiced frame."""
+ENVELOPE_LOW, ENVELOPE_HIGH = 250.0, 5500.0
+ENVELOPE_STEPS = 48
+"""Bands per octave of the long-term envelope, so one step is 1.5 %."""
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Mono ``samples`` (n,) at ``rate`` Hz that should say ``text``."""
+
+    samples: np.ndarray = field(repr=False)
+    rate: int
+    text: str = ""
+    seams: tuple[float, ...] = ()
+    """Seconds at which passages, blocks or chunks were joined."""
+    prompt: Speech | None = None
+    """The voice's recording, with its transcript."""
+    similarity: float | None = None
+    """Cosine of the speaker embeddings of speech and prompt, if it was measured."""
+
+    @cached_property
+    def finite(self) -> np.ndarray:
+        return np.isfinite(self.samples)
+
+    @cached_property
+    def sound(self) -> np.ndarray:
+        """Samples (n,) float32, with zeros for those that are not numbers."""
+        samples = np.asarray(self.samples, np.float32)
+        return samples if self.finite.all() else np.where(self.finite, samples, np.float32(0))
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """Decibels of full scale of each 10 ms, (frames,)."""
+        window = max(1, round(LEVEL_SECONDS * self.rate))
+        count = len(self.sound) // window
+        frames = self.sound[: count * window].reshape(count, window)
+        return 10 * np.log10(np.einsum("ij,ij->i", frames, frames) / window + FLOOR)
+
+    @cached_property
+    def loud(self) -> float:
+        """Level of the loud parts in decibels: 90th percentile of all frames within 40 dB of the loudest."""
+        near = self.levels[self.levels > self.levels.max(initial=-100.0) - 40]
+        return float(np.percentile(near, 90)) if len(near) else -100.0
+
+    @cached_property
+    def speaking(self) -> np.ndarray:
+        """Whether each 10 ms is speech, (frames,) bool."""
+        return self.levels > max(self.loud - SPEECH, -75.0)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """Start and end of the speech in seconds; both 0 without speech."""
+        places = np.flatnonzero(self.speaking)
+        if not len(places):
+            return 0.0, 0.0
+        return float(places[0]) * LEVEL_SECONDS, float(places[-1] + 1) * LEVEL_SECONDS
+
+    @cached_property
+    def spoken_seconds(self) -> float:
+        """Seconds of speech with short pauses, without long ones."""
+        return LEVEL_SECONDS * float(len(self.levels) - sum(end - start for start, end in self.pauses(SHORT_PAUSE)))
+
+    def pauses(self, shortest: float) -> list[tuple[int, int]]:
+        """Frames, start and end, of runs of at least ``shortest`` seconds without speech."""
+        return [one for one in runs(~self.speaking) if (one[1] - one[0]) * LEVEL_SECONDS >= shortest]
+
+    @cached_property
+    def syllables(self) -> int:
+        return syllables(self.text)
+
+    @cached_property
+    def pace(self) -> float | None:
+        """Syllables per second of speech; ``None`` without text that can be counted."""
+        return self.syllables / self.spoken_seconds if self.syllables and self.spoken_seconds > 0 else None
+
+    @cached_property
+    def spectra(self) -> np.ndarray:
+        """Power spectra of frames of 20 ms, (frames, bins)."""
+        width = max(2, round(FRAME_SECONDS * self.rate))
+        count = len(self.sound) // width
+        frames = self.sound[: count * width].reshape(count, width) * np.hanning(width).astype(np.float32)
+        found = np.fft.rfft(frames, axis=1)
+        return (found.real**2 + found.imag**2) / width
+
+    @property
+    def bin_hertz(self) -> float:
+        return self.rate / max(2, round(FRAME_SECONDS * self.rate))
+
+    @cached_property
+    def speaking_frames(self) -> np.ndarray:
+        """Whether each of :attr:`spectra` is speech, (frames,) bool."""
+        count = len(self.spectra)
+        if len(self.speaking) < 2 * count:
+            return np.ones(count, bool)
+        pairs: np.ndarray = self.speaking[: 2 * count].reshape(-1, 2)
+        return np.any(pairs, axis=1)
+
+    @cached_property
+    def long_term(self) -> np.ndarray:
+        """Mean power spectrum of the speech, (bins,)."""
+        frames = self.spectra[self.speaking_frames]
+        return frames.mean(0) if len(frames) else np.zeros(self.spectra.shape[1])
+
+    @cached_property
+    def narrow(self) -> np.ndarray:
+        """Sound at about :data:`PITCH_RATE`, averaged over neighbouring samples."""
+        factor = max(1, round(self.rate / PITCH_RATE))
+        count = len(self.sound) // factor
+        return self.sound[: count * factor].reshape(count, factor).mean(1)
+
+    @property
+    def narrow_rate(self) -> float:
+        return self.rate / max(1, round(self.rate / PITCH_RATE))
+
+    @cached_property
+    def pitch(self) -> float | None:
+        """Median fundamental frequency in hertz; ``None`` with less than 0.2 s of voice."""
+        samples, rate = self.narrow, self.narrow_rate
+        if len(samples) < PITCH_FRAME:
+            return None
+        frames = np.lib.stride_tricks.sliding_window_view(samples, PITCH_FRAME)[::PITCH_HOP]
+        power = np.einsum("ij,ij->i", frames, frames)
+        frames = frames[power > power.max() * 1e-2]
+        spectra = np.fft.rfft(frames - frames.mean(1, keepdims=True), 2 * PITCH_FRAME, axis=1)
+        likeness = np.fft.irfft(spectra.real**2 + spectra.imag**2, axis=1)[:, :PITCH_FRAME]
+        likeness /= np.maximum(likeness[:, :1], 1e-12)
+        likeness /= 1 - np.arange(PITCH_FRAME) / PITCH_FRAME  # Fewer samples overlap at longer lags.
+        first, last = int(rate / HIGHEST_PITCH), min(int(rate / LOWEST_PITCH) + 1, PITCH_FRAME * 3 // 4)
+        part = likeness[:, first:last]
+        best = part.max(1, initial=0.0)
+        # The first peak that is nearly the highest: later ones are multiples of the period.
+        peaks = np.zeros(part.shape, bool)
+        peaks[:, 1:-1] = (part[:, 1:-1] >= part[:, :-2]) & (part[:, 1:-1] > part[:, 2:])
+        good = peaks & (part >= 0.9 * best[:, None])
+        voiced = good.any(1) & (best > PERIODIC)
+        lags = first + good.argmax(1)[voiced]
+        return float(rate / np.median(lags)) if len(lags) >= 6 else None
+
+    @cached_property
+    def envelope(self) -> np.ndarray:
+        """Long-term spectral envelope in decibels over logarithmic frequency, (bands,), without its slope and
+        curvature."""
+        hertz = np.arange(len(self.long_term)) * self.bin_hertz
+        count = int(np.log2(ENVELOPE_HIGH / ENVELOPE_LOW) * ENVELOPE_STEPS)
+        bands = ENVELOPE_LOW * 2 ** (np.arange(count) / ENVELOPE_STEPS)
+        level = np.interp(bands, hertz, 10 * np.log10(self.long_term + FLOOR))
+        places = np.linspace(-1, 1, count)
+        return level - np.polyval(np.polyfit(places, level, 2), places)
+
+
+def runs(marked: np.ndarray) -> list[tuple[int, int]]:
+    """Start and end of each run of true values in ``marked`` (n,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+@lru_cache(maxsize=1)
+def _phonemiser() -> NaturalPhonemiser:
+    return NaturalPhonemiser()
+
+
+@lru_cache(maxsize=256)
+def syllables(text: str) -> int:
+    """Syllables of an English text as it is read; 0 for other languages and without words."""
+    if not is_english(text):
+        return 0
+    return sum(one in VOWELS for sentence in _phonemiser().read(text).sentences for one in sentence)
+
+
+@lru_cache(maxsize=64)
+def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
+    """Words of an English text as they are read, with their phones in the aligner's notation."""
+    read = [(one.text, aligner_phones(one.phonemes)) for one in _phonemiser().read(text).words]
+    return tuple((word, phones) for word, phones in read if phones)
+
+
+def is_english(text: str) -> bool:
+    try:
+        return bool(re.search(r"\w", text)) and language_of(text, "") == ENGLISH
+    except TextError:  # It looks like another language.
+        return False
+
+
+def seams_of(take: Take) -> tuple[float, ...]:
+    """Seconds at which the take's passages and the blocks within them were joined."""
+    trace, found = take.trace, list[float]()
+    if trace.decoding is not None:
+        found += trace.decoding.starts[1:]
+    elif trace.demasking is not None:
+        for number, passage in enumerate(trace.demasking.passages):
+            found += [passage.start] if number else []
+            found += [passage.start + one.start * trace.demasking.frame_seconds for one in passage.blocks[1:]]
+    elif len(trace.chunk_seconds) > 1:
+        # Passages of a flow fade into each other by equal parts; a seam is the middle of the fade.
+        overlap = (sum(trace.chunk_seconds) - take.seconds) / (len(trace.chunk_seconds) - 1)
+        ends = np.cumsum(trace.chunk_seconds[:-1]) - overlap * np.arange(len(trace.chunk_seconds) - 1)
+        found += (ends - overlap / 2).tolist()
+    return tuple(one for one in found if 0 < one < take.seconds)
+
+
+def speech_of(take: Take, voice: Voice | None = None) -> Speech:
+    """``take`` as speech to check; ``voice``: its voice, whose recording it is compared with."""
+    prompt = None if voice is None else prompt_of(voice.audio, voice.transcript)
+    return Speech(take.samples, take.sample_rate, take.text, seams_of(take), prompt, take.metrics.voice_similarity)
+
+
+def prompt_of(audio: str, transcript: str = "") -> Speech | None:
+    """The recording at ``audio`` to compare with, read again when it changes; ``None`` if it cannot be read."""
+    try:
+        return _read(audio, transcript, Path(audio).stat().st_mtime_ns)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def _read(audio: str, transcript: str, _written: int) -> Speech | None:
+    try:
+        recording = read_recording(audio)
+    except AudioError:
+        return None
+    return Speech(recording.samples, recording.sample_rate, transcript)

@@ -1,0 +1,280 @@
+"""Words that a take leaves out, says twice or adds, by pocketsphinx.
+
+The recogniser walks through the text's words in their order. At every word it may leave it out, and before every word
+it may hear any phones of a free loop; both have a price. So a word is reported as missing only if other sounds, or
+none, fit so much better than its own phones. English only; other languages and a missing extra are *unavailable*.
+
+pocketsphinx holds the interpreter's lock while it listens. Off the main thread it therefore runs in a process of its
+own, whose programme is this file.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from paretone.checks.signal import Found
+    from paretone.checks.speech import Speech
+
+RATE = 16000
+FRAMES_PER_SECOND = 100
+PADDING = 0.2
+"""Seconds of silence added at both ends."""
+LEVEL, NOISE = 0.08, 1e-4
+PHONES = (
+    *"AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH".split(),
+)
+SKIP, SKIP_MORE, AGAIN, PHONE, SILENCE = 1e-11, 1e-3, 1e-9, 3e-4, 0.05
+"""Probabilities of leaving a word out, and each further one, of going back to the words before, of a phone of the free
+loop, and of silence between words."""
+AHEAD = 4
+"""Most words that are left out at once."""
+BACK = 4
+"""Most words that are heard again."""
+BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
+"""Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
+LONGEST_SECONDS = 60.0
+"""Longer takes are not listened to: the time grows faster than their words."""
+TIMEOUT = 120.0
+MOST_WORDS = 3000
+"""Words after which the decoder is loaded anew."""
+LEAST_PHONES = 4
+"""Shorter words are not missed by themselves: two phones fit anywhere."""
+LEAST_AGAIN = 4
+LEAST_ADDED = 4
+"""Phones of the free loop in a row that are words."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One word of the text, a run of other phones, or silence, as it was heard."""
+
+    word: int
+    """Index in the text; -1 for phones that are not of the text."""
+    start: float
+    end: float
+    """Seconds."""
+    phones: tuple[str, ...] = ()
+    """Phones of the free loop."""
+
+
+@dataclass(frozen=True)
+class Listened:
+    words: tuple[str, ...]
+    spelled: tuple[tuple[str, ...], ...]
+    """Phones of each word."""
+    heard: tuple[Heard, ...]
+
+
+def unavailable(speech: Speech) -> str:
+    """Why the words of ``speech`` cannot be checked, as a sentence, or ``""``."""
+    from paretone.checks.speech import is_english
+    from paretone.extras import how_to_add
+    from paretone.front_end.forced_alignment import installed
+
+    if not speech.text.strip():
+        return "Words were not checked: the text is not known."
+    if not is_english(speech.text):
+        return "Words were not checked: only English is listened for."
+    if speech.seconds > LONGEST_SECONDS:
+        return f"Words were not checked: only takes of up to {LONGEST_SECONDS:.0f} s are listened to."
+    if not installed():
+        return f"Words were not checked: pocketsphinx is not installed; {how_to_add('judge')}."
+    return ""
+
+
+def missing(speech: Speech) -> Iterator[Found]:
+    """Runs of words of the text that were not heard."""
+    listened = listen(speech)
+    said = {one.word for one in listened.heard}
+    at = 0
+    while at < len(listened.words):
+        if at in said:
+            at += 1
+            continue
+        end = at
+        while end < len(listened.words) and end not in said:
+            end += 1
+        phones = sum(len(one) for one in listened.spelled[at:end])
+        if phones >= LEAST_PHONES:
+            start, stop = _between(listened, at, end, speech.seconds)
+            sure = 1 - 0.5 ** (phones - LEAST_PHONES + 1.01)
+            quoted = " ".join(listened.words[at : min(end, at + 6)]) + (" …" if end > at + 6 else "")
+            yield start, stop, sure, f"“{quoted}” {'is' if end == at + 1 else 'are'} missing."
+        at = end
+
+
+def repeated(speech: Speech) -> Iterator[Found]:
+    """Runs of words that were heard before."""
+    listened = listen(speech)
+    latest, run = -1, list[Heard]()
+    for one in (*listened.heard, Heard(len(listened.words), 0.0, 0.0)):
+        if 0 <= one.word <= latest:
+            run.append(one)
+        elif run and one.word > latest:
+            phones = sum(len(listened.spelled[word.word]) for word in run)
+            said = " ".join(listened.words[word.word] for word in run)
+            yield run[0].start, run[-1].end, 1 - 0.5 ** (phones - LEAST_AGAIN + 1.01), f"“{said}” is said again."
+            run = []
+        latest = max(latest, one.word)
+
+
+def added(speech: Speech) -> Iterator[Found]:
+    """Runs of phones that are not of the text."""
+    listened = listen(speech)
+    said = {one.word for one in listened.heard}
+    for place, run in enumerate(listened.heard):
+        if run.word >= 0:
+            continue
+        first = max((one.word for one in listened.heard[:place]), default=-1)
+        last = next((one.word for one in listened.heard[place:] if one.word >= 0), len(listened.words))
+        if any(word not in said for word in range(first + 1, last)):
+            continue  # Misheard words, which are reported as missing.
+        seconds = f"{run.end - run.start:.1f} s"
+        yield run.start, run.end, _sure(run), f"{seconds} of speech are not in the text."
+
+
+def _sure(run: Heard) -> float:
+    return 1 - 0.5 ** (len(run.phones) - LEAST_ADDED + 1.01)
+
+
+def _between(listened: Listened, first: int, last: int, seconds: float) -> tuple[float, float]:
+    """Where words ``first`` to ``last`` would be: between the neighbours that were heard."""
+    starts = [one.end for one in listened.heard if 0 <= one.word < first]
+    ends = [one.start for one in listened.heard if one.word >= last]
+    start, end = (max(starts) if starts else 0.0), (min(ends) if ends else seconds)
+    return start, max(start, end)
+
+
+# --- Listening --------------------------------------------------------------------------------------------------------
+_LISTENED: dict[int, tuple[Any, Listened]] = {}
+
+
+def listen(speech: Speech) -> Listened:
+    """What is heard of the text of ``speech``; kept for the last one, because three checks need it."""
+    kept = _LISTENED.get(0)
+    if kept is not None and kept[0] is speech:
+        return kept[1]
+    found = _listen(speech)
+    _LISTENED[0] = (speech, found)
+    return found
+
+
+def _listen(speech: Speech) -> Listened:
+    from paretone.audio.resampling import resample
+    from paretone.checks.speech import spoken_words
+
+    words = spoken_words(speech.text)
+    samples = resample(speech.sound, speech.rate, RATE).astype(np.float64)
+    size = float(np.sqrt(np.mean(samples**2))) if len(samples) else 0.0
+    if not words or size < 1e-5:
+        return Listened((), (), ())
+    silence = np.zeros(round(PADDING * RATE))
+    samples = np.concatenate([silence, samples * (LEVEL / size), silence])
+    samples += NOISE * np.random.default_rng(0).standard_normal(len(samples))
+    raw = (samples.clip(-1, 1) * 32767).astype(np.int16).tobytes()
+    spelled = [phones for _, phones in words]
+    heard = _decoded(raw, spelled) if _on_main_thread() else _decoded_elsewhere(raw, spelled)
+    return Listened(tuple(name for name, _ in words), tuple(tuple(one.split()) for one in spelled), _joined(heard))
+
+
+def _joined(segments: Sequence[tuple[str, int, int]]) -> tuple[Heard, ...]:
+    """Segments of the decoder (name, first and last frame) as words of the text and runs of other phones."""
+    found: list[Heard] = []
+    for name, first, last in segments:
+        start, end = first / FRAMES_PER_SECOND - PADDING, (last + 1) / FRAMES_PER_SECOND - PADDING
+        if name.isdecimal():
+            found.append(Heard(int(name), max(0.0, start), end))
+        elif name in PHONES:
+            if found and found[-1].word < 0 and start - found[-1].end < 0.15:
+                found[-1] = Heard(-1, found[-1].start, end, (*found[-1].phones, name))
+            else:
+                found.append(Heard(-1, max(0.0, start), end, (name,)))
+    return tuple(found)
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _decoded_elsewhere(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
+    from paretone.own_process import command
+
+    given = json.dumps(list(spelled)).encode() + b"\n" + raw
+    try:
+        child = subprocess.run(command(__name__), input=given, capture_output=True, timeout=TIMEOUT, check=True)
+        return [(str(name), int(first), int(last)) for name, first, last in json.loads(child.stdout)]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return _decoded(raw, spelled)
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> tuple[Any, set[str]]:
+    """The decoder, which takes a tenth of a second to load, and the words added to its dictionary."""
+    import pocketsphinx
+
+    decoder = pocketsphinx.Decoder(samprate=RATE, loglevel="FATAL", lm=None, bestpath=False, **BEAMS)
+    for phone in PHONES:
+        decoder.add_word(f"={phone}", phone, phone == PHONES[-1])
+    return decoder, set()
+
+
+def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Segments of 16-bit samples at :data:`RATE`: index of a word of the text, or a phone; first and last frame."""
+    import pocketsphinx
+
+    decoder, known = _decoder()
+    if len(known) > MOST_WORDS:
+        _decoder.cache_clear()
+        decoder, known = _decoder()
+    logarithms, count = decoder.get_logmath(), len(spelled)
+    graph = pocketsphinx.FsgModel("text", logarithms, 1.0, count + 1)
+    meant = {f"={phone}": phone for phone in PHONES}
+    times: Counter[str] = Counter()
+    for place, phones in enumerate(spelled):
+        # Equal words of a text have names of their own, because their places must be told apart.
+        name = f"{phones.replace(' ', '_')}={times[phones]}"
+        times[phones] += 1
+        meant[name] = str(place)
+        if name not in known:
+            decoder.add_word(name, phones, True)
+            known.add(name)
+        graph.trans_add(place, place + 1, 0, graph.word_add(name))
+        for ahead in range(1, min(AHEAD, count - place) + 1):
+            graph.null_trans_add(place, place + ahead, logarithms.log(SKIP * SKIP_MORE ** (ahead - 1)))
+        for back in range(1, min(BACK, place + 1) + 1):
+            graph.null_trans_add(place + 1, place + 1 - back, logarithms.log(AGAIN))
+    for phone in PHONES:
+        number = graph.word_add(f"={phone}")
+        for place in range(count + 1):
+            graph.trans_add(place, place, logarithms.log(PHONE), number)
+    graph.set_start_state(0)
+    graph.set_final_state(count)
+    graph.add_silence("<sil>", -1, SILENCE)
+    decoder.add_fsg("text", graph)
+    decoder.activate_search("text")
+    decoder.reinit_feat()
+    decoder.start_utt()
+    decoder.process_raw(raw, full_utt=True)
+    decoder.end_utt()
+    segments = decoder.seg() or ()
+    return [(meant.get(one.word, ""), one.start_frame, one.end_frame) for one in segments]
+
+
+def _main() -> None:
+    spelled = json.loads(sys.stdin.buffer.readline())
+    json.dump(_decoded(sys.stdin.buffer.read(), spelled), sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

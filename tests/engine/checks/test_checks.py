@@ -1,0 +1,126 @@
+"""Checks of takes: what is damaged is found, with its place and what to do; clean speech is not marked."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paretone import cli
+from paretone.bench import faults as bench
+from paretone.bench.damage import DAMAGES
+from paretone.checks import words
+from paretone.checks.faults import FAULTS, checked, fault, sentences
+from paretone.checks.speech import Speech, seams_of
+from paretone.errors import SettingError
+from paretone.models.voices import shipped_voices
+from paretone.setting.setting import Setting
+from paretone.setting.take import DecodingTrace, Take, Trace
+from tests.workload import workload
+
+
+@pytest.fixture(scope="module")
+def clean() -> list[bench.Clean]:
+    return bench.shipped()[: workload(5, 3)]
+
+
+def test_clean_speech_has_no_faults(clean: list[bench.Clean]) -> None:
+    for one in clean:
+        assert checked(one.speech, hear=one is clean[0]).findings == (), one.number
+
+
+@pytest.mark.parametrize("name", [one.fault for one in DAMAGES])
+def test_damage_of_middle_strength_is_found(name: str, clean: list[bench.Clean]) -> None:
+    if fault(name).hears:
+        pytest.importorskip("pocketsphinx")
+    found, of = bench.detection(name, 1, clean[: workload(5, 1)] if fault(name).hears else clean)
+    assert found == of > 0
+
+
+def test_every_fault_but_the_judged_one_has_a_damage_that_measures_it() -> None:
+    assert {one.name for one in FAULTS} - {one.fault for one in DAMAGES} == {"voice"}
+    with pytest.raises(SettingError, match="click"):
+        fault("clik")
+
+
+def test_a_finding_says_where_how_surely_and_what_to_do(clean: list[bench.Clean]) -> None:
+    speech = clean[0].speech
+    samples = speech.sound.copy()
+    samples[24000:24010] = np.inf
+    samples[36000:72000] = 0
+    found = checked(replace(speech, samples=samples, text=""))
+    assert [one.fault for one in found.findings] == ["not-a-number", "silence"]
+    first, silent = found.findings
+    assert first.start == 1.0 and first.sure == 1.0 and silent.start == pytest.approx(1.5, abs=0.15)
+    assert found.summary == "Not a number, Silence"
+    head, line, _ = sentences(found)
+    assert head == "2 faults found:"
+    assert line == f"1.00 to 1.00 s: 10 samples are not numbers. {fault('not-a-number').probably} " + (
+        fault("not-a-number").advice
+    )
+
+
+def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
+    pytest.importorskip("pocketsphinx")
+    speech = clean[0].speech
+    assert speech.text == "We will meet at the old harbor, and talk about the weather."
+    found = checked(replace(speech, text="We will meet seven elephants at the old harbor, and talk about the weather."))
+    (missing,) = found.findings
+    assert missing.fault == "missing" and missing.sentence == "“seven elephants” are missing."
+    assert 0.3 < missing.start < missing.end + 0.01 < 1.2
+
+
+def test_what_cannot_be_listened_for_is_said(clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch) -> None:
+    speech = clean[0].speech
+    assert "only English" in words.unavailable(replace(speech, text="Guten Morgen, wie geht es Ihnen heute?，你好"))
+    monkeypatch.setattr("paretone.front_end.forced_alignment.installed", lambda: False)
+    (reason,) = checked(speech).unavailable
+    assert "pocketsphinx is not installed" in reason and "judge" in reason
+
+
+def test_signal_checks_take_milliseconds(clean: list[bench.Clean]) -> None:
+    speech = clean[0].speech
+    ten = replace(speech, samples=np.tile(speech.sound, 4)[: 10 * speech.rate])
+    checked(ten, hear=False)  # Reads the text once.
+    spent = []
+    for _ in range(5):
+        fresh, began = replace(ten), time.process_time()
+        checked(fresh, hear=False)
+        spent.append(time.process_time() - began)
+    assert min(spent) < 0.06, "10 ms on a free core; a busy one needs a few times as long"
+
+
+def test_the_bench_counts_what_is_found_and_what_is_marked_wrongly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["bench", "faults", "--first", "1", "--takes", "1", "--fault", "gap", "--speech", str(tmp_path), "--json"]
+    assert cli.main(given) == 0
+    report = json.loads(capsys.readouterr().out)
+    row, own, total = report["rows"]
+    assert (row["fault"], row["middle found"], row["middle of"]) == ("gap", 5, 5)
+    assert (row["false marks"], row["clean"]) == (0, 5)
+    assert (own["damage"], total["clean"], report["headline"]) == ("none: shipped", 5, 1.0)
+
+
+def test_another_voice_is_marked_where_its_likeness_was_measured(clean: list[bench.Clean]) -> None:
+    assert [one.fault for one in checked(replace(clean[0].speech, similarity=0.4), hear=False).findings] == ["voice"]
+    assert checked(replace(clean[0].speech, similarity=0.85), hear=False).findings == ()
+
+
+def test_seams_of_a_take_are_those_of_its_trace() -> None:
+    def take(trace: Trace) -> Take:
+        return Take("", "", "", "", Setting("f5-mini"), 100, np.zeros(500, np.float32), trace=trace)
+
+    assert seams_of(take(Trace(decoding=DecodingTrace(50, 10, ((), ()), (0.0, 2.5))))) == (2.5,)
+    assert seams_of(take(Trace(chunk_seconds=(3.0, 2.2)))) == pytest.approx((2.9,)), "in the middle of the fade"
+    assert seams_of(take(Trace(chunk_seconds=(5.0,)))) == ()
+
+
+def test_nothing_is_too_short_or_too_silent_to_be_checked() -> None:
+    voice = shipped_voices()[0]
+    for samples in (np.zeros(0), np.zeros(10), np.zeros(24000), np.full(24000, np.nan), np.ones(30000)):
+        checked(Speech(samples.astype(np.float32), 24000, voice.transcript))
