@@ -186,7 +186,9 @@ class Model:
     @property
     def options(self) -> dict[str, object]:
         """Its sampler options with their defaults."""
-        return dict(catalogue.entry(self.info.id).options_with())
+        entry = catalogue.entry(self.info.id)
+        usual = entry.options_with()
+        return {knob.name: usual[knob.name] for knob in entry.options}
 
     @property
     def techniques(self) -> dict[str, dict[str, object]]:

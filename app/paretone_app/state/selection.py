@@ -15,6 +15,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from paretone.errors import PlainError, SettingError
+from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from paretone.sampling.schedules import first_halved, time_grid
@@ -235,6 +236,8 @@ class Selection(QObject):
             saved = self._remembered.pop(model, None)
             if saved is not None and (gone := own.recall(saved, entry, self.voices)):
                 self.passed_over.emit(f"Not as in the last session: {'; '.join(gone)}.")
+            if entry.bundled:
+                own.options = own.options.replace(pronunciations=in_force())  # Words may have been taught elsewhere.
         return self._models[model]
 
     # --- Voice, text and seed -----------------------------------------------------------------------------------------
@@ -287,6 +290,13 @@ class Selection(QObject):
         if self.options.get(name) == value:
             return
         self._own.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
+        self.announce()
+
+    def take_over_lexicon(self) -> None:
+        """Have all bundled models say the words of the user's lexicon."""
+        for model, own in self._models.items():
+            if catalogue.entry(model).bundled:
+                own.options = own.options.replace(pronunciations=in_force())
         self.announce()
 
     def is_used(self, name: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from paretone.audio.recording import write_sound
 from paretone.checks.faults import Checked, checked, sentences, strict
 from paretone.checks.speech import speech_of
-from paretone.commands import arguments
+from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.technique_args import (
@@ -31,7 +32,7 @@ from paretone.models.base import MASKED, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.published import comparisons
@@ -56,8 +57,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
         arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
-    arguments.add_text(parser)
+    arguments.add_text(parser, required=False)
     parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
+    lines.declare(parser)
     parser.add_argument(
         "--repeat",
         type=arguments.at_least(2),
@@ -76,7 +78,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
-    text, out = arguments.text(options), writable_sound(options.out)
+    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
+    if not several and options.text is None and options.text_file is None:
+        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
+    text = "" if several else arguments.text(options)
+    out = Path(options.out) if several else writable_sound(options.out)
     kept = None if options.keep_profile is None else writable(options.keep_profile)
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
@@ -93,6 +99,16 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    if several:
+        identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, _fingerprints(artefacts))
+        return lines.speak(
+            several,
+            options,
+            session,
+            identity,
+            lambda one: _one(replace(spoken, text=one), session),
+            lambda take: checked(speech_of(take, take.text, voice)),
+        )
     if options.codebooks:
         if model.info.family != MASKED:
             raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
@@ -139,7 +155,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
-    lines = [
+    said = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
         f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {_backbone(take)}ops ratio "
@@ -153,7 +169,19 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
-    return Result(data, "\n".join(lines), problem, code)
+    return Result(data, "\n".join(said), problem, code)
+
+
+def _one(command: Synthesise, session: Session) -> Take:
+    """The whole take; an unfinished one is an error."""
+    take, stopped = _spoken(command, session)
+    if stopped is not None:
+        raise stopped
+    return take
+
+
+def _fingerprints(artefacts: Sequence[Artefact]) -> tuple[str, ...]:
+    return tuple(one.fingerprint for one in artefacts)
 
 
 def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -18,7 +18,8 @@ from paretone.errors import TextError
 from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
-from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text, sentences
+from paretone.front_end.pronunciations import AS_USUAL, HowToRead, taught
+from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import write_out
 from paretone.observer import may_stop
@@ -135,12 +136,13 @@ class SentenceReader:
         """``unknown`` gives phonemes of words missing from the dictionary."""
         self._lexicon, self._tagger, self._unknown = lexicon, tagger, unknown
 
-    def __call__(self, text: str) -> ReadSentence:
+    def __call__(self, text: str, taught: Mapping[str, str] = {}) -> ReadSentence:
+        """``taught``: phonemes of words in small letters, before those of the dictionary."""
         words = self._words(tokens(text))
         context = Context()
         for word in reversed(words):
             may_stop()
-            word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
+            word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context, taught)
             context = _after(context, word.phonemes, "" if word.mark is not None else word.text)
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             if word.text == "point" and before.text in _DIGITS and after.text in _DIGITS:
@@ -171,13 +173,13 @@ class SentenceReader:
             open_word = not token.blank
         return words
 
-    def _pronounce(self, word: _Word, context: Context) -> str:
+    def _pronounce(self, word: _Word, context: Context, taught: Mapping[str, str]) -> str:
         """Pronounce ``word`` from its end, using the longest parts in the dictionary."""
         parts, end = word.parts, len(word.parts)
         following = context
         while end:
             first = max(0, end - MOST_PARTS)
-            start, said = self._longest(parts[first:end], following)
+            start, said = self._longest(parts[first:end], following, taught)
             start += first
             if said is None and parts[end - 1].text not in _SILENT:
                 word.listed = False
@@ -187,7 +189,7 @@ class SentenceReader:
             end = start
         return _joined([part for part in parts if part.phonemes is not None])
 
-    def _longest(self, parts: Sequence[_Part], context: Context) -> tuple[int, str | None]:
+    def _longest(self, parts: Sequence[_Part], context: Context, taught: Mapping[str, str]) -> tuple[int, str | None]:
         """Start and phonemes of the longest run of parts, up to the last one, that can be pronounced."""
         if parts[-1].phonemes is not None:
             return len(parts) - 1, parts[-1].phonemes
@@ -201,7 +203,7 @@ class SentenceReader:
                 tag, most = part.tag, part.length
             runs.append((start, text, tag))
         for start, text, tag in reversed(runs):
-            said = self._listed(text, tag, context)
+            said = _taught(text.casefold(), taught) or self._listed(text, tag, context)
             if said is not None:
                 return start, said
         return len(parts) - 1, None
@@ -220,6 +222,14 @@ class SentenceReader:
             may_stop()
             said.append(self._unknown(word))
         return " ".join(filter(None, said))
+
+
+def _taught(word: str, taught: Mapping[str, str]) -> str:
+    """Phonemes that a user taught for ``word`` or for its stem; empty without any."""
+    stem = taught.get(word.removesuffix("'s"), "")
+    if not stem or not word.endswith("'s"):
+        return taught.get(word, "")
+    return stem + ("ᵻz" if stem[-1] in "szʃʒʧʤ" else "s" if stem[-1] in "fkptθT" else "z")
 
 
 def _parts(text: str, tag: str) -> list[_Part]:
@@ -280,8 +290,8 @@ class NaturalText:
     """A text in spoken form."""
 
     text: str
-    spoken: str
-    """The text with everything written out in words."""
+    spoken: tuple[str, ...]
+    """The text with everything written out in words, by sentence."""
     sentences: tuple[str, ...]
     """Phonemes of each sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
     words: tuple[ReadWord, ...]
@@ -311,6 +321,10 @@ def _read_by_rule(word: str) -> str:
     return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
 
 
+_DOTTED_LAST = re.compile(r"(?<![\w.'])((?:[A-Za-z]\.)+)([”\"')]*)$")
+"""An abbreviation whose full stop also ends the sentence: the tagger knows it with two."""
+
+
 class NaturalPhonemiser:
     """Text to phonemes. Loads dictionary and tagger at the first use, the network at the first unknown word."""
 
@@ -322,26 +336,34 @@ class NaturalPhonemiser:
         """Raise :class:`TextError` for a text that is empty or too long."""
         require_text(text)
 
-    def __call__(self, text: str) -> NaturalText:
+    def __call__(self, text: str, how: HowToRead = AS_USUAL) -> NaturalText:
         """The phonemes of ``text``. Raises :class:`TextError` if nothing in it can be spoken."""
         self.check(text)
-        read = self.read(text)
+        read = self.read(text, how)
         if not read.sentences:
             raise TextError(nothing_to_say(read.dropped))
         return read
 
-    def read(self, text: str) -> NaturalText:
+    def read(self, text: str, how: HowToRead = AS_USUAL) -> NaturalText:
         """The phonemes of part of a text; empty if nothing in it can be spoken."""
-        written = [write_out(sentence) for sentence in sentences(text)]
-        read = [self._reader(one.text) for one in written]
+        written = write_out(text, how.british)
+        read = [self._sentence(one.text, how.pronunciations) for one in written.sentences]
         return NaturalText(
             text,
-            " ".join(one.text for one in written),
+            tuple(one.text for one in written.sentences),
             tuple(familiar(one.phonemes) for one in read if one.words),
             tuple(word for one in read for word in one.words),
-            tuple(dict.fromkeys(character for one in written for character in one.dropped)),
+            written.dropped,
         )
+
+    def phonemes(self, sentence: str, pronunciations: str = "") -> str:
+        """Phonemes of a sentence that is in words already; empty if nothing in it can be spoken."""
+        read = self._sentence(sentence, pronunciations)
+        return familiar(read.phonemes) if read.words else ""
+
+    def _sentence(self, text: str, pronunciations: str = "") -> ReadSentence:
+        return self._reader(_DOTTED_LAST.sub(r"\1.\2", text), taught(pronunciations))
 
     def as_the_teacher(self, text: str) -> list[ReadSentence]:
         """The sentences of ``text`` with all of the teacher's punctuation, for comparison with the teacher."""
-        return [self._reader(write_out(sentence).text) for sentence in sentences(text)]
+        return [self._sentence(one.text) for one in write_out(text).sentences]

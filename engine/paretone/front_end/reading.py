@@ -14,7 +14,7 @@ and punctuation: :func:`paretone.front_end.phones.words`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -25,7 +25,8 @@ from paretone.front_end.alignment import Alignment, align_phones
 from paretone.front_end.lengths import default_lengths
 from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
-from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, language_of, sentences
+from paretone.front_end.pronunciations import AS_USUAL, HowToRead
+from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, language_of, packed
 from paretone.observer import may_stop
 
 # Tempo and emphasis of a sentence.
@@ -134,7 +135,7 @@ class NaturalPiece:
 class NaturalReader:
     def __init__(self) -> None:
         self._phonemise = NaturalPhonemiser()
-        self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
+        self._read = functools.lru_cache(maxsize=4096)(self._phonemise.phonemes)
         self._units = functools.lru_cache(maxsize=4096)(default_lengths().units)
         self._read("ready")  # Load the lexicon with the model, so that no take pays for it.
 
@@ -145,10 +146,12 @@ class NaturalReader:
         quick_start: bool = False,
         by_sentence: bool = False,
         seed: int | None = None,
+        how: HowToRead = AS_USUAL,
     ) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
         """Cut ``text`` into pieces; return them with notes for the user. ``quick_start`` shortens the first piece for
         an earlier start; ``by_sentence`` limits pieces to one sentence. The prosody of each sentence is drawn from
-        ``seed``; without a seed it is the mean.
+        ``seed``; without a seed it is the mean. ``how``: dates and
+        pronunciations.
 
         Raises :class:`TextError`, also for other languages, and :class:`SettingError` for a speed not above 0.
         """
@@ -156,22 +159,27 @@ class NaturalReader:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
         self._phonemise.check(text)
         language_of(text, "the bundled model speaks only English")
-        whole = self._phonemise(text)
+        whole = self._phonemise(text, how)
+        phonemes = functools.partial(self._read, pronunciations=how.pronunciations)
+        said = [one for one in whole.spoken if phonemes(one)]
         first = FIRST_PIECE_SECONDS if quick_start else None
         found = [
-            piece
-            for number, part in enumerate(sentences(text) if by_sentence else [text])
-            for piece in chunks(
-                part, lambda piece: self._mean_seconds(piece, speed), PIECE_SECONDS, None if number else first
+            parts
+            for number, group in enumerate([[one] for one in said] if by_sentence else [said])
+            for parts in packed(
+                group,
+                lambda parts: self._mean_seconds(map(phonemes, parts), speed),
+                PIECE_SECONDS,
+                None if number else first,
             )
         ]
-        spoken = [piece for piece in found if self._read(piece).sentences]
-        whole_sentences = sentences(text)
+        found = [spoken for parts in found if (spoken := [part for part in parts if phonemes(part)])]
         pieces = []
-        for number, piece in enumerate(spoken):
+        for number, parts in enumerate(found):
             may_stop()
-            ended = any(one.endswith(piece) or piece.endswith(one) for one in whole_sentences)
-            pieces.append(self._piece(piece, ended, speed, None if seed is None else (seed, number)))
+            ended = any(one.endswith(parts[-1]) for one in said)
+            made = tuple(map(phonemes, parts))
+            pieces.append(self._piece(" ".join(parts), made, ended, speed, None if seed is None else (seed, number)))
         return tuple(pieces), whole.notes
 
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
@@ -186,10 +194,12 @@ class NaturalReader:
         """Read a text, without times. Raises :class:`TextError` if nothing in it can be spoken."""
         return self._phonemise(text)
 
-    def _piece(self, text: str, ended: bool, speed: float, seed: tuple[int, int] | None) -> NaturalPiece:
-        """Make a piece; ``ended``: a sentence ends with it."""
+    def _piece(
+        self, text: str, phonemes: tuple[str, ...], ended: bool, speed: float, seed: tuple[int, int] | None
+    ) -> NaturalPiece:
+        """Make a piece of the ``phonemes`` of its sentences; ``ended``: a sentence ends with it."""
         phones: list[TimedPhone] = []
-        *before, last = self._read(text).sentences
+        *before, last = phonemes
         said = (*before, f"{last}." if ended and last[-1] not in PUNCTUATION else last)
         for place, phonemes in enumerate(said):
             prosody = Prosody() if seed is None else Prosody.drawn(*seed, place)
@@ -201,8 +211,8 @@ class NaturalReader:
             phones[-1] = name, start, max(end, round(last_sound(phones) + SHORTEST_SILENCE, 4))
         return NaturalPiece(text, said, tuple(phones))
 
-    def _mean_seconds(self, text: str, speed: float) -> float:
-        return sum(self._sentence_seconds(phonemes, speed) for phonemes in self._read(text).sentences)
+    def _mean_seconds(self, sentences: Iterable[str], speed: float) -> float:
+        return sum(self._sentence_seconds(phonemes, speed) for phonemes in sentences if phonemes)
 
     def _sentence_seconds(self, phonemes: str, speed: float) -> float:
         if len(phonemes) > LONG:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from paretone.errors import TextError
-from paretone.front_end.writing import LONGEST_WORD, TITLES
+from paretone.front_end.writing import LONGEST_WORD
+from paretone.front_end.written_forms import TITLES
 from paretone.observer import may_stop
 from paretone.reading import named_first, shortened
 from paretone.wording import grouped
@@ -40,37 +41,44 @@ def sentences(text: str) -> list[str]:
 
 
 def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
-    """Cut ``text`` into as few chunks of whole sentences as possible, of at most ``budget`` seconds each.
+    """Cut ``text`` into as few chunks of whole sentences as possible, of at most ``budget`` seconds each; see
+    :func:`packed`. ``seconds`` estimates the duration of a piece."""
+    found = packed(sentences(text), lambda parts: seconds(" ".join(parts)), budget, first_budget)
+    return [" ".join(parts) for parts in found]
 
-    ``seconds`` estimates the duration of a piece. A sentence over the budget is cut at commas and the like, and a
-    clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, for an earlier start; it
-    cuts sentences only at commas.
+
+def packed(
+    whole: Sequence[str], seconds: Callable[[list[str]], float], budget: float, first_budget: float | None = None
+) -> list[list[str]]:
+    """Gather sentences, the ``whole`` ones, in as few groups as possible, of at most ``budget`` seconds each.
+
+    A sentence over the budget is cut at commas and the like, and a clause over the budget at words. ``first_budget`` is
+    a smaller budget for the first group, for an earlier start; it cuts sentences only at commas.
     """
     limit = min(budget, first_budget or budget)
-    packed: list[str] = []
-    pending = ""
-    queue = sentences(text)[::-1]
+    found: list[list[str]] = []
+    pending: list[str] = []
+    queue = list(whole)[::-1]
     while queue:
         may_stop()
         piece = queue.pop()
-        joined = f"{pending} {piece}" if pending else piece
-        if seconds(joined) <= limit:
-            pending = joined
+        if seconds([*pending, piece]) <= limit:
+            pending.append(piece)
             continue
         if pending:
-            packed.append(pending)
-            pending, limit = "", budget
+            found.append(pending)
+            pending, limit = [], budget
             queue.append(piece)
             continue
         parts = _cut_after(_CLAUSE_END, piece)
-        if len(parts) == 1 and seconds(piece) > budget:
-            parts = _shorten(piece, seconds, budget)
+        if len(parts) == 1 and seconds([piece]) > budget:
+            parts = _shorten(piece, lambda one: seconds([one]), budget)
         if len(parts) > 1:
             queue.extend(parts[::-1])
         else:
-            packed.append(piece)
+            found.append([piece])
             limit = budget
-    return [*packed, pending] if pending else packed
+    return [*found, pending] if pending else found
 
 
 def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list[str]:
@@ -187,6 +195,7 @@ def unread_transcript(transcript: str) -> str:
 
 def _other_language(text: str) -> str:
     """Predicate of a sentence about a text in another language or script than English or Chinese, or ``""``."""
+    text = unicodedata.normalize("NFKC", text)  # Letters of full width and of mathematics are Latin.
     scripts = Counter(map(script_of, filter(str.isalpha, text)))
     foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
     if foreign.total() > FOREIGN_SHARE * scripts.total():

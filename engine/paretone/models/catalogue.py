@@ -7,6 +7,7 @@ from pathlib import Path
 
 from paretone.by_name import by_name, meant
 from paretone.errors import AudioError, CheckpointError, SettingError
+from paretone.front_end.pronunciations import in_force
 from paretone.front_end.speakable import unread_transcript
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
@@ -27,6 +28,7 @@ from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from paretone.sampling.options import (
     CROSS_FADE,
     DEMASKING_OPTIONS,
+    READING,
     REPETITION_PENALTY,
     SPEED,
     TEMPERATURE,
@@ -37,8 +39,8 @@ from paretone.setting.compatibility import owner_of_voice
 from paretone.setting.knobs import NO_VALUES, Knob, Values
 
 _SHORT_FADE = replace(CROSS_FADE, default=0.02)
-LM_MINI_OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, _SHORT_FADE)
-OMNI_MINI_OPTIONS = (*DEMASKING_OPTIONS, SPEED, _SHORT_FADE)
+LM_MINI_OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, _SHORT_FADE, *READING)
+OMNI_MINI_OPTIONS = (*DEMASKING_OPTIONS, SPEED, _SHORT_FADE, *READING)
 
 
 F5 = "F5-TTS"
@@ -108,9 +110,12 @@ class CatalogueEntry:
         return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
-        """All option values: the knobs' defaults, overridden by this model's defaults and ``changes``."""
-        values = {knob.name: knob.default for knob in self.options} | dict(self.default_options) | changes
-        return Values(values)
+        """All option values: the knobs' defaults, overridden by this model's defaults and ``changes``. The user's
+        lexicon is a default of the bundled models."""
+        values = {knob.name: knob.default for knob in self.options} | dict(self.default_options)
+        if self.bundled and "pronunciations" not in changes:
+            values["pronunciations"] = in_force()
+        return Values.complete({**values, **changes}, {knob.name: knob.default for knob in self.options if knob.later})
 
 
 def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
@@ -151,7 +156,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "flow",
         APACHE,
         "",
-        F5_OPTIONS,
+        (*F5_OPTIONS, *READING),
         default_options=Values(steps=12, guidance=0.7),
         bundled=True,
         vocoder="natural-vocoder",
@@ -180,7 +185,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "flow",
         APACHE,
         "megatts3-mini",
-        MEGATTS3_MINI_OPTIONS,
+        (*MEGATTS3_MINI_OPTIONS, *READING),
         default_options=Values(steps=16, intelligibility=1.4, similarity=1.2),
         bundled=True,
         vocoder="natural-vocoder",

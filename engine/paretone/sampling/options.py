@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.sampling.schedules import SPACINGS
-from paretone.setting.knobs import Choice, Number, Switch
+from paretone.setting.knobs import Choice, Number, Switch, Text
 
 STEPS = Number(
     "steps",
@@ -68,6 +68,29 @@ QUICK_START = Switch(
     "Shorten the first chunk of a long text for earlier audio. Off: cut as the official code.",
     default=True,
 )
+
+DATES = Choice(
+    "dates",
+    "Dates",
+    "How numeric dates such as 3/4/2025 are read: month first (American) or day first (British).",
+    default="american",
+    values=("american", "british"),
+    titles=("Month first", "Day first"),
+    later=True,
+)
+
+PRONUNCIATIONS = Text(
+    "pronunciations",
+    "Pronunciations",
+    "Words and how they are said, as a respelling or in IPA: “Paretone = PAIR-uh-tone; Nguyen = /wɪn/”. By default, "
+    "your lexicon.",
+    default="",
+    longest=20_000,
+    later=True,
+)
+
+READING = (DATES, PRONUNCIATIONS)
+"""How the bundled models read English."""
 
 TEMPERATURE = Number(
     "temperature",

@@ -27,7 +27,9 @@ def test_a_model_lists_what_it_has(paretone: Callable[..., Outcome], model: str)
     chosen = catalogue.entry(model)
     data, text = paretone("models", model, "--json").data, paretone("models", model).out
     usual = chosen.options_with()
-    assert {one["name"]: one["default"] for one in data["options"]} == dict(usual)
+    assert {one["name"]: one["default"] for one in data["options"]} == {
+        one.name: usual[one.name] for one in chosen.options
+    }
     for knob, one in zip(chosen.options, data["options"], strict=True):
         assert f"--{knob.name.replace('_', '-')} " in text
         if isinstance(knob, Number):

@@ -1,11 +1,13 @@
 """Sentences with the phonemes that the teacher of natural speech reads in them (``reference.tsv``).
 
 Columns: kind of text, sentence, the teacher's phonemes; where it reads wrongly also what is right, and what is wrong.
-Recorded from hibari-tts 0.2.1; the sentences were written for this and are in no corpus.
+Recorded from hibari-tts 0.2.1; the sentences were written for this and are in no corpus. Kinds that begin with "class/"
+have instead the words that are read, with a bar between sentences; a line break in the text is written as \\n.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,11 +30,29 @@ class Reference:
     """What the teacher does wrong."""
 
 
+WRITTEN = "class/"
+
+
+def written() -> tuple[tuple[str, str, str], ...]:
+    """Semiotic class, text, and the words that are right."""
+    rows = Path(__file__).with_name("reference.tsv").read_text(encoding="utf-8").splitlines()
+    fields = [row.removeprefix(WRITTEN).split("\t") for row in rows if row.startswith(WRITTEN)]
+    return tuple((kind, text.replace("\\n", "\n"), words) for kind, text, words in fields)
+
+
+def heard(sentences: Sequence[str]) -> str:
+    """The words of ``sentences``, without capitals and marks; letters that are spelled are joined ("P.M." is "pm")."""
+    joined = (
+        re.sub(r"(?<![A-Za-z])(?:[A-Za-z]\.)+", lambda one: one[0].replace(".", "") + " ", text) for text in sentences
+    )
+    return " | ".join(" ".join(re.findall(r"[\w']+", text.lower())) for text in joined)
+
+
 @cache
 def references() -> tuple[Reference, ...]:
-    """All of them."""
+    """Those with phonemes."""
     rows = Path(__file__).with_name("reference.tsv").read_text(encoding="utf-8").splitlines()
-    fields = [row.split("\t") for row in rows]
+    fields = [row.split("\t") for row in rows if not row.startswith(WRITTEN)]
     return tuple(Reference(*row[:3], row[3] if len(row) > 3 else row[2], *row[4:]) for row in fields)
 
 

@@ -61,7 +61,7 @@ def test_punctuation_becomes_what_models_have_heard(phonemes: str, heard: str) -
 def test_what_was_guessed_is_named(phonemise: NaturalPhonemiser) -> None:
     read = phonemise("The zorblax met Quixtable-Smith and the zorblax.")
     assert read.guessed == ("zorblax", "Quixtable-Smith")
-    assert read.spoken == "The zorblax met Quixtable-Smith and the zorblax."
+    assert read.spoken == ("The zorblax met Quixtable-Smith and the zorblax.",)
 
 
 @pytest.mark.parametrize("unit", ["a-", "a/b", "x.", "aB", "'a", "word "])

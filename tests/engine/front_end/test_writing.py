@@ -21,6 +21,7 @@ from paretone.models.catalogue import entry, voice
 from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
+from tests.engine.front_end.references import heard, written
 
 
 @pytest.mark.parametrize(
@@ -147,11 +148,11 @@ PLAIN = re.compile(r"[^\W\d_]*(?:[^\W\d_]|[ .,;:?!'\"–—…“”()\[\]{}/&@#
         ("Dr. Li and Mrs. Day, 48 Main St.", "Doctor Li and Mrs Day, forty eight Main Street."),
         ("Visit www.a-b.org or me@x.com.", "Visit WWW dot a dash b dot org or me at x dot com."),
         ("Henry V and Louis XIV, Part V.", "Henry the fifth and Louis the fourteenth, Part five."),
-        ("No. 5, nos. 3, pp. 4-6", "Number five, nos. three, pages four to six"),
+        ("No. 5, nos. 3, pp. 4-6", "Number five, numbers three, pages four to six"),
         ("“Hi” — she’s (very) tired…", "“Hi” — she's (very) tired…"),
         (
             "BS.1534-3, 4..12, 0.1..0.5",
-            "BS fifteen thirty four three, four to twelve, zero point one to zero point five",
+            "B.S. fifteen thirty four three, four to twelve, zero point one to zero point five",
         ),
         ("Sun et al., 2024", "Sun et al, twenty twenty four"),
         ("Mr. and Mrs. Lee vs. Prof. Ng", "Mister and Mrs Lee versus Professor Ng"),
@@ -164,6 +165,23 @@ PLAIN = re.compile(r"[^\W\d_]*(?:[^\W\d_]|[ .,;:?!'\"–—…“”()\[\]{}/&@#
 )
 def test_what_people_type_is_written_out(text: str, words: str) -> None:
     assert write_out(text).text == words
+
+
+def test_every_written_form_is_read_rightly() -> None:
+    read = [(text, heard([one.text for one in write_out(text).sentences]), words) for _, text, words in written()]
+    assert len(read) >= 520
+    assert [(text, found) for text, found, words in read if found != words] == []
+
+
+def test_british_dates_have_the_day_first() -> None:
+    assert (
+        write_out("on 3/4/2025 and by 05.06.").text
+        == "on March fourth, twenty twenty five and by zero five point zero six."
+    )
+    assert (
+        write_out("On 3/4/2025, due 13/12.", british=True).text
+        == "On April third, twenty twenty five, due December thirteenth."
+    )
 
 
 def test_what_has_no_sound_is_reported():
@@ -238,7 +256,7 @@ def test_decimals_keep_every_digit_after_the_point_and_leading_zeros() -> None:
         ("$1.5 million", "one point five million dollars"),
         ("$5-$10", "five dollars to ten dollars"),
         # dates
-        ("3/4/2025", "march fourth, twenty twenty five"),
+        ("3/4/2025", "March fourth, twenty twenty five"),
         ("Jan. 5, 2024", "January fifth, twenty twenty four"),
         ("4 March 1999", "the fourth of March nineteen ninety nine"),
         ("the 1990s", "the nineteen nineties"),

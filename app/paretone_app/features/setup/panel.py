@@ -11,6 +11,7 @@ from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
 from paretone_app.features.setup.cards import StepGrid, TechniqueList
 from paretone_app.features.setup.choices import ModelActions, ModelChoice, NarrowBox, VoiceChoice
+from paretone_app.features.setup.spoken import AsSpoken
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
@@ -144,7 +145,11 @@ class SetupPanel(QWidget):
         for sentence in catalogue.sentences():
             self.sentences.addItem(sentence, sentence)
         self.sentences.activated.connect(self._choose_sentence)
+        self.as_spoken = AsSpoken(self._state, self.text)
+        self.as_spoken.problem.connect(self.problem)
+        self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
         layout.addWidget(self.text)
+        layout.addWidget(self.as_spoken)
         layout.addWidget(self.sentences)
 
     def _add_sampler_group(self, colours: Colours) -> None:
@@ -206,6 +211,7 @@ class SetupPanel(QWidget):
         for name in state.selection.options:
             self.sampler.set_reason(name, state.availability.why_no_effect(name))
         self.grid.show_options(state.selection.options)
+        self.as_spoken.show_text()
         self.techniques.show_selection()
         self._show_cost()
 

@@ -22,7 +22,7 @@ from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.files import write_atomically
-from paretone.front_end.numbers import spell_numbers
+from paretone.front_end.writing import spell_numbers
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.config import (

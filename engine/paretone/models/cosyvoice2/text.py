@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError, TextError
-from paretone.front_end.numbers import ONES, TENS, spell_numbers
+from paretone.front_end.numbers import ONES, TENS
+from paretone.front_end.writing import spell_numbers
 from paretone.models.cosyvoice2.config import INSTALL
 from paretone.models.files.checkpoints import require_part
 from paretone.reading import first_line, read_json

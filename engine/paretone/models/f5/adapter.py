@@ -14,6 +14,7 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.mel import VOCOS, MelFrontEnd
 from paretone.errors import CheckpointError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import HOP, SAMPLE_RATE
@@ -79,7 +80,7 @@ class F5Speech(FlowSpeech):
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
         speed, quick_start = float(options["speed"]), bool(options["quick_start"])
-        return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed)
+        return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed, HowToRead.of(options))
 
     def _begin(
         self,

@@ -22,6 +22,7 @@ from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end import transcripts
 from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
+from paretone.front_end.pronunciations import AS_USUAL, HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import unread_transcript
 from paretone.last_used import LastUsed
@@ -143,10 +144,17 @@ class Passage:
 
 class TextFrontEnd(Protocol):
     def passages(
-        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+        self,
+        text: str,
+        prompt: Prompt,
+        speed: float,
+        quick_start: bool,
+        seed: int | None = None,
+        how: HowToRead = AS_USUAL,
     ) -> Passages[Passage]:
         """Cut ``text`` into passages for ``prompt``; ``quick_start`` shortens the first, for an earlier start. A front
-        end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.TextError`."""
+        end of natural speech draws the pace from ``seed``, and reads as ``how`` says. Raises
+        :class:`paretone.errors.TextError`."""
 
 
 class PromptReader:
@@ -197,7 +205,13 @@ class CharacterFrontEnd:
         self._tokenizer = tokenizer
 
     def passages(
-        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+        self,
+        text: str,
+        prompt: Prompt,
+        speed: float,
+        quick_start: bool,
+        seed: int | None = None,
+        how: HowToRead = AS_USUAL,
     ) -> Passages[Passage]:
         """Cut and encode ``text`` like the official package; for a ``quick_start`` with a shorter first passage, and
         with clauses broken that are too long for one passage."""
@@ -234,10 +248,16 @@ class FramePhones:
         return self._vocabulary.phones
 
     def passages(
-        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None
+        self,
+        text: str,
+        prompt: Prompt,
+        speed: float,
+        quick_start: bool,
+        seed: int | None = None,
+        how: HowToRead = AS_USUAL,
     ) -> Passages[Passage]:
         """Cut ``text`` into passages. ``quick_start`` shortens the first, for an earlier start."""
-        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
+        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed, how=how)
         # One phone per frame for the recording: measured, or aligned from the transcript.
         prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []

@@ -15,7 +15,7 @@ from torch.nn import functional
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
-from paretone.front_end.numbers import spell_numbers
+from paretone.front_end.writing import spell_numbers
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of

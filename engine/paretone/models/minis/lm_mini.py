@@ -14,6 +14,7 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
@@ -254,7 +255,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
     ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
         prompt = self._front_end.prompt(voice)
         check()
-        return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed)
+        return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed, how=HowToRead.of(options))
 
     def _request(self, network: LanguageNetwork, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> Request:
         table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1

@@ -12,6 +12,7 @@ import torch
 
 from paretone.errors import TextError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
@@ -85,7 +86,9 @@ class MegaMiniFrontEnd:
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
         prompt = self._prompt(voice)
-        pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"], seed=seed)
+        pieces, notes = self._reader.pieces(
+            text, options["speed"], options["quick_start"], seed=seed, how=HowToRead.of(options)
+        )
         passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
         return prompt, Passages(passages, notes)
 

@@ -15,6 +15,7 @@ from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
 from paretone.models.families.passages import Decoded, GridDecoder, Passages
@@ -194,7 +195,8 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
     def _passages(
         self, text: str, voice: Voice, prompt: MiniPrompt, options: Values, seed: int | None = None
     ) -> Passages[MiniPassage]:
-        return self._front_end.passages(text, float(options["speed"]), bool(options["by_sentence"]), seed)
+        speed, by_sentence = float(options["speed"]), bool(options["by_sentence"])
+        return self._front_end.passages(text, speed, by_sentence, seed, HowToRead.of(options))
 
     def _request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.phones, passage.phones])

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
+from paretone.front_end.pronunciations import read_lexicon
 from paretone.models import catalogue
 from paretone.models.base import WeightSet
 from paretone.session.events import JobFinished, ModelLoaded, Prepared
@@ -17,6 +18,7 @@ from paretone.techniques.resolving import NO_GUIDANCE, known
 from paretone.training.requests import Trained
 from paretone.wording import percent
 from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.features.setup.spoken import PronounceDialog
 from paretone_app.widgets.layouts import Scrolled
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
@@ -318,3 +320,28 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     assert state.selection.setting.technique("guidance_free").artefact == TWO_THIRDS.fingerprint
     state.selection.set_knob("guidance_free", "weight", 0.5)
     assert state.selection.setting.technique("guidance_free").artefact == "", "what does not fit is not used"
+
+
+def test_what_is_read_is_shown_below_the_text_and_a_word_can_be_taught(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
+) -> None:
+    state, shown = presenter.state, panel.as_spoken
+    panel.text.setPlainText("Zorblax costs $5-10.")
+    panel.commit()
+    assert shown.spoken.text() == "As spoken: Zorblax costs <b>five to ten dollars.</b>"
+    assert shown.spoken.accessibleDescription() == "As spoken: Zorblax costs five to ten dollars."
+    panel.text.setPlainText("Zorblax is here.")
+    panel.commit()
+    assert not shown.spoken.isVisibleTo(panel)
+    panel.text.moveCursor(panel.text.textCursor().MoveOperation.Start)
+    qtbot.keyClick(shown.pronounce, Qt.Key.Key_Space)
+    dialog = panel.findChild(PronounceDialog)
+    assert dialog.word.text() == "Zorblax" and not dialog.forget.isEnabled()
+    save = dialog.buttons.button(dialog.buttons.StandardButton.Save)
+    type_into(qtbot, dialog.said, "zor8")
+    assert "'8' in the pronunciation" in dialog.remark.text() and not save.isEnabled()
+    type_into(qtbot, dialog.said, "zor-BLAKS")
+    assert dialog.remark.text() == "Sounds: zɔɹblˈæks"
+    qtbot.keyClick(dialog.said, Qt.Key.Key_Return)
+    assert state.selection.options["pronunciations"] == "Zorblax = zor-BLAKS"
+    assert dict(read_lexicon()) == {"Zorblax": "zor-BLAKS"}

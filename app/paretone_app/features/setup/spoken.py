@@ -1,0 +1,153 @@
+"""*As spoken*: what the bundled models read in the text, with what was written otherwise in bold; and *Pronounce as…*,
+which teaches them a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from html import escape
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
+
+from paretone.errors import PlainError
+from paretone.front_end import pronunciations
+from paretone.front_end.writing import Sentence, write_out
+from paretone_app.shell.theme import GAP
+from paretone_app.state.app_state import AppState
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+
+MOST_READ, MOST_SHOWN = 1500, 500
+"""Characters of the text, and of what is read in it."""
+
+
+def marked(sentences: tuple[Sentence, ...]) -> str:
+    """Rich text of ``sentences`` with words in bold that are not written so; empty if all are."""
+    found, changed, length = [], False, 0
+    for sentence in sentences:
+        written, read = "".join(token.text for token in sentence.tokens).split(), sentence.text.split()
+        for kind, _, _, first, last in SequenceMatcher(None, written, read, autojunk=False).get_opcodes():
+            words = escape(" ".join(read[first:last]))
+            changed = changed or kind != "equal"
+            found += [words if kind == "equal" else f"<b>{words}</b>"] if words else []
+        length += len(sentence.text)
+        if length > MOST_SHOWN:
+            found.append("…")
+            break
+    return " ".join(found) if changed else ""
+
+
+class AsSpoken(QWidget):
+    """Below the text of Setup; for the bundled models."""
+
+    taught = Signal()
+    problem = Signal(str)
+
+    def __init__(self, state: AppState, text: QPlainTextEdit, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state, self._text = state, text
+        self._shown: tuple[str, bool] | None = None
+        self.spoken = build.words("muted", name="As spoken", rich=True, selectable=True)
+        tip = "Teach the bundled models the selected word of the text, or the one at the cursor"
+        self.pronounce = build.button("&Pronounce as…", self.ask, tip)
+        build.fill(VBoxLayout(self), [self.spoken, build.row(self.pronounce, 1)])
+
+    def show_text(self) -> None:
+        """Follow text, model and order of dates."""
+        selection = self._state.selection
+        self.setVisible(selection.entry.bundled)
+        now = selection.text[:MOST_READ], selection.options.get("dates") == "british"
+        if not selection.entry.bundled or now == self._shown:
+            return
+        self._shown = now
+        said = marked(write_out(*now).sentences)
+        self.spoken.setText(f"As spoken: {said}" if said else "")
+        self.spoken.setVisible(bool(said))
+
+    @Slot()
+    def ask(self) -> None:
+        cursor = self._text.textCursor()
+        if not cursor.hasSelection():
+            cursor.select(cursor.SelectionType.WordUnderCursor)
+        try:
+            dialog = PronounceDialog(cursor.selectedText().strip(), self.window())
+        except PlainError as error:
+            self.problem.emit(str(error))
+            return
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.changed.connect(self.taught)
+        dialog.open()
+
+
+class PronounceDialog(QDialog):
+    """A word and how it is said. Raises :class:`paretone.errors.TextError` for a damaged lexicon."""
+
+    changed = Signal()
+
+    def __init__(self, word: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Pronounce as")
+        self._words = {one.casefold(): said for one, said in pronunciations.read_lexicon().items()}
+        self.word = build.named(QLineEdit(word), "Word")
+        self.said = build.named(QLineEdit(placeholderText="PAIR-uh-tone, or /ˈpɛɹətoʊn/"), "Said")
+        self.remark = build.words("muted", name="Sounds")
+        kinds = QDialogButtonBox.StandardButton
+        self.buttons = QDialogButtonBox(kinds.Save | kinds.Cancel)
+        self.forget = self.buttons.addButton("&Forget", QDialogButtonBox.ButtonRole.ResetRole)
+        self.forget.setToolTip("Say the word as before")
+        self.forget.clicked.connect(self._forget)
+        self.buttons.accepted.connect(self._save)
+        self.buttons.rejected.connect(self.reject)
+        form = FormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow("&Word", self.word)
+        form.addRow("&Said", self.said)
+        build.fill(VBoxLayout(self), [form, self.remark, self.buttons], (GAP, GAP, GAP, GAP))
+        self.word.textChanged.connect(self._show_word)
+        self.said.textChanged.connect(self._show_sounds)
+        self._show_word()
+        (self.said if word else self.word).setFocus()
+
+    @Slot()
+    def _show_word(self) -> None:
+        known = self._words.get(self.word.text().strip().casefold(), "")
+        self.forget.setEnabled(bool(known))
+        if known and not self.said.isModified():
+            self.said.setText(known)
+        self._show_sounds()
+
+    @Slot()
+    def _show_sounds(self) -> None:
+        """What the models hear, or why it cannot be kept."""
+        save = self.buttons.button(QDialogButtonBox.StandardButton.Save)
+        if not (self.word.text().strip() and self.said.text().strip()):
+            save.setEnabled(False)
+            self.remark.setText(
+                "Capitals for the stressed syllable, or IPA between slashes. All bundled models say it so."
+            )
+            return
+        try:
+            pronunciations.checked_word(self.word.text())
+            self.remark.setText(f"Sounds: {pronunciations.phonemes(self.said.text())}")
+            save.setEnabled(True)
+        except PlainError as error:
+            self.remark.setText(str(error))
+            save.setEnabled(False)
+
+    @Slot()
+    def _save(self) -> None:
+        self._change(lambda: pronunciations.teach(self.word.text(), self.said.text()))
+
+    @Slot()
+    def _forget(self) -> None:
+        self._change(lambda: pronunciations.forget(self.word.text()))
+
+    def _change(self, change: Callable[[], object]) -> None:
+        try:
+            change()
+        except PlainError as error:
+            self.remark.setText(str(error))
+            return
+        self.changed.emit()
+        self.accept()

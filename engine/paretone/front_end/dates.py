@@ -1,0 +1,189 @@
+"""Dates, periods and times of day."""
+
+from __future__ import annotations
+
+import re
+
+from paretone.front_end.numbers import cardinal, digits, plural, short, year
+from paretone.front_end.quantities import day_of_month, month_day, number
+from paretone.front_end.semiotic import Around, Said, one_of, semiotic
+from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
+
+_MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
+_WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
+_HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
+_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|CET|CEST|BST|IST)\b"
+
+
+def _month_name(name: str) -> str:
+    return MONTH_STARTS.get(name[:4], MONTH_STARTS[name[:3]])
+
+
+def _year_of(text: str) -> str:
+    if text == "00":
+        return "two thousand"
+    return short(text) if len(text) == 2 else year(int(text))
+
+
+def _numeric_date(match: re.Match[str], around: Around) -> str | None:
+    """Year, month, day; or two of them in either order and the year."""
+    if match["y"]:
+        month, day, named = int(match["m"]), int(match["d"]), match["y"]
+    else:
+        first, second, named = int(match["a"]), int(match["b"]), match["c"]
+        swapped = first > 12 or (around.british and second <= 12)
+        month, day = (second, first) if swapped else (first, second)
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    return f"{month_day(month, day)}, {_year_of(named)}" + ("," if around.precedes(r" ?\d") else "")
+
+
+def _month_year(match: re.Match[str], around: Around) -> str | None:
+    month = int(match[1])
+    return f"{MONTHS[month - 1]} {year(int(match[2]))}" if 1 <= month <= 12 else None
+
+
+def _month_first(match: re.Match[str], around: Around) -> Said | None:
+    weekday, name, day, named = match.groups()
+    if not 1 <= int(day) <= 31:
+        return None
+    head = f"{WEEKDAYS[weekday]}, " if weekday else ""
+    return Said(day_of_month(int(day)) + (f", {year(int(named))}" if named else ""), before=head + _month_name(name))
+
+
+def _day_first(match: re.Match[str], around: Around) -> Said | None:
+    weekday, day, suffix, of, name, named = match.groups()
+    if not 1 <= int(day) <= 31:
+        return None
+    head = f"{WEEKDAYS[weekday]} " if weekday else ""
+    bare = around.follows(r"(?i:\bthe )") or (suffix and of)
+    tail = f"of {_month_name(name)}" + (f"{',' if of else ''} {year(int(named))}" if named else "")
+    return Said(day_of_month(int(day)), tail, head + ("" if bare else "the"))
+
+
+def _weekday(match: re.Match[str], around: Around) -> Said | None:
+    """ "Sat" and "Sun" are words, too."""
+    if match[1] in ("Sat", "Sun") and not match[2] and not around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) "):
+        return None
+    return None if around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
+
+
+def _era(match: re.Match[str], around: Around) -> Said:
+    letters = ".".join(match[2].replace(".", "")) + "."
+    return Said(year(int(match[1])) if len(match[1]) == 4 else cardinal(int(match[1])), letters)
+
+
+def _decade(match: re.Match[str], around: Around) -> str:
+    text = match[1]
+    return plural(year(int(text)) if len(text) == 4 else cardinal(int(text)))
+
+
+def _period(match: re.Match[str], around: Around) -> str | None:
+    """A quarter or a financial year."""
+    named = match[3] or match[4]
+    if not match[2] and (len(match[1]) == 1 or not named):
+        return None
+    letters = match[1] if len(match[1]) == 1 else ".".join(match[1]) + "."
+    head = f"{letters} {cardinal(int(match[2]))}" if match[2] else letters
+    return head + (f" {_year_of(named)}" if named else "")
+
+
+def _season(match: re.Match[str], around: Around) -> str | None:
+    first, last = int(match[1]), int(match[1][:2] + match[2])
+    return f"{year(first)} to {_year_of(match[2])}" if last == first + 1 or not match[2].startswith("0") else None
+
+
+def _clock(match: re.Match[str], around: Around) -> Said | None:
+    hour, minute, second, part, half, zone = match.groups()
+    if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
+        return None
+    whole = cardinal(int(hour)).replace(" ", "-")
+    if int(minute):
+        words = f"{whole} {short(minute).replace(' ', '-') if minute[0] != '0' else short(minute)}"
+    elif half:
+        words = whole
+    else:
+        words = f"{whole} o'clock" if 1 <= int(hour) <= 12 else f"{whole} hundred"
+    if second:
+        words += f" and {number(second.lstrip('0') or '0')}" + (f" point {digits(part)}" if part else "")
+        words += " second" if second == "01" and not part else " seconds"
+    return _with_half(words, half, zone)
+
+
+def _with_half(words: str, half: str | None, zone: str | None) -> Said:
+    tail = [f"{half[0].upper()}.M."] if half else []
+    if zone:
+        tail.append(".".join(zone) + "." if len(zone) < 4 else zone)
+    return Said(words, " ".join(tail), ends=bool(half and half.endswith(".") and not zone))
+
+
+def _hour(match: re.Match[str], around: Around) -> Said | None:
+    return _with_half(cardinal(int(match[1])), match[2], match[3]) if int(match[1]) <= 12 else None
+
+
+def _duration(match: re.Match[str], around: Around) -> str:
+    parts = zip(match.groups(), ("hour", "minute", "second"), strict=True)
+    return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in parts if one)
+
+
+_SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d))?"
+
+CLASSES = (
+    semiotic(
+        "date",
+        r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:T(?=\d\d:))?(?!\d)|",
+        r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)",
+        say=_numeric_date,
+        quantity=True,
+    ),
+    semiotic("date", r"(\d{1,2})/(\d{4})(?![\d/])", say=_month_year),
+    semiotic(
+        "date",
+        rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
+        r"(?:,? (\d{4})(?![\d%]))?",
+        say=_month_first,
+        quantity=True,
+    ),
+    semiotic(
+        "date",
+        rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
+        say=lambda match, around: f"{_month_name(match[1])} {year(int(match[2]))}",
+        quantity=True,
+    ),
+    semiotic(
+        "date",
+        rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)? (of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
+        r"(?:,? (\d{4})(?!\d))?",
+        say=_day_first,
+        quantity=True,
+    ),
+    semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
+    semiotic(
+        "date",
+        rf"({_MONTH})(?!\w)",
+        say=lambda match, around: (
+            _month_name(match[1]) if around.follows(r"[-–] ?") or around.precedes(" ?[-–]") else None
+        ),
+        quantity=True,
+    ),
+    semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
+    semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0)'?s\b", say=_decade, quantity=True),
+    semiotic(
+        "date",
+        r"'(\d\d)(?!\d|')",
+        say=lambda match, around: None if around.follows(r"[\w)]") else short(match[1]),
+        quantity=True,
+    ),
+    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period),
+    semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
+    semiotic(
+        "time",
+        rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
+        say=_clock,
+        quantity=True,
+    ),
+    semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
+    semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
+    semiotic("time", rf"(\d{{1,2}})\s?({_HALF})(?: ({_ZONE}))?", say=_hour, quantity=True),
+    semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
+)

@@ -1,0 +1,78 @@
+"""Layout and markup of a text: HTML, Markdown, quoted mail and lists become plain lines; lines become sentences or are
+joined where only the width of a page broke them."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_BLOCKS = "p|div|li|ul|ol|h[1-6]|tr|table|br|hr|blockquote|section|article|pre|speak|title|header|footer|dd|dt"
+_ATTRIBUTES = r"(?:\s+[\w:.-]+\s*(?:=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))?)*"
+_COMMENT = re.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml.*?\?>|<!\[CDATA\[|\]\]>", re.DOTALL)
+_UNREAD = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_ATTRIBUTES}\s*/?>", re.IGNORECASE)
+_ELEMENT = re.compile(r"</?[A-Za-z][\w:-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))*\s*/?>")
+_RAISED = re.compile(r"<(?:sup|sub)>(?=\w)", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)?[^\s<>@]+(?:@|\.)[^\s<>]+)>")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]+)(?:\s+\"[^\"]*\")?\)")
+_STRONG = re.compile(r"(\*{1,3}|~~|==|`+)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?!\w)")
+_LOW = re.compile(r"(?<![\w/])(_{1,3})(?=\S)([^\n_]{1,400}?)(?<=\S)\1(?!\w)")
+_QUOTED = re.compile(r"^(?:[ \t]*>)+[ \t]?(?!=|\d)|^(?:[ \t]*>)+[ \t]+", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*(?:[-*_=][ \t]*){2,}$|^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*(?:[-*+•·‣▪◦–][ \t]+)(?:\[[ xX]?\][ \t]*)?", re.MULTILINE)
+_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z])[.)][ \t]+(?=\S)", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
+_ENDED = re.compile(r"[.!?…:;,—。！？][\"'”’)\]]*$")
+WIDTH = 40
+"""Characters of a line from which its end may be the page's."""
+END = "\x02"
+"""Stands where a line ends that is a sentence."""
+
+
+def plain_lines(text: str) -> str:
+    """``text`` without markup, in one line: each sentence that a line or a paragraph ends is followed by
+    :data:`END`."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace(END, " ")
+    if "<" in text:
+        text = _UNREAD.sub(" ", _COMMENT.sub(" ", text))
+        text = _RAISED.sub(" ", _AUTOLINK.sub(r" \1 ", text))
+        text = _ELEMENT.sub("", _BLOCK.sub("\n\n", text))
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    text = _QUOTED.sub("", text)
+    text = _FENCE.sub("\n", text)
+    text = _RULE.sub("\n", text)
+    text = _HEADING.sub(r"\n\1\n\n", text)
+    text = _ROW.sub(lambda match: ", ".join(cell.strip() for cell in match[1].split("|") if cell.strip()) + "\n", text)
+    text = _LINK.sub(r"\1", text)
+    for _ in range(2):
+        text = _LOW.sub(r"\2", _STRONG.sub(_unmarked, text))
+    listed = _BULLET.search(text) is not None and "\n" in text.strip()
+    text = _BULLET.sub("\n" if listed else "", text)
+    several = len(_NUMBERED.findall(text)) > 1 or (_NUMBERED.match(text) and "\n" in text)
+    text = _NUMBERED.sub(lambda match: f"\n{match[2].upper()}, ", text) if several else text
+    return _lines(text)
+
+
+def _unmarked(match: re.Match[str]) -> str:
+    """Marks around a word, unless they are operators: "2 * 3 * 4", "a == b"."""
+    return match[0] if match[1] == "*" and re.fullmatch(r"[\d\W]+", match[2]) else match[2]
+
+
+def _lines(text: str) -> str:
+    said = []
+    for paragraph in re.split(r"\n[ \t]*\n\s*", text):
+        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        width = max(map(len, lines), default=0)
+        for line, after in zip(lines, [*lines[1:], ""], strict=False):
+            said.append(line)
+            if (
+                after and width >= WIDTH and len(line) + 1 + len(after.split()[0]) > width and line[-1] not in ":.!?"
+            ) or (after and re.search(r"[,;—]$|-$", line) and after[0].islower()):
+                said.append(" ")
+            else:
+                said.append(END)
+    return "".join(said)

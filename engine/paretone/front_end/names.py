@@ -1,0 +1,404 @@
+"""Names that are not plain words: identifiers, versions, Roman numerals, telephone numbers, addresses, what is typed
+into a computer, abbreviations and signs."""
+
+from __future__ import annotations
+
+import re
+
+from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs, plural, roman, short, year
+from paretone.front_end.quantities import number
+from paretone.front_end.semiotic import Around, Said, one_of, semiotic
+from paretone.front_end.written_forms import (
+    COUNTED,
+    DIRECTIONS,
+    DIVISIONS,
+    ENDINGS,
+    REGNAL_NAMES,
+    SIGNS,
+    SLANG,
+    STATES,
+    STREETS,
+    TITLES,
+)
+
+
+def _letters(text: str) -> str:
+    """A run of letters beside digits: short ones are spelled."""
+    if len(text) == 1:
+        return text.upper()
+    return ".".join(text) + "." if text.isupper() and len(text) <= 3 else text
+
+
+def _identifier(match: re.Match[str], around: Around) -> Said | None:
+    text = match[0]
+    if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdigit, text)):
+        return None
+    many = text.endswith("s") and text[-2].isdigit() and text[0].isupper()
+    found = []
+    for letters, numbers, mark in re.findall(
+        r"([A-Z]+(?![a-z]{2})|[A-Z]?[a-z]+)|(\d+)|([-._ ])", text[:-1] if many else text
+    ):
+        if mark == "." and not re.match(r"\d{2}", text[text.index(mark) + 1 :]):
+            found.append("dot")
+        elif letters:
+            found.append(_letters(letters))
+        elif numbers:
+            found.append(pairs(numbers) if len(numbers) > 2 or numbers[0] == "0" else cardinal(int(numbers)))
+    if many:
+        found[-1] = plural(found[-1])
+    return Said(" ".join(found))
+
+
+def _version(match: re.Match[str], around: Around) -> str | None:
+    prefix, text = match[1] or "", match[2]
+    parts = text.split(".")
+    if not prefix and len(parts) < 3 and not around.follows(_SOFTWARE):
+        return None
+    if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
+        return " dot ".join(cardinal(int(part)) for part in parts)
+    said = " point ".join(short(part) if len(part) == 2 else decimal(part) for part in parts)
+    return f"version {said}" if prefix else said
+
+
+_SOFTWARE = (
+    r"\b(?i:version|release|python|ios|ipados|macos|android|windows|java|node|node\.js|ubuntu|debian|linux|kernel|php|"
+    r"ruby|rust|go|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
+    r"v|update) "
+)
+
+
+def _roman_name(match: re.Match[str], around: Around) -> str | None:
+    name, text, dash, last = match[1], match[2], match[3], match[4]
+    value = roman(text.upper())
+    if value is None or (text.islower() and name[0].isupper() is False and len(text) < 2):
+        return None
+    singular = name.removesuffix("s")
+    if singular.capitalize() in DIVISIONS:
+        if text == "I" and ((name.islower() and around.precedes(" [a-z]")) or around.precedes("'")):
+            return None
+        end = roman((last or "").upper())
+        return f"{name} {cardinal(value)}" + (f" to {cardinal(end)}" if dash and end else "")
+    if not text.isupper() or not name[0].isupper():
+        return None
+    if name in REGNAL_NAMES:
+        ended = around.precedes(
+            r" (?:was|is|are|were|has|had|of|and|ruled|reigned|became|died|came|ordered|in|by|to|who|with|did)\b|"
+            r"[,.;:!?')]|$"
+        )
+        sure = len(text) > 1 or ended or (text in "VX" and not around.precedes(r"\. [A-Z]"))
+        return f"{name} the {ordinal(value).replace(' ', '-')}" if sure else None
+    return f"{name} {cardinal(value)}" if len(text) > 1 and set(text) <= set("IVX") and name not in _NO_NAMES else None
+
+
+_NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
+
+
+def _roman_alone(match: re.Match[str], around: Around) -> str | None:
+    value = roman(match[1])
+    if value is None:
+        return None
+    if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
+        return ordinal(value)
+    return year(value) if value > 1000 and len(match[1]) > 3 else None
+
+
+# Telephone numbers and addresses.
+
+
+def _telephone(match: re.Match[str], around: Around) -> str | None:
+    text = match[0]
+    count = sum(map(str.isdigit, text))
+    if text.startswith(("19", "20")) and re.fullmatch(r"\d{4}[- ]\d{2,3}", text):
+        return None
+    if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
+        groups = [len(one) for one in re.findall(r"\d+", text)]
+        if groups not in ([4, 4, 4, 4], [3, 2, 4], [4, 6, 5]):
+            return None
+    if count < 7 and not around.follows(_CUE_OF_TELEPHONES):
+        return None
+    said = [digits(one) for one in re.findall(r"\d+", text)]
+    return ("plus " if text.startswith("+") else "") + ", ".join(said)
+
+
+_CUE_OF_TELEPHONES = (
+    r"(?i:\b(?:call|calls|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us)\.?:? )(?:us at )?"
+)
+
+
+def _lettered_telephone(match: re.Match[str], around: Around) -> str:
+    code = f"{cardinal(int(match[1][0]))} hundred" if match[1].endswith("00") else digits(match[1])
+    return ("one, " if match[0].startswith("1") else "") + f"{code}, {match[2].lower()}"
+
+
+def _street(match: re.Match[str], around: Around) -> Said | None:
+    house, direction, name, kind, dot = match.groups()
+    if not house and not direction:
+        return None
+    parts = [pairs(house)] if house else []
+    parts += [DIRECTIONS[direction]] if direction else []
+    parts += [re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), name.strip())]
+    return Said(" ".join((*parts, STREETS.get(kind, kind))), ends=bool(dot))
+
+
+def _state(match: re.Match[str], around: Around) -> str | None:
+    if not around.follows(r"[A-Z][a-z]+") or match[1] not in STATES:
+        return None
+    code, more = match[2], match[3]
+    said = f", {STATES[match[1]]}"
+    return said + (f", {digits(code)}" if code else "") + (f", {digits(more)}" if more else "")
+
+
+def _saint(match: re.Match[str], around: Around) -> Said:
+    """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
+    named = around.follows(r"(?:\b[A-Z][a-z]+|\d(?:st|nd|rd|th)) ") and not around.follows(
+        r"\b(?:The|And|With|In|Of|Old) "
+    )
+    if (named and not around.precedes(r" [A-Z][a-z]+ (?:and [A-Z]|[A-Z])")) or not around.precedes(r" [A-Z]"):
+        return Said({"St": "Street", "Dr": "Drive" if named else "Doctor"}[match[1]], ends=True)
+    return Said({"St": "Saint", "Dr": "Doctor"}[match[1]])
+
+
+# What is typed into a computer.
+
+
+_ADDRESS_MARKS = {
+    ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
+    "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
+}  # fmt: skip  # fmt: skip
+_TOP_LEVEL = "com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl"
+_SPELLED = frozenset(
+    "www io ai uk us tv eu ca de fr nl py js html css pdf csv cfg xml png jpg jpeg mp4 http https".split()
+)
+_SPELLED_AS_ADDRESS = frozenset("www io ai uk us tv eu ca".split())
+_FILES = (
+    "pdf txt csv py js ts json html css xml cfg yaml yml toml md docx xlsx png jpg jpeg gif wav mp3 mp4 zip exe log sh"
+)
+_PRONOUNCED = frozenset("cfg json yaml toml zip wav log docx gif".split())
+
+
+def _electronic(match: re.Match[str], around: Around) -> str:
+    text = re.sub(r"^[a-z]+://", "", match[0])
+    return " ".join(_typed(part) for part in re.findall(r"[^\W\d_]+|\d+|[^\w\s]|_", text))
+
+
+def _typed(part: str) -> str:
+    if part.isdigit():
+        return pairs(part)
+    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part, part)
+
+
+def _file(match: re.Match[str], around: Around) -> str:
+    name = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1]))
+    ending = match[2]
+    spelled = ".".join(ending.upper()) + "." if len(ending) <= 2 or ending in _SPELLED else ending
+    return f"{name} dot {spelled if ending not in _PRONOUNCED and ending != 'pdf' else ending}"
+
+
+def _path(match: re.Match[str], around: Around) -> str | None:
+    if not re.search("[A-Za-z]", match[0]):
+        return None
+    if match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
+        return None
+    return _electronic(match, around)
+
+
+def _handle(match: re.Match[str], around: Around) -> str | None:
+    if around.follows(r"\w"):
+        return None
+    words = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split())
+    return f"{'at' if match[1] == '@' else 'hashtag'} {words}"
+
+
+def _flag(match: re.Match[str], around: Around) -> str | None:
+    if len(match[1]) == 1:
+        mark = "minus" if around.follows(r"\b(?:else|return|to|by|of|is) |[=<>(,] ?") else "dash"
+        return f"{mark} {match[2].upper()}" if len(match[2]) == 1 else None
+    return f"dash dash {match[2].replace('-', ' ')}"
+
+
+def _keys(match: re.Match[str], around: Around) -> str:
+    names = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
+    return " plus ".join(names.get(one.lower(), one) for one in match[0].split("+"))
+
+
+# Abbreviations and signs.
+
+
+def _slang(match: re.Match[str], around: Around) -> str | None:
+    text = match[0]
+    words = SLANG.get(text) or SLANG.get(text.lower())
+    if words is None or text in ("PM", "ok", "OK", "Ok", "RE", "PS", "Vs", "re", "ps", "pm", "mr"):
+        return {"ps": "P.S.", "PS": "P.S."}.get(text)
+    if text.lower() in ("re", "mr", "ms", "cc", "pm"):
+        return (
+            words
+            if (text, around.precedes(":")) in (("Re", True), ("Cc", True), ("cc", True)) or text in ("Ms", "Mr")
+            else None
+        )
+    return words[0].upper() + words[1:] if text[0].isupper() and words[0].islower() else words
+
+
+def _initial_and(match: re.Match[str], around: Around) -> str:
+    left, right = match[0].split("&")
+    return f"{left if len(left) == 1 else '.'.join(left) + '.'} and {right}"
+
+
+_PROGRAMMING = {
+    "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to",
+}  # fmt: skip
+
+
+_TOP = "|".join(_TOP_LEVEL.split())
+TYPED = (
+    semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
+    semiotic(
+        "electronic",
+        rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:{_TOP})\b(?![@\w])(?:/[\w./~?=&%#-]*\w)?",
+        say=_electronic,
+    ),
+    semiotic("electronic", rf"([\w-]+)\.({'|'.join(_FILES.split())})\b", say=_file),
+    semiotic(
+        "electronic",
+        r"(?:[A-Z]:\\|~?/)?[\w.-]+(?:[/\\][\w.-]*\w)+|[A-Z]:\\[\w\\.-]*\w|~?(?:/[\w.-]*\w)+",
+        say=_path,
+    ),
+    semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
+    semiotic("electronic", r"([#@])([A-Za-z]\w*)", say=_handle),
+    semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
+    semiotic(
+        "electronic",
+        r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?",
+        say=lambda match, around: " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+", match[1])),
+    ),
+    semiotic("electronic", r"(?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+", say=_keys),
+)
+
+_STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
+NAMES = (
+    semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)", say=_telephone),
+    semiotic(
+        "telephone",
+        r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?:[ -]\d{2,6}){3,5}(?!\d)|\d(?:-\d{2,6}){2,4}(?!\d)|",
+        r"\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
+        r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{5,8}(?!\d)",
+        say=_telephone,
+    ),
+    semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
+    semiotic(
+        "telephone",
+        r"(Ext\.?|ext\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
+        say=lambda match, around: (
+            f"{match[1][0].replace('x', 'e')}xtension "
+            + (digits(match[2]) if len(match[2]) > 2 else cardinal(int(match[2])))
+        ),
+    ),
+    semiotic(
+        "telephone",
+        r"(PIN|ZIP|zip code|zip|code) (\d{4,5})\b",
+        say=lambda match, around: f"{match[1]} {digits(match[2])}",
+    ),
+    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?![\d])", say=_version),
+    semiotic("version", r"\b([vV])(\d+)\b", say=_version),
+    semiotic(
+        "version",
+        r"802\.11([a-z]{1,2})?\b",
+        say=lambda match, around: "eight oh two point eleven" + (f" {'.'.join(match[1].upper())}." if match[1] else ""),
+    ),
+    semiotic(
+        "version",
+        r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)",
+        say=lambda match, around: f"{match[1]} {number(match[2])}",
+    ),
+    semiotic(
+        "identifier",
+        r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
+        say=_identifier,
+    ),
+    semiotic(
+        "identifier",
+        r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b|\b[A-Z]+v\d\b",
+        say=_identifier,
+    ),
+    semiotic(
+        "identifier",
+        r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
+        say=lambda match, around: " ".join(
+            one.upper() if one.isalpha() else digits(one) for one in match[0] if one != "-"
+        ),
+    ),
+    semiotic(
+        "identifier",
+        r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
+        say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}",
+    ),
+    semiotic("identifier", r"#(?=\d)", say=lambda match, around: "number"),
+    semiotic(
+        "identifier",
+        r"(?<=\b[A-F])-(?!\w|-)",
+        say=lambda match, around: None if around.precedes(" ?[A-Za-z]") else "minus",
+    ),
+    semiotic(
+        "roman",
+        r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
+        say=_roman_name,
+    ),
+    semiotic("roman", r"\b([IVXLCDM]{2,})\b", say=_roman_alone),
+    semiotic(
+        "address",
+        r"(?:(\d{1,5}) )?(?:([NSEW]|N[EW]|S[EW])\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){1,3})",
+        rf"({_STREET})\b(\.)?(?=\W|$)",
+        say=_street,
+    ),
+    semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
+    semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
+    semiotic(
+        "address",
+        r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)",
+        say=lambda match, around: DIRECTIONS[match[1]],
+    ),
+)
+
+SIGNS_AND_ABBREVIATIONS = (
+    semiotic(
+        "abbreviation",
+        rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)",
+        say=lambda match, around: TITLES[match[1] or match[2]],
+    ),
+    semiotic(
+        "abbreviation",
+        rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b))",
+        say=lambda match, around: COUNTED[match[1]],
+    ),
+    semiotic(
+        "abbreviation",
+        rf"\b({one_of(ENDINGS)})\.(?!\w)",
+        say=lambda match, around: Said(ENDINGS[match[1]], ends=True),
+    ),
+    semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say=lambda match, around: f"{match[1].upper()}."),
+    semiotic("abbreviation", r"\bet al\.", say=lambda match, around: Said("et al", ends=True)),
+    semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say=lambda match, around: Said("P.H.D.", ends=True)),
+    semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say=lambda match, around: Said(match[0], ends=True)),
+    semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say=lambda match, around: match[0]),
+    semiotic("abbreviation", r"\bw/ ?(?=[a-z])", say=lambda match, around: "with "),
+    semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
+    semiotic("abbreviation", r"\b[A-Z]{1,2}&[A-Z]{1,2}\b", say=_initial_and),
+    semiotic(
+        "electronic",
+        r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>",
+        say=lambda match, around: _PROGRAMMING[match[0]],
+    ),
+    semiotic("electronic", r"\.(?=[A-Za-z])", say=lambda match, around: None if around.follows(r"[.A-Z]") else "dot"),
+    semiotic("money", r"\$+", say=lambda match, around: "dollars"),
+    semiotic(
+        "emoji",
+        r"<3(?!\d)",
+        say=lambda match, around: "love" if around.follows(r"\b(?:I|we|We|i|you|they) ?") else "",
+    ),
+    semiotic(
+        "emoji",
+        r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)",
+        say=lambda match, around: "",
+    ),
+    semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=lambda match, around: SIGNS[match[0]]),
+    semiotic("symbol", r"[\^*_\\|<>~#]", say=lambda match, around: ""),
+)
