@@ -207,7 +207,7 @@ def cut_end(speech: Speech) -> Iterator[Found]:
 TAIL_SECONDS = 1.5
 NOISY = 0.3
 """Spectral flatness (geometric over arithmetic mean) of noise between 200 and 7000 Hz; speech is far below it."""
-BURST_SECONDS = 0.06
+BURST_SECONDS = 0.1
 BURST_LEVEL = -32.0
 
 

@@ -28,7 +28,7 @@ def odd_paces(speech: Speech) -> Iterator[Found]:
     yield 0.0, speech.seconds, sureness(abs(factor), float(np.log2(PACE)), 0.1), said
 
 
-SHIFT = 0.4
+SHIFT = 0.44
 """Sum of the evidence, in octaves, from which speech is moved."""
 BIAS = 0.1
 """Octaves by which models speak lower than the shipped prompts, and slower."""

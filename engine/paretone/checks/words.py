@@ -16,8 +16,10 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,10 +47,11 @@ BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
 """Longer takes are not listened to: the time grows faster than their words."""
-TIMEOUT = 120.0
+TIMEOUT, LOOK_SECONDS = 120.0, 0.2
+NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES = 4
+LEAST_PHONES = 5
 """Shorter words are not missed by themselves: two phones fit anywhere."""
 LEAST_AGAIN = 4
 LEAST_ADDED = 4
@@ -208,14 +211,25 @@ def _on_main_thread() -> bool:
 
 
 def _decoded_elsewhere(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
+    from paretone.observer import may_stop
     from paretone.own_process import command
 
-    given = json.dumps(list(spelled)).encode() + b"\n" + raw
     try:
-        child = subprocess.run(command(__name__), input=given, capture_output=True, timeout=TIMEOUT, check=True)
-        return [(str(name), int(first), int(last)) for name, first, last in json.loads(child.stdout)]
+        with TemporaryFile() as given:
+            given.write(json.dumps(list(spelled)).encode() + b"\n" + raw)
+            given.seek(0)
+            with subprocess.Popen(command(NAME), stdin=given, stdout=subprocess.PIPE, stderr=NOWHERE) as child:
+                try:
+                    for _ in range(round(TIMEOUT / LOOK_SECONDS)):
+                        with suppress(subprocess.TimeoutExpired):
+                            said = child.communicate(timeout=LOOK_SECONDS)[0]
+                            return [(str(name), int(first), int(last)) for name, first, last in json.loads(said)]
+                        may_stop()
+                finally:
+                    child.kill()
     except (OSError, subprocess.SubprocessError, ValueError):
-        return _decoded(raw, spelled)
+        pass
+    return _decoded(raw, spelled)
 
 
 @lru_cache(maxsize=1)

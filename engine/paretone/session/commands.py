@@ -148,7 +148,8 @@ class DecodePartial(Command):
 
 @dataclass(frozen=True)
 class JudgeTake(Command):
-    """Judge the take ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: its voice's file, or ``""``."""
+    """Judge the take ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: its voice's file, or ``""``;
+    with the ``text``, look for faults too."""
 
     activity = "judging a take"
     carried_out_by = "paretone.session.jobs:judge_take"
@@ -157,6 +158,10 @@ class JudgeTake(Command):
     samples: np.ndarray = field(repr=False, compare=False)
     sample_rate: int
     prompt: str = ""
+    text: str = ""
+    transcript: str = ""
+    """What the voice's file says."""
+    seams: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

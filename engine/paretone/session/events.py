@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paretone.checks.faults import Finding
 from paretone.computing import Computing
 from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, OfficialPrompt
@@ -160,6 +161,8 @@ class TakeJudged(Event):
 
     take: str
     figures: Mapping[str, float]
+    findings: tuple[Finding, ...] = ()
+    """Faults, if they were looked for."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretone import device
+from paretone.checks.faults import checked as checked_for_faults
+from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
 from paretone.extras import extra, install
 from paretone.measure.evaluation.judges import judge_named
@@ -21,6 +23,7 @@ from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
+from paretone.observer import stoppable
 from paretone.session.commands import (
     DownloadModel,
     ExportProfile,
@@ -113,7 +116,14 @@ def judge_take(command: JudgeTake, executor: Executor, job: RunningJob) -> TakeJ
     """Ask the installed judges; their networks stay loaded."""
     check = JobObserver(job).check
     figures = judged_figures(command.samples, command.sample_rate, command.prompt, check)
-    return TakeJudged(command.job, command.take, figures)
+    if not command.text:
+        return TakeJudged(command.job, command.take, figures)
+    prompt = prompt_of(command.prompt, command.transcript) if command.prompt else None
+    likeness = figures.get("voice_similarity")
+    speech = Speech(command.samples, command.sample_rate, command.text, command.seams, prompt, likeness)
+    with stoppable(check):
+        found = checked_for_faults(speech).findings
+    return TakeJudged(command.job, command.take, {**figures, "faults": float(len(found))}, found)
 
 
 def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:

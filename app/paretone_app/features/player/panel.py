@@ -10,11 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QStackedWidget, QWidget
 
+from paretone.checks.faults import Finding, fault
 from paretone_app.audio.sound import Envelope
-from paretone_app.numbers import fixed
+from paretone_app.numbers import counted, fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
 from paretone_app.state.playing import Heard, Origin
@@ -29,6 +30,9 @@ _UNITS = 100
 _STEPS_OF_ROOM = 1.5
 """A stream's time axis grows by this factor, so that its waveform does not shrink all the time."""
 _LEAST_ROOM = 2.0
+_HOW = "Click: play from there. Drag: repeat a part."
+_MARK = 4
+"""Least width of a fault's mark, in pixels."""
 
 
 class WaveStrip(QSlider):
@@ -47,8 +51,9 @@ class WaveStrip(QSlider):
         self._position = 0.0
         self._pressed: float | None = None
         self._drawn: tuple[float, float] | None = None
+        self._faults: tuple[Finding, ...] = ()
         self.setAccessibleName("Position in the waveform, in hundredths of a second")
-        self.setToolTip("Click: play from there. Drag: repeat a part.")
+        self.setToolTip(_HOW)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.valueChanged.connect(lambda value: self.sought.emit(value / _UNITS))
@@ -72,6 +77,23 @@ class WaveStrip(QSlider):
         """Draw this waveform, scaled by the playback ``gain``."""
         self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
         self.update()
+
+    def set_faults(self, faults: tuple[Finding, ...]) -> None:
+        """Mark these faults; F goes to the next one."""
+        if faults == self._faults:
+            return
+        self._faults = faults
+        lines = [f"{fixed(one.start, 2)} s: {fault(one.fault).title}. {one.sentence}" for one in faults]
+        self.setToolTip("\n".join([_HOW, "", *lines, "F: go to the next fault."] if lines else [_HOW]))
+        self.setAccessibleDescription(" ".join([counted(len(lines), "fault", "faults") + ":", *lines]) if lines else "")
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() != Qt.Key.Key_F or not self._faults:
+            super().keyPressEvent(event)
+            return
+        later = [one.start for one in self._faults if one.start > self._position + 0.01]
+        self.sought.emit(min(later, default=min(one.start for one in self._faults)))
 
     def set_position(self, seconds: float) -> None:
         """Move the playhead. Called 30 times a second; screen readers are told once a second."""
@@ -114,6 +136,7 @@ class WaveStrip(QSlider):
                 painter.setPen(QPen(QColor(colours.accent), 1.5))
                 painter.drawLines([QLineF(one, 0, one, height) for one in (left, right)])
             self._paint_wave(painter)
+            self._paint_faults(painter)
             if self._now.origin not in (Origin.NOTHING, Origin.TEST):
                 x = self._place(self._position)
                 painter.fillRect(QRectF(x - 1, 0, 2, height), QColor(colours.danger))
@@ -143,6 +166,17 @@ class WaveStrip(QSlider):
         colour.setAlpha(130)
         painter.setPen(colour)
         painter.drawLines(lines[max(0, round(heard)) :])
+
+    def _paint_faults(self, painter: QPainter) -> None:
+        """A band over each fault, with a bar at its top that colour-blind people see as well."""
+        band = QColor(self._colours.warning)
+        for one in self._faults:
+            left = self._place(one.start)
+            width = max(_MARK, self._place(one.end) - left)
+            band.setAlpha(50)
+            painter.fillRect(QRectF(left, 0, width, self.height()), band)
+            band.setAlpha(255)
+            painter.fillRect(QRectF(left, 0, width, 3), band)
 
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()

@@ -91,6 +91,9 @@ class TakesPanel(QWidget):
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
+        self._faulty = QCheckBox("Fa&ulty only")
+        self._faulty.setToolTip("Show takes in which a check found a fault")
+        self._faulty.toggled.connect(self._apply_filter)
         self.search.textChanged.connect(self._apply_filter)
         self._starred.toggled.connect(self._apply_filter)
 
@@ -141,7 +144,7 @@ class TakesPanel(QWidget):
         buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
         self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
-        top = build.row((self.search, 1), self._starred)
+        top = build.row((self.search, 1), self._faulty, self._starred)
         layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
         layout.setSpacing(NEAR)
         self._model.modelAboutToBeReset.connect(self._remember_selection)
@@ -233,6 +236,7 @@ class TakesPanel(QWidget):
         if not self._model.rows_of((take,)):
             self.search.clear()
             self._starred.setChecked(False)
+            self._faulty.setChecked(False)
         self.select((take,))
         self.table.setFocus()
 
@@ -249,7 +253,7 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _apply_filter(self) -> None:
-        self._model.show_only(self.search.text(), self._starred.isChecked())
+        self._model.show_only(self.search.text(), self._starred.isChecked(), self._faulty.isChecked())
 
     @Slot()
     def _enable(self) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
+from paretone.checks.faults import Finding
+from paretone.checks.speech import seams_of
 from paretone.errors import PlainError
 from paretone.files import write_wav
 from paretone.models import catalogue
@@ -27,7 +29,7 @@ from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
-from paretone_app.state.playing import take_title
+from paretone_app.state.playing import Origin, take_title
 from paretone_app.widgets.action import Action
 
 
@@ -37,6 +39,8 @@ class TakeJudging(QObject):
 
     judged = Signal(str, object)
     """A take's id, and the judges' figures by name."""
+    checked = Signal(str, object)
+    """A take's id, and its faults."""
 
     def __init__(
         self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
@@ -54,9 +58,11 @@ class TakeJudging(QObject):
 
     def add(self, take: Take) -> None:
         """Judge ``take`` at the next idle time."""
-        prompt = prompt_of(take, self._voices())
+        voice = voice_of(take, self._voices())
+        prompt, transcript = ("", "") if voice is None else (voice.audio, voice.transcript)
+        about = prompt, "" if take.unfinished else take.text, transcript, seams_of(take)
         self._work.add(
-            Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, prompt))
+            Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, *about))
         )
 
     def follow(self, event: Event) -> None:
@@ -71,20 +77,20 @@ class TakeJudging(QObject):
     def _note(self, _take: str, event: Event) -> None:
         if isinstance(event, TakeJudged):
             self.judged.emit(event.take, event.figures)
+            self.checked.emit(event.take, event.findings)
         elif isinstance(event, JobFailed):
             # It would fail for other takes, too.
             self._work.clear()
 
 
-def prompt_of(take: Take, voices: Iterable[Voice] = ()) -> str:
-    """File of the recording of a take's voice; ``""`` if the voice is no longer the model's or among the user's
-    ``voices``."""
+def voice_of(take: Take, voices: Iterable[Voice] = ()) -> Voice | None:
+    """Voice of a take; ``None`` if it is no longer the model's or among the user's ``voices``."""
     if is_own(take.voice):
-        return next((one.audio for one in voices if one.id == take.voice), "")
+        return next((one for one in voices if one.id == take.voice), None)
     try:
-        return catalogue.voice(take.voice, take.setting.model).audio
+        return catalogue.voice(take.voice, take.setting.model)
     except PlainError:
-        return ""
+        return None
 
 
 _COMPARED = "compared"
@@ -112,6 +118,11 @@ class TakesPresenter(Presenter):
         self._count_gains()
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
+        self.judging.checked.connect(self._keep_faults)
+        self._faults: dict[str, tuple[Finding, ...]] = {}
+        """Faults of takes checked in this session."""
+        self._asked: set[str] = set()
+        """Takes of earlier sessions that are checked again because they are heard."""
         services.workspaces.put("takes", self.takes)
         actions.bind(
             actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
@@ -171,6 +182,7 @@ class TakesPresenter(Presenter):
         self.judging.shut_down()
         # Judgements may still arrive from the engine, after the library is closed.
         self.judging.judged.disconnect(self._keep_figures)
+        self.judging.checked.disconnect(self._keep_faults)
 
     @Slot()
     def _count_gains(self) -> None:
@@ -226,6 +238,23 @@ class TakesPresenter(Presenter):
     def _show_playing(self) -> None:
         now = self._state.playing.now
         self.takes.show_playing(now.key if now.sounding else "")
+        self._show_faults()
+
+    @Slot(str, object)
+    def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
+        self._faults[take] = findings
+        self._show_faults()
+
+    def _show_faults(self) -> None:
+        """Mark the faults of the take in the player; those of earlier sessions are looked for first."""
+        now = self._state.playing.now
+        strip = self._player.control.bar.strip
+        strip.set_faults(() if now.start or now.origin is Origin.TEST else self._faults.get(now.key, ()))
+        compared = next((one for one in self._compared.values() if one.id == now.key), None)
+        known = now.key in self._faults or now.key in self._asked
+        if compared is not None and compared.metrics.faults and not known:
+            self._asked.add(now.key)
+            self.judging.add(compared)
 
     @Slot()
     def _show_comparison(self) -> None:

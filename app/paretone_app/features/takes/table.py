@@ -178,6 +178,14 @@ COLUMNS = (
     _figure("naturalness", "{:.2f}", width=11),
     _figure("voice_similarity", "{:.2f}", "Voice"),
     _figure("pitch_range", "{:.3f}", "Range"),
+    Column(
+        "Faults",
+        "Number of faults that the checks found, such as clicks, loops and missing words. Play the take to see where. "
+        "Measured in the background.",
+        lambda take: NOT_MEASURED if take.metrics.faults is None else f"{take.metrics.faults:.0f}",
+        lambda take: float("inf") if take.metrics.faults is None else take.metrics.faults,
+        True,
+    ),
     _figure("loudness", "{:.1f} LUFS", width=12),
     _figure("true_peak", "{:.1f} dBTP", width=11),
     _figure("clipping", partial(percent, places=2)),
@@ -217,7 +225,7 @@ class TakesModel(QAbstractTableModel):
         self._playing = ""
         """Id of the take being played."""
         self._words: tuple[str, ...] = ()
-        self._starred = False
+        self._starred = self._faulty = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
         self._described: dict[str, str] = {}
         """Searchable text by id."""
@@ -297,10 +305,10 @@ class TakesModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
     # --- Filter and order ---------------------------------------------------------------------------------------------
-    def show_only(self, words: str, starred: bool) -> None:
+    def show_only(self, words: str, starred: bool, faulty: bool = False) -> None:
         """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
-        starred ones."""
-        self._words, self._starred = tuple(words.casefold().split()), starred
+        starred ones; ``faulty``: only those with faults."""
+        self._words, self._starred, self._faulty = tuple(words.casefold().split()), starred, faulty
         self._arrange()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -313,14 +321,15 @@ class TakesModel(QAbstractTableModel):
         self.endResetModel()
 
     def _arranged(self) -> list[TakeSummary]:
-        wanted = [one for one in self._takes if self._wanted(one)] if self._words or self._starred else self._takes
+        filtered = self._words or self._starred or self._faulty
+        wanted = [one for one in self._takes if self._wanted(one)] if filtered else self._takes
         return sorted(wanted, key=self._key, reverse=self._descending)
 
     def _key(self, take: TakeSummary) -> str | float:
         return self._sides.get(take.id, "") if self._sorted_by == _SIDE else COLUMNS[self._sorted_by].key(take)
 
     def _wanted(self, take: TakeSummary) -> bool:
-        if self._starred and not take.starred:
+        if (self._starred and not take.starred) or (self._faulty and not take.metrics.faults):
             return False
         if not self._words:
             return True

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from paretone.checks.faults import Finding
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.control import STEP_SECONDS, own_keys
 from paretone_app.state.playing import Origin
@@ -268,6 +269,30 @@ def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host
     assert empty.deck.loop == pytest.approx((1.0, 1.5), abs=0.02)
     strip.setValue(30)  # As screen readers do.
     assert empty.player.position == pytest.approx(1.0, abs=0.02), "within the loop"
+
+
+def test_faults_are_marked_said_and_reached_by_a_key(panel: Host, qtbot) -> None:
+    strip = panel.bar.strip
+    plain, sought = strip.grab().toImage(), []
+    strip.sought.connect(sought.append)
+    strip.set_faults(
+        (
+            Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),
+            Finding("missing", 1.0, 1.4, 0.8, "“seven” is missing."),
+        )
+    )
+    assert strip.grab().toImage() != plain
+    assert strip.accessibleDescription() == (
+        "2 faults: 0.50 s: Gap. No sound for 20 ms. 1.00 s: Words missing. “seven” is missing."
+    )
+    assert "1.00 s: Words missing. “seven” is missing." in strip.toolTip()
+    strip.set_position(0.6)
+    QTest.keyClick(strip, Qt.Key.Key_F)
+    strip.set_position(1.2)
+    QTest.keyClick(strip, Qt.Key.Key_F)
+    assert sought == [1.0, 0.5], "after the last one the first"
+    strip.set_faults(())
+    assert strip.accessibleDescription() == "" and "fault" not in strip.toolTip()
 
 
 def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.ndarray, qtbot) -> None:

@@ -14,7 +14,7 @@ from paretone.models.voices import own_voice
 from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
-from paretone_app.features.takes.presenter import TakeJudging, prompt_of
+from paretone_app.features.takes.presenter import TakeJudging, voice_of
 from paretone_app.state.jobs import Jobs, Kind
 from tests.app.features.takes.test_panel import take
 from tests.engine import small_speech
@@ -106,8 +106,12 @@ def test_the_engine_judges_takes_of_any_model(
     engine.start()
     judged, said = TakeJudging(Jobs(engine.submit)), []
     judged.judged.connect(lambda one, figures: said.append((one, figures)))
+    faults = []
+    judged.checked.connect(lambda one, findings: faults.append((one, findings)))
     heard = read_recording(voice(FIRST).audio)
-    spoken = replace(take(0), samples=heard.samples, sample_rate=heard.sample_rate)
+    samples = np.concatenate([heard.samples, np.zeros(2 * heard.sample_rate, np.float32)])
+    text = voice(FIRST).transcript
+    spoken = replace(take(0), samples=samples, sample_rate=heard.sample_rate, text=text, voice=FIRST)
     try:
         judged.add(spoken)
         qtbot.waitUntil(lambda: any(isinstance(one, JobFinished | JobFailed) for one in events))
@@ -120,11 +124,14 @@ def test_the_engine_judges_takes_of_any_model(
     ((one, figures),) = said
     assert one == spoken.id
     assert 0 < figures["pitch_range"] < 1
+    ((_, findings),) = faults
+    assert figures["faults"] == len(findings) == 1 and findings[0].fault == "silence"
+    assert findings[0].start == pytest.approx(heard.seconds, abs=0.6)
 
 
-def test_the_prompt_is_the_voices_recording() -> None:
-    assert prompt_of(replace(take(0), voice=FIRST)) == voice(FIRST, "f5-mini").audio
+def test_the_voice_of_a_take_is_found() -> None:
+    assert voice_of(replace(take(0), voice=FIRST)) == voice(FIRST, "f5-mini")
     mine = own_voice("/home/me.wav")
-    assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST), mine]) == "/home/me.wav"
-    assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST)]) == ""
-    assert prompt_of(replace(take(0), voice="gone")) == ""
+    assert voice_of(replace(take(0), voice=mine.id), [voice(FIRST), mine]) == mine
+    assert voice_of(replace(take(0), voice=mine.id), [voice(FIRST)]) is None
+    assert voice_of(replace(take(0), voice="gone")) is None

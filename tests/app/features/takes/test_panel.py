@@ -364,3 +364,19 @@ def test_a_take_timed_again_shows_the_median_and_one_that_was_not_finished_says_
 @pytest.mark.parametrize("created", ["2026", "0001-01-01T00:00:00", "yesterday"])
 def test_a_damaged_time_is_shown_as_it_is(created: str) -> None:
     assert made_at(take(1, created=created)) == created
+
+
+def test_only_faulty_takes_are_shown_and_their_number_is_a_column(library: Library, qtbot: QtBot) -> None:
+    for index, faults in ((0, 0.0), (1, 2.0)):
+        library.measure(take(index).id, {"faults": faults})
+    model = TakesModel()
+    model.set_takes(library.summaries())
+    (column,) = (one for one in COLUMNS if one.title == "Faults")
+    assert {one.id: column.text(one) for one in library.summaries()} == {
+        take(0).id: "0",
+        take(1).id: "2",
+        take(2).id: "–",
+        take(3).id: "–",
+    }
+    model.show_only("", False, faulty=True)
+    assert model.rowCount() == 1 and model.rows_of((take(1).id,)) == [0]
