@@ -91,7 +91,7 @@ class TakesPanel(QWidget):
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
-        self._faulty = QCheckBox("Fa&ulty only")
+        self._faulty = QCheckBox("Fau&lty only")
         self._faulty.setToolTip("Show takes in which a check found a fault")
         self._faulty.toggled.connect(self._apply_filter)
         self.search.textChanged.connect(self._apply_filter)
