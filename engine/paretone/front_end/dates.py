@@ -12,7 +12,7 @@ from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
-_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|CET|CEST|BST|IST)\b"
+_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|CET|CEST|BST|IST)\b"
 
 
 def _month_name(name: str) -> str:
@@ -90,6 +90,8 @@ def _period(match: re.Match[str], around: Around) -> str | None:
 
 def _season(match: re.Match[str], around: Around) -> str | None:
     first, last = int(match[1]), int(match[1][:2] + match[2])
+    if "/" in match[0] and last != first + 1:
+        return f"{MONTHS[int(match[2]) - 1]} {year(first)}" if 1 <= int(match[2]) <= 12 else None
     return f"{year(first)} to {_year_of(match[2])}" if last == first + 1 or not match[2].startswith("0") else None
 
 
@@ -174,7 +176,7 @@ CLASSES = (
         say=lambda match, around: None if around.follows(r"[\w)]") else short(match[1]),
         quantity=True,
     ),
-    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period),
+    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
     semiotic(
         "time",

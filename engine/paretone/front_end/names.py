@@ -52,6 +52,8 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 def _version(match: re.Match[str], around: Around) -> str | None:
     prefix, text = match[1] or "", match[2]
     parts = text.split(".")
+    if not prefix and re.fullmatch(r"\d{1,3}(?:\.\d{3}){2}|\d{1,3}(?:\.000){2,}", text):
+        return decimal(text.replace(".", ""))
     if not prefix and len(parts) < 3 and not around.follows(_SOFTWARE):
         return None
     if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
@@ -93,10 +95,15 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
 
 
+_BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
+
+
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
     value = roman(match[1])
     if value is None:
         return None
+    if around.follows(_BEFORE_NUMERALS) or (not around.before and around.precedes(r"\. [A-Z]")):
+        return cardinal(value)
     if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
         return ordinal(value)
     return year(value) if value > 1000 and len(match[1]) > 3 else None
@@ -108,6 +115,8 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
 def _telephone(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     count = sum(map(str.isdigit, text))
+    if re.fullmatch(r"\d(?:-\d){2,}", text):
+        return digits(text.replace("-", ""))
     if text.startswith(("19", "20")) and re.fullmatch(r"\d{4}[- ]\d{2,3}", text):
         return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
@@ -197,7 +206,7 @@ def _file(match: re.Match[str], around: Around) -> str:
 def _path(match: re.Match[str], around: Around) -> str | None:
     if not re.search("[A-Za-z]", match[0]):
         return None
-    if match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
+    if match[0][0] != "~" and match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
         return None
     return _electronic(match, around)
 
@@ -205,7 +214,8 @@ def _path(match: re.Match[str], around: Around) -> str | None:
 def _handle(match: re.Match[str], around: Around) -> str | None:
     if around.follows(r"\w"):
         return None
-    words = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split())
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split()
+    words = " ".join(pairs(one) if one.isdecimal() else one for one in parts)
     return f"{'at' if match[1] == '@' else 'hashtag'} {words}"
 
 
@@ -226,6 +236,8 @@ def _keys(match: re.Match[str], around: Around) -> str:
 
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
+    if not (text.islower() or text.isupper() or text.istitle()):
+        return None
     words = SLANG.get(text) or SLANG.get(text.lower())
     if words is None or text in ("PM", "ok", "OK", "Ok", "RE", "PS", "Vs", "re", "ps", "pm", "mr"):
         return {"ps": "P.S.", "PS": "P.S."}.get(text)
@@ -292,17 +304,14 @@ NAMES = (
             + (digits(match[2]) if len(match[2]) > 2 else cardinal(int(match[2])))
         ),
     ),
-    semiotic(
-        "telephone",
-        r"(PIN|ZIP|zip code|zip|code) (\d{4,5})\b",
-        say=lambda match, around: f"{match[1]} {digits(match[2])}",
-    ),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?![\d])", say=_version),
     semiotic("version", r"\b([vV])(\d+)\b", say=_version),
     semiotic(
         "version",
-        r"802\.11([a-z]{1,2})?\b",
-        say=lambda match, around: "eight oh two point eleven" + (f" {'.'.join(match[1].upper())}." if match[1] else ""),
+        r"802\.(\d+)([a-z]{1,2})?\b",
+        say=lambda match, around: (
+            f"eight oh two point {cardinal(int(match[1]))}" + (f" {'.'.join(match[2].upper())}." if match[2] else "")
+        ),
     ),
     semiotic(
         "version",
@@ -331,10 +340,23 @@ NAMES = (
         r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}",
     ),
+    semiotic(
+        "identifier",
+        r"\b(\d{3})-(\d{2,4})(?![-\d])",
+        say=lambda match, around: (
+            f"{pairs(match[1])} {pairs(match[2])}" if around.follows(r"\b(?:Boeing|Airbus|Embraer|MD) ") else None
+        ),
+    ),
+    semiotic(
+        "identifier",
+        r"\b0[xXbo][\da-fA-F]+\b",
+        say=lambda match, around: " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0]),
+    ),
+    semiotic("score", r"50-50\b", say=lambda match, around: "fifty fifty"),
     semiotic("identifier", r"#(?=\d)", say=lambda match, around: "number"),
     semiotic(
         "identifier",
-        r"(?<=\b[A-F])-(?!\w|-)",
+        r"(?<=\b[A-FO])-(?!\w|-)",
         say=lambda match, around: None if around.precedes(" ?[A-Za-z]") else "minus",
     ),
     semiotic(
@@ -400,5 +422,5 @@ SIGNS_AND_ABBREVIATIONS = (
         say=lambda match, around: "",
     ),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=lambda match, around: SIGNS[match[0]]),
-    semiotic("symbol", r"[\^*_\\|<>~#]", say=lambda match, around: ""),
+    semiotic("symbol", r"[\^*_\\|<>~#·]", say=lambda match, around: ""),
 )

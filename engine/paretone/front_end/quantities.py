@@ -24,7 +24,8 @@ NUMBER = rf"(?:{_GROUPED}|{_SPACED}|\d+(?:\.\d+)?(?!\d)|\.\d+)"
 _FRACTION = r"(?:\d+[ -])?\d{1,3}/\d{1,3}(?![\d/])(?:st|nd|rd|ths?|s)?"
 _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
 _SCIENTIFIC = rf"(?:(?:{NUMBER} ?[×x] ?)?10\^[-+]?\d+|\d+(?:\.\d+)?e[-+]?\d{{1,3}}\b)"
-VALUE = rf"(?:{_SCIENTIFIC}|{_FRACTION}|{_COMMA}|{NUMBER})"
+_BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
+VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
 _SIGN = r"[-+]?"
 _MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
@@ -104,6 +105,8 @@ def _integer(text: str, around: Around) -> str:
         r"(?i:\b(?:call|dial|called|dialed|ring) )"
     ):
         return digits(text)
+    if 4 <= len(text) <= 6 and around.follows(r"(?i:\b(?:zip|pin|code|password|passcode|postcode)(?: is|:)?) "):
+        return digits(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
@@ -138,15 +141,15 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(_mixed(match[0]), kind="fraction")
     if match[0] in ("24/7", "9/11"):
         return Said("twenty four seven" if match[0] == "24/7" else "nine eleven", kind="date")
-    if match[0] == "50/50":
-        return Said("fifty fifty", kind="score")
+    if match[0] in ("50/50", "20/20"):
+        return Said(f"{cardinal(int(top))} {cardinal(int(top))}", kind="score")
     first, second = int(top), int(bottom)
     month, day = (second, first) if around.british or first > 12 else (first, second)
     date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(_PART_OF)
     if date and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
         return Said(month_day(month, day), kind="date")
-    rated = second in (10, 100) or (second == 5 and (first == 5 or around.precedes(" stars")))
+    rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
@@ -218,14 +221,17 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     if not singular and re.fullmatch(r"\d0?s", value + text):
         return None
     mark = {"-": "minus ", "+": "plus ", "": ""}[sign]
+    text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
     return Said(mark + number(value), units(text, singular), ends=False)
 
 
 def _unit_here(unit: str, gap: str, value: str, around: Around) -> bool:
     """Whether a unit that is also another word or letter is one here."""
+    if unit == "in" and gap == "-":
+        return True
     if unit == "in":
         return (
-            around.precedes(r"\.? [a-z]+|\.$|\.?[,;)]") and around.follows(r"(?:ft|feet|foot)\.? ")
+            around.precedes(r"\.?(?: [a-z=]|[,;)]|$)") and around.follows(r"(?:ft|feet|foot)\.? ")
         ) or around.precedes(r"\.(?: [a-z]|$)")
     if unit in ("s", "t", "pt"):
         return bool(gap) and not around.precedes("'")
@@ -266,9 +272,10 @@ def _unit_words(unit: str, singular: bool, alone: bool) -> str:
 
 
 def _unit_alone(match: re.Match[str], around: Around) -> str | None:
-    if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) ") and match[1] in UNITS:
+    if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) "):
         return _unit_words(match[0], True, True)
-    return None
+    lengths = match[1] in ("m", "km", "cm", "mm", "ft", "mi", "yd")
+    return _unit_words(match[0], False, True) if lengths and not around.precedes(r"\s?[=+-]") else None
 
 
 def _percent(match: re.Match[str], around: Around) -> Said | None:
@@ -316,16 +323,16 @@ RELATIONS = {
 _BOUNDS = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about"}
 _OPERAND = (
     r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d)[A-Za-zΑ-ω]{0,3}|(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])|"
-    r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)[A-Za-zΑ-ω]{1,2}(?![A-Za-z'’])|[∞π]|\|)%?"
+    r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])|[∞π]|\|)%?"
 )
 _OPEN = r"(?:[-+±√(|∑∫]\s?)*"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
 _CLOSE = rf"(?:(?:\)|\(\)|{POWER})*)"
-_OPERATOR = r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈])\s?|\s-\s|-|(?=\())"
+_OPERATOR = r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈])\s?|\s-\s|-|\|(?=\w)|(?=\())"
 _MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE})*"
 _STRONG = re.compile(
     r"[=≠≤≥<>×÷^√±≈∈∑∫∂]|\d\s?[+*·]\s?[\d(a-z]|[a-z)]\s?[+*·] ?[\d(a-z]|\b[a-z]\s?-\s?\d|\b[a-z] - [a-z]\b|"
-    r"[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]"
+    r"\b\d/[a-z]\b|\w\|\w|[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]"
 )
 
 
@@ -347,7 +354,8 @@ def expression(text: str) -> str:
     """The words of a formula; brackets have no sound."""
     found: list[str] = []
     parts = re.findall(
-        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S", text
+        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+/\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
+        text,
     )
     for place, part in enumerate(parts):
         before = parts[place - 1] if place else ""
@@ -368,6 +376,8 @@ def expression(text: str) -> str:
         elif part == "(":
             if before and (before[0].isdigit() or before == ")"):
                 found.append("times")
+        elif part == "|" and before.isalnum() and after.isalnum():
+            found.append("given")
         else:
             found.append(RELATIONS.get(part, ""))
     return " ".join(filter(None, found))
@@ -409,15 +419,26 @@ CLASSES = (
     ),
     semiotic(
         "measure",
-        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d]))?(?!\w|'\w)",
+        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d=]))?(?!\w|'\w)",
         say=_measure,
         quantity=True,
     ),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", say=_percent, quantity=True),
     semiotic(
         "measure",
+        rf"({VALUE}) c\.(?= [a-z])",
+        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
+    ),
+    semiotic(
+        "measure",
+        r"[x×](?= \d)",
+        say=lambda match, around: "by" if around.follows(r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?") else None,
+    ),
+    semiotic(
+        "measure",
         rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}",
+        quantity=True,
     ),
     semiotic("measure", rf"({VALUE})(?:\"|'')(?!\w)", say=_inches),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
@@ -427,6 +448,17 @@ CLASSES = (
         say=_by,
     ),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
+    semiotic(
+        "measure",
+        rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])",
+        say=lambda match, around: None if around.follows(r"\d ?|[\w/]") else units(match[0], False),
+    ),
+    semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
+    semiotic(
+        "money",
+        r"(\d{1,2})p\b",
+        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}",
+    ),
     semiotic(
         "measure",
         rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
@@ -460,6 +492,12 @@ PLAIN = (
         say=lambda match, around: None if around.follows(r"[\w)]") else "minus",
     ),
     semiotic("mathematics", r"[Α-Ωα-ω]+", say=lambda match, around: " ".join(GREEK[one.lower()] for one in match[0])),
+    semiotic(
+        "mathematics",
+        r"-(?= )",
+        say=lambda match, around: "minus" if around.follows(r"= ?[^.=]* ") else None,
+    ),
+    semiotic("mathematics", r"([A-Za-z])'(?=\()", say=lambda match, around: f"{match[1]} prime of"),
     semiotic("mathematics", r"!=|<=|>=|==", say=lambda match, around: RELATIONS[match[0]]),
     semiotic(
         "mathematics",
