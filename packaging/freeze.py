@@ -32,7 +32,7 @@ NAME = "paretone"
 PROGRAMS = ("paretone", "paretone-gui")
 PACKAGING = ROOT / "packaging"
 TESTS = "tests/packaging/test_frozen.py"
-BUILT_BY = "packaging/packed_build.py"
+BUILT_BY = ("packaging/packed_build.py", "packaging/packing.py")
 """Builds the wheel; it is not in it."""
 BUILD_NEEDS = ("setuptools", "numpy", "safetensors")
 """The packages that do so."""
@@ -160,9 +160,9 @@ def sources() -> list[Path]:
     every = [ROOT / one for one in names if one] or [
         *(one for folder in ("app", "engine", "resources") for one in (ROOT / folder).rglob("*")),
         *ROOT.glob("*"),
-        ROOT / BUILT_BY,
+        *(ROOT / one for one in BUILT_BY),
     ]
-    kept = ("app/paretone_app/", "engine/paretone/", "resources/", BUILT_BY)
+    kept = ("app/paretone_app/", "engine/paretone/", "resources/", *BUILT_BY)
     return [
         path
         for path in every

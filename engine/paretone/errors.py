@@ -82,6 +82,12 @@ class TrainingError(PlainError):
     exit_code = 9
 
 
+class FaultError(PlainError):
+    """A take has faults, and --strict was given."""
+
+    exit_code = 12
+
+
 class StudyError(PlainError):
     """A study that cannot be read, started or resumed."""
 

@@ -14,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ import numpy as np
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.by_name import meant
+from paretone.checks.faults import Checked
+from paretone.checks.faults import checked as checked_for_faults
+from paretone.checks.speech import speech_of
 from paretone.commands import output
 from paretone.commands.technique_args import used_technique, with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
@@ -497,6 +501,14 @@ class Speech:
         """Setting, artefacts and measurements, for use elsewhere; with a ``baseline``, also the speed-up."""
         evidence = Evidence.of(self.take, None if baseline is None else baseline.take)
         return Profile.of(self.setting, self.model.info, self.artefacts, evidence)
+
+    @cached_property
+    def checked(self) -> Checked:
+        """Faults of the take, with their places, and the checks that could not be made.
+
+        >>> [one.sentence for one in speech.checked.findings]
+        """
+        return checked_for_faults(speech_of(self.take, self.take.text, self.voice))
 
     def judge(self) -> dict[str, float]:
         """Naturalness, similarity to the voice and pitch range, by the installed judges."""

@@ -75,7 +75,7 @@ class Runner:
     def __init__(self, folder: Path, document: Path | None = None) -> None:
         self.folder = folder
         speech = voices.resource(*PLACE) / "anna.wav"
-        for name in ("take", "voice", "seed0", "seed1", "seed2"):
+        for name in ("take", "voice", "seed0", "seed1", "seed2", "person"):
             shutil.copyfile(speech, folder / f"{name}.wav")
         for name in ("ten", "eight"):
             (folder / f"{name}.txt").write_text("Rice.\n", encoding="utf-8")
@@ -146,6 +146,8 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
         words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
     if "--as" in words and "--table" in words and words[0] == "speak":
         words += ["--steps", "2"]
+    if words[0] == "compare":
+        words = [f"{word},steps=2" if ",table=" in word else word for word in words]
     for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):
         if option not in words and not (option == "--steps" and "lm-mini" in words):
             words += [option, *values]

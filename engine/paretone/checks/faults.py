@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from paretone.by_name import by_name
 from paretone.checks import signal, voice, words
 from paretone.checks.speech import Speech
+from paretone.errors import FaultError
 from paretone.wording import counted
 
 MARKED = 0.5
@@ -227,6 +228,14 @@ def checked(speech: Speech, hear: bool = True, faults: Sequence[Fault] = FAULTS)
             continue
         found += [Finding(one.name, *place) for place in one.find(speech) if place[2] >= MARKED]
     return Checked(tuple(sorted(found, key=lambda one: (one.start, one.fault))), tuple(dict.fromkeys(unavailable)))
+
+
+def strict(names: Sequence[str], asked: bool) -> tuple[str, int]:
+    """Problem and exit code of takes with these ``names`` that have faults, if it was ``asked`` for; else none."""
+    if not names or not asked:
+        return "", 0
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"Faults were found: {shown}.", FaultError.exit_code
 
 
 def sentences(found: Checked) -> list[str]:

@@ -17,7 +17,7 @@ from paretone.errors import AudioError, TextError
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.front_end.speakable import ENGLISH, language_of
-from paretone.models.base import Voice
+from paretone.models.base import Synthesis, Voice
 from paretone.setting.take import Take
 
 LEVEL_SECONDS = 0.01
@@ -221,9 +221,10 @@ def is_english(text: str) -> bool:
         return False
 
 
-def seams_of(take: Take) -> tuple[float, ...]:
+def seams_of(take: Take | Synthesis) -> tuple[float, ...]:
     """Seconds at which the take's passages and the blocks within them were joined."""
     trace, found = take.trace, list[float]()
+    seconds = len(take.samples) / take.sample_rate
     if trace.decoding is not None:
         found += trace.decoding.starts[1:]
     elif trace.demasking is not None:
@@ -232,16 +233,17 @@ def seams_of(take: Take) -> tuple[float, ...]:
             found += [passage.start + one.start * trace.demasking.frame_seconds for one in passage.blocks[1:]]
     elif len(trace.chunk_seconds) > 1:
         # Passages of a flow fade into each other by equal parts; a seam is the middle of the fade.
-        overlap = (sum(trace.chunk_seconds) - take.seconds) / (len(trace.chunk_seconds) - 1)
+        overlap = (sum(trace.chunk_seconds) - seconds) / (len(trace.chunk_seconds) - 1)
         ends = np.cumsum(trace.chunk_seconds[:-1]) - overlap * np.arange(len(trace.chunk_seconds) - 1)
         found += (ends - overlap / 2).tolist()
-    return tuple(one for one in found if 0 < one < take.seconds)
+    return tuple(one for one in found if 0 < one < seconds)
 
 
-def speech_of(take: Take, voice: Voice | None = None) -> Speech:
-    """``take`` as speech to check; ``voice``: its voice, whose recording it is compared with."""
+def speech_of(take: Take | Synthesis, text: str, voice: Voice | None = None) -> Speech:
+    """``take`` of ``text`` as speech to check; ``voice``: its voice, whose recording it is compared with."""
     prompt = None if voice is None else prompt_of(voice.audio, voice.transcript)
-    return Speech(take.samples, take.sample_rate, take.text, seams_of(take), prompt, take.metrics.voice_similarity)
+    similarity = take.metrics.voice_similarity if isinstance(take, Take) else None
+    return Speech(take.samples, take.sample_rate, text, seams_of(take), prompt, similarity)
 
 
 def prompt_of(audio: str, transcript: str = "") -> Speech | None:

@@ -124,6 +124,12 @@ def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: M
         group.add_argument(f"--{knob.name.replace('_', '-')}", **kinds)
 
 
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 12 if a check finds a fault, such as a click or a missing word"
+    )
+
+
 def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: bool = False) -> None:
     """Add text and voice; with ``sentences``, each line of a file is one text."""
     group = parser.add_argument_group("speech")

@@ -11,6 +11,9 @@ from statistics import median
 from typing import Any
 
 from paretone.bench.report import table as table_lines
+from paretone.checks.faults import Checked, sentences, strict
+from paretone.checks.faults import checked as checked_for_faults
+from paretone.checks.speech import speech_of
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import folder
@@ -91,6 +94,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         choices=[one.name for one in JUDGES],
         help="judge both sides, and the reference speech if available; repeat for more judges",
     )
+    arguments.add_strict(parser)
 
 
 @dataclass(frozen=True)
@@ -142,10 +146,15 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     heard: Heard = {}
     if stopped is None:
         heard, stopped = _judge_all(options.judge, measured, options.device)
+    faults, stopped = _check_all(measured, terminal) if stopped is None else ([[], []], stopped)
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
     of = "it" if len(measured) == 1 else "these"
     done = f"after {len(measured)} of {len(texts)} texts: the figures are of {of}{unjudged}."
     problem, code = ending(stopped, done, "comparing")
+    if stopped is None:
+        named = zip(SIDES, faults, strict=True)
+        faulty = [f"{name} ({one.summary})" for name, some in named for one in some if one.faulty]
+        problem, code = strict(faulty, options.strict)
     texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
@@ -184,6 +193,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "log_mel_distance": distance,
         **difference_medians,
         "judged": heard,
+        "faults": {
+            name.lower(): [[each.to_json() for each in one.findings] for one in some]
+            for name, some in zip(SIDES, faults, strict=True)
+        },
         "texts": [one.to_json() for one in measured],
         "differences": [asdict(one) for one in differences],
         "files": [str(path) for path in written],
@@ -216,6 +229,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
     lines += [f"{name}: {one.sentence}" for name, found in zip(SIDES, published, strict=True) for one in found]
     lines += _heard_lines(heard)
+    for name, some in zip(SIDES, faults, strict=True):
+        for place_in_list, one in enumerate(some, start=1):
+            of = f", text {place_in_list}" if len(some) > 1 else ""
+            lines += [f"{name}{of}: {line}" for line in sentences(one)[1:]]
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if same := same_but_for_seed(sides):
         lines.append(same)
@@ -225,6 +242,20 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
     lines += [f"Wrote {path}" for path in written]
     return Result(data, "\n".join(lines), problem, code)
+
+
+def _check_all(measured: list[_Measured], terminal: Terminal) -> tuple[list[list[Checked]], Exception | None]:
+    """Faults of the last take of each side and text, and the error that ended the checks early."""
+    terminal.status("Checking for faults")
+    found: list[list[Checked]] = [[] for _ in SIDES]
+    for one in measured:
+        for some, take in zip(found, one.last, strict=True):
+            try:
+                terminal.check()
+            except Cancelled as error:
+                return found, error
+            some.append(checked_for_faults(speech_of(take, one.spoken.text, one.spoken.voice)))
+    return found, None
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from paretone.bench.report import table
+from paretone.checks.faults import sentences, strict
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
@@ -16,7 +17,7 @@ from paretone.studies.paired import worst
 from paretone.wording import percent
 
 NAME = "judge"
-OFFLINE = ("words", "naturalness", "voice", "melody")
+OFFLINE = ("words", "naturalness", "voice", "melody", "faults")
 """Judges that are asked without being named."""
 SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
 COLUMNS = {
@@ -28,6 +29,7 @@ COLUMNS = {
     "loudness": "loudness (LUFS)",
     "clipping": "clipping",
     "silence": "silence",
+    "faulty_takes": "faulty",
 }
 """Column titles by metric; other judges' are their metrics' own."""
 COLUMNS |= {one.name: one.label for one in JUDGED if one.name not in COLUMNS}
@@ -62,6 +64,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the recordings are takes of one sentence in one voice with different seeds: say how much they vary",
     )
+    arguments.add_strict(parser)
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -103,6 +106,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     remarks = [
         *([f"Most errors: {'; '.join(errors)}."] if errors else []),
         *(["The judges' own errors are not known; give --ground-truth, a person saying the text."] if unknown else []),
+        *(f"{one.file}: {line}" for one in found.files for line in sentences(one.faults)[1:]),
+        *dict.fromkeys(reason for one in found.files if texts for reason in one.faults.unavailable),
         *(f"Heard in {one.file}: {one.heard or 'nothing'}" for one in found.files if one.figures.get("edits")),
         *(note for one in found.files for note in one.notes),
         *(f"Not judged: {one.problem}" for one in found.files if one.problem),
@@ -116,6 +121,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
                 "sample_rate": one.sample_rate,
                 **one.figures,
                 "heard": one.heard,
+                "found": [each.to_json() for each in one.faults.findings],
                 "notes": list(one.notes),
                 "problem": one.problem,
             }
@@ -131,7 +137,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "definitions": {name: metric(name).definition for name in shown},
         "missing": list(found.missing),
     }
-    return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]))
+    faulty = [f"{one.file} ({one.faults.summary})" for one in found.files if one.faults.faulty]
+    return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]), *strict(faulty, options.strict))
 
 
 def _cell(figure: Estimate | None) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from paretone import files
 from paretone.audio.recording import require_kind, write_sound
+from paretone.checks.faults import Checked, sentences, strict
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
@@ -131,8 +132,10 @@ def speak(
     session: Session,
     identity: str,
     spoken: Callable[[str], Take],
+    check: Callable[[Take], Checked],
 ) -> Result:
-    """Speak what is missing of ``lines``. ``identity``: of voice and setting; ``spoken`` makes a take."""
+    """Speak what is missing of ``lines``. ``identity``: of voice and setting; ``spoken`` makes a take, and ``check``
+    finds its faults."""
     place = output.folder(options.out)
     subtitles = None if options.srt is None else output.writable(options.srt)
     ending = f".{options.format or 'wav'}"
@@ -146,6 +149,7 @@ def speak(
         known = done.get(path.name)
         if known is None or known["key"] != key or not path.is_file():
             take = spoken(line.text)
+            faults = check(take)
             notes = [*take.notes, *write_sound(path, take.samples, take.sample_rate)]
             known = {
                 "file": path.name,
@@ -154,11 +158,14 @@ def speak(
                 "real_time_factor": round(take.measurements.real_time_factor, 4),
                 "seed": take.setting.seed,
                 "notes": notes,
+                "faults": [one.to_json() for one in faults.findings],
                 "key": key,
             }
             _append(place / MANIFEST, known)
             new += 1
             session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s")
+            for said in sentences(faults)[1:]:
+                session.terminal.say(f"{path.name}: {said}")
         made.append(known)
     if subtitles is not None:
         files.write(subtitles, _srt(made).encode())
@@ -167,7 +174,8 @@ def speak(
     text = f"Wrote {counted(new, 'line', 'lines')} to {place}{kept}: {seconds:.1f} s of speech in all."
     more = [] if subtitles is None else [f"Wrote the subtitles to {subtitles}."]
     data = {"folder": str(place), "lines": made, "new": new, "seconds": seconds, "srt": subtitles and str(subtitles)}
-    return Result(data, "\n".join([text, *more]))
+    faulty = [one["file"] for one in made if one.get("faults")]
+    return Result(data, "\n".join([text, *more]), *strict(faulty, options.strict))
 
 
 def _journal(path: Path) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from paretone.audio.recording import write_sound
+from paretone.checks.faults import Checked, checked, sentences, strict
+from paretone.checks.speech import speech_of
 from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
@@ -70,6 +72,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="masked models: write what the first K codebooks alone sound like, passage after passage",
     )
+    arguments.add_strict(parser)
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
@@ -98,7 +101,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
     if several:
         identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, _fingerprints(artefacts))
-        return lines.speak(several, options, session, identity, lambda one: _one(replace(spoken, text=one), session))
+        return lines.speak(
+            several,
+            options,
+            session,
+            identity,
+            lambda one: _one(replace(spoken, text=one), session),
+            lambda take: checked(speech_of(take, take.text, voice)),
+        )
     if options.codebooks:
         if model.info.family != MASKED:
             raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
@@ -118,6 +128,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         problem, code = ending(stopped, _few_repeats(len(take.repeats), options.repeat), TimeAgain.activity)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
+    faults = Checked()
+    if stopped is None:
+        session.terminal.status("Checking for faults")
+        faults = checked(speech_of(take, text, voice))
+        problem, code = strict([faults.summary] if faults.faulty else [], options.strict)
     found, compared = figures(take), comparisons(setting)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
@@ -128,6 +143,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "repeats": [_times(one) for one in take.repeats],
         "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
         "first_audio_p90": None if (tail := figure_of(metric("first_audio_p90"), take)) is None else tail.value,
+        "faults": [one.to_json() for one in faults.findings],
+        "unchecked": list(faults.unavailable),
         "unfinished": take.unfinished,
         "notes": notes,
         "published": [one.to_json() for one in compared],
@@ -147,6 +164,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         load_line(measured),
         heard_line(found),
         *_decoding(measured),
+        *sentences(faults),
         *(note for note in notes if note not in session.terminal.cautioned),
         *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),

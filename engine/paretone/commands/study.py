@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.bench.report import table as table_lines
+from paretone.checks.faults import strict
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import folder as made_folder
@@ -69,6 +70,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=arguments.positive, help="on Ray: number of models to load (default: one per GPU or core)"
     )
+    arguments.add_strict(parser)
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -154,7 +156,16 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     made = f"{ended.made} takes were made; the results are in {results.folder}."
     summary |= {"evaluation_set": ended.evaluation} if ended.evaluation else {}
     lines = [*filter(None, (made, ended.evaluation)), *ended.log, *ended.found, "", answered.text]
-    return Result({**answered.data, **summary}, "\n".join(lines))
+    return Result({**answered.data, **summary}, "\n".join(lines), *_strict(results, options))
+
+
+def _strict(results: Results, options: argparse.Namespace) -> tuple[str, int]:
+    from paretone.studies.wording import faulty_takes
+
+    faulty, takes = faulty_takes(results)
+    if options.strict and not takes:
+        raise StudyError('--strict needs the judge "faults": add it to the judges of the study.')
+    return strict([f"in {faulty} of {takes} takes"] if faulty else [], options.strict)
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:

@@ -94,6 +94,10 @@ def tail(figures: Mapping[str, float]) -> float | None:
     return None if rate is None else float(rate > TAIL_ERROR)
 
 
+def _any(count: float | None) -> float | None:
+    return None if count is None else float(count > 0)
+
+
 def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
     return lambda measured, heard, distance: getattr(heard, name)
 
@@ -431,6 +435,16 @@ METRICS: tuple[Metric, ...] = (
         HIGHER,
         judge="utmos",
         verdict=_said("utmos"),
+    ),
+    Metric(
+        "faulty_takes",
+        "Faulty takes",
+        "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
+        LOWER,
+        of=lambda measured, heard, distance: _any(heard.faults),
+        judge="faults",
+        verdict=lambda figures: _any(figures.get("faults")),
+        percent=True,
     ),
     Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
     Metric(

@@ -132,6 +132,8 @@ class Metrics:
     """Cosine between the speaker embeddings of the take and of its voice's recording."""
     pitch_range: float | None = None
     """Standard deviation of the natural logarithm of the fundamental frequency over voiced frames."""
+    faults: float | None = None
+    """Number of faults that the checks found; see :mod:`paretone.checks`."""
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"

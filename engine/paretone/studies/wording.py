@@ -19,13 +19,14 @@ from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import duration
 from paretone.techniques import technique
-from paretone.wording import grouped, percent
+from paretone.wording import counted, grouped, percent
 
 _SHOWN = (
     *("real_time_factor", "backbone_time_factor", "speed_up", "ops_ratio"),
     *("log_mel_distance", "mel_cepstral_distortion", "pitch_error"),
 )
 """Metrics in short tables, in addition to the judges'."""
+_FAULTY = "faulty_takes"
 REFERENCE = "Reference speech"
 """Title of the row with the judges' scores of the reference speech."""
 
@@ -84,9 +85,27 @@ def idle_lines(results: Results) -> list[str]:
     return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
 
 
+def faulty_takes(results: Results) -> tuple[int, int]:
+    """Takes in which a check found a fault, and checked ones."""
+    figures = [one.figures[_FAULTY] for one in results.settings if _FAULTY in one.figures]
+    return sum(round(one.value * one.n) for one in figures), sum(one.n for one in figures)
+
+
+def fault_lines(results: Results) -> list[str]:
+    """Sentence on faulty takes, with the setting that has most; none for studies that were not checked."""
+    faulty, takes = faulty_takes(results)
+    if not takes:
+        return []
+    if not faulty:
+        return [f"No faults were found in {counted(takes, 'checked take', 'checked takes')}."]
+    most = max((one for one in results.settings if _FAULTY in one.figures), key=lambda one: one.figures[_FAULTY].value)
+    share, of = percent(most.figures[_FAULTY].value), f"{grouped(faulty)} of {grouped(takes)} takes"
+    return [f"Faults were found in {of}; most in {setting_title(most)}: {share}."]
+
+
 def doubt_lines(results: Results) -> list[str]:
-    """All reasons to doubt a study's takes: lost audio, a busy machine, techniques that skipped nothing."""
-    return [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    """All reasons to doubt a study's takes: lost audio, faults, a busy machine, techniques that skipped nothing."""
+    return [*lost_lines(results), *fault_lines(results), *busy_lines(results), *idle_lines(results)]
 
 
 MOST_TESTED = 12

@@ -234,29 +234,22 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
 
 
 # --- Draft lengths ----------------------------------------------------------------------------------------------------
-def best_length(acceptance: float, cost: float, growth: float) -> int:
-    """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to a target
-    pass."""
-
-    def speed_up(length: int) -> float:
-        return predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
-
-    return max(range(1, LONGEST + 1), key=speed_up)
+def speed_ups(acceptance: float, cost: float, growth: float) -> list[float]:
+    """Predicted speed-up of every draft length from 1, where each drafted token adds ``growth`` to a target pass."""
+    return [
+        predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
+        for length in range(1, LONGEST + 1)
+    ]
 
 
 def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> AdaptiveLength:
-    """One that saw cycles in which ``acceptance`` of the checked tokens stayed; a target pass over one token takes 1,
-    a draft pass ``cost``, each further token of a target pass ``growth``."""
-    length = AdaptiveLength()
-    due = 0.0
+    """One that saw cycles in which each checked token stayed with the probability ``acceptance``; a target pass over
+    one token takes 1, a draft pass ``cost``, each further token of a target pass ``growth``."""
+    length, draw = AdaptiveLength(), random.Random(1)
     for _ in range(cycles):
         drafted = length.choose()
         accepted = 0
-        while accepted < drafted:
-            due += acceptance
-            if due < 1:
-                break
-            due -= 1
+        while accepted < drafted and draw.random() < acceptance:
             accepted += 1
         length.observe(drafted, accepted, drafted * cost, 1 + growth * drafted)
     return length
@@ -267,10 +260,11 @@ def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> Ada
 )
 def test_it_settles_where_the_plan_is_best(acceptance: float, cost: float, growth: float) -> None:
     length = fed(acceptance, cost, growth)
-    best = best_length(acceptance, cost, growth)
-    assert abs(length.choose() - best) <= 1
+    found = speed_ups(acceptance, cost, growth)
+    assert found[length.choose() - 1] > 0.95 * max(found)
     assert length.acceptances[0] == pytest.approx(acceptance, abs=0.12)
-    assert length.cost_ratio == pytest.approx(cost, rel=0.2)
+    # The time of a pass over one token, which never ran, is a guess.
+    assert length.cost_ratio == pytest.approx(cost, rel=0.45)
 
 
 def test_it_follows_a_change() -> None:

@@ -138,6 +138,11 @@ JUDGES: tuple[JudgeKind, ...] = (
         "paretone.measure.evaluation.judges:load_melody",
     ),
     JudgeKind(
+        "faults",
+        "Faults",
+        "paretone.checks.judge:load",
+    ),
+    JudgeKind(
         "whisper",
         "Word errors (Whisper-large-v3)",
         "paretone.measure.evaluation.published:load_whisper",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from paretone.audio.recording import Recording, read_recording
+from paretone.checks.faults import Checked, checked
+from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
@@ -134,6 +136,7 @@ class Judgement:
     """Changes on reading and figures that could not be measured, as sentences."""
     problem: str = ""
     """Reason why the file was not judged, or ``""``."""
+    faults: Checked = field(default_factory=Checked)
     curve: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
     """Pitch curve; see :func:`paretone.measure.pitch.log_pitch`."""
 
@@ -172,6 +175,7 @@ class FileJudges:
     ) -> None:
         self._texts = tuple(texts)
         self._voice = Voice("", "", str(reference or ""), "")
+        self._prompt = None if reference is None else prompt_of(str(reference))
         self.missing: tuple[str, ...] = ()
         """Skipped judges with reasons, as sentences."""
         self._words = self._ready("words", self._load_words) if self._texts else None
@@ -230,8 +234,13 @@ class FileJudges:
             rate_of_errors = error_rate(verdict.figures) if rate_of_errors is None else rate_of_errors
             values = {name: of(verdict.figures) for name in kind.metrics if (of := metric(name).verdict) is not None}
             found |= {name: value.real for name, value in values.items() if value is not None}
+        check()
+        speech = Speech(samples, rate, text, prompt=self._prompt, similarity=found.get("voice_similarity"))
+        faults = checked(speech)
+        found["faulty_takes"] = float(faults.faulty)
         figures = {name: float(value) for name, value in found.items() if value is not None}
-        return Judgement(str(path), recording.seconds, rate, figures, rate_of_errors, heard, tuple(notes), curve=curve)
+        length, told = recording.seconds, tuple(notes)
+        return Judgement(str(path), length, rate, figures, rate_of_errors, heard, told, "", faults, curve)
 
     def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
         problem = judge_named(name).problem()
