@@ -144,6 +144,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if match[0] in ("50/50", "20/20"):
         return Said(f"{cardinal(int(top))} {cardinal(int(top))}", kind="score")
     first, second = int(top), int(bottom)
+    if first + second == 100 and first > second:
+        return Said(f"{cardinal(first)} {cardinal(second)}", kind="score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
     date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(_PART_OF)
@@ -163,7 +165,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
 def _ratio(match: re.Match[str], around: Around) -> str:
     if around.follows(_SCRIPTURE) or re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
         return f"{cardinal(int(match[1]))} {short(match[2]) if match[2] != '00' else 'minutes'}"
-    return f"{cardinal(int(match[1]))} to {cardinal(int(match[2]))}"
+    return f"{number(match[1])} to {number(match[2])}"
 
 
 # Money and measures.
@@ -285,9 +287,9 @@ def _percent(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _inches(match: re.Match[str], around: Around) -> Said | None:
-    if around.before.count('"') % 2:
+    if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
-    return Said(number(match[1]), "inch" if match[1] == "1" or _adjective(around) else "inches")
+    return Said(number(match[1]), "inch" if re.match(r"1$|\d+/", match[1]) or _adjective(around) else "inches")
 
 
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
@@ -320,7 +322,15 @@ RELATIONS = {
     "→": "to", "^": "to the", "√": "the square root of", "|": "", "%": "percent", "∈": "in", "∞": "infinity",
     "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial",
 }  # fmt: skip
-_BOUNDS = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about"}
+_BOUNDS = {
+    "<": "less than",
+    ">": "more than",
+    "<=": "at most",
+    ">=": "at least",
+    "~": "about",
+    "≤": "at most",
+    "≥": "at least",
+}
 _OPERAND = (
     r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d)[A-Za-zΑ-ω]{0,3}|(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])|"
     r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])|[∞π]|\|)%?"
@@ -396,120 +406,58 @@ _MANY = r"(?:\s?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn
 _RATE = rf"(?:/(?P<per>[a-z]+|{UNIT_WORD})\b)?"
 _DEGREES = r"(\d+(?:\.\d+)?)"
 
+# fmt: off
 CLASSES = (
-    semiotic(
-        "money",
-        rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
-        rf"{_MANY}\b)?{_RATE}",
-        say=_money,
-        quantity=True,
-    ),
-    semiotic(
-        "money",
-        rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
-        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}",
-        say=_money,
-        quantity=True,
-    ),
-    semiotic(
-        "money",
-        rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
-        say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"),
-        quantity=True,
-    ),
-    semiotic(
-        "measure",
-        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d=]))?(?!\w|'\w)",
-        say=_measure,
-        quantity=True,
-    ),
+    semiotic("money", rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
+        rf"{_MANY}\b)?{_RATE}", say=_money, quantity=True),
+    semiotic("money", rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
+        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}", say=_money, quantity=True),
+    semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
+        say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
+    semiotic("measure",
+        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d=]|,))?(?!\w|'\w)",
+        say=_measure, quantity=True),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", say=_percent, quantity=True),
-    semiotic(
-        "measure",
-        rf"({VALUE}) c\.(?= [a-z])",
-        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
-    ),
-    semiotic(
-        "measure",
-        r"[x×](?= \d)",
-        say=lambda match, around: "by" if around.follows(r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?") else None,
-    ),
-    semiotic(
-        "measure",
-        rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
-        say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}",
-        quantity=True,
-    ),
+    semiotic("measure", rf"({VALUE}) c\.(?= [a-z])",
+        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
+    semiotic("measure", r"[x×](?= \d)",
+        say=lambda match, around: "by" if around.follows(r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?") else None),
+    semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
+        say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}", quantity=True),
     semiotic("measure", rf"({VALUE})(?:\"|'')(?!\w)", say=_inches),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
-    semiotic(
-        "measure",
-        rf"(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?: ?(?P<unit>{UNIT})(?!\w))?(?![\d^])",
-        say=_by,
-    ),
+    semiotic("measure", rf"(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?: ?(?P<unit>{UNIT})(?!\w))?(?![\d^])",
+        say=_by),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
-    semiotic(
-        "measure",
-        rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])",
-        say=lambda match, around: None if around.follows(r"\d ?|[\w/]") else units(match[0], False),
-    ),
+    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])",
+        say=lambda match, around: None if around.follows(r"\d ?|[\w/]") else units(match[0], False)),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
-    semiotic(
-        "money",
-        r"(\d{1,2})p\b",
-        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}",
-    ),
-    semiotic(
-        "measure",
-        rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
-        say=lambda match, around: f"per {per(match[1])}" if around.follows("[a-z]{2,}|[)%]") else None,
-    ),
+    semiotic("money", r"(\d{1,2})p\b",
+        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
+    semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
+        say=lambda match, around: f"per {per(match[1])}" if around.follows("[a-z]{2,}|[)%]") else None),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
-    semiotic(
-        "score",
-        r"(\d+\.\d+)/(\d+)(?!\.?\d|/)",
-        say=lambda match, around: f"{number(match[1])} out of {number(match[2])}",
-    ),
-    semiotic("score", r"(\d+):(\d+)(?![\d:])", say=_ratio),
-    semiotic(
-        "ordinal",
-        r"(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
-        say=lambda match, around: ordinal(int(match[1].replace(",", "")[:LONGEST_CARDINAL])),
-        quantity=True,
-    ),
+    semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)",
+        say=lambda match, around: f"{number(match[1])} out of {number(match[2])}"),
+    semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
+    semiotic("ordinal", r"(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
+        say=lambda match, around: ordinal(int(match[1].replace(",", "")[:LONGEST_CARDINAL])), quantity=True),
     semiotic("cardinal", rf"({_SIGN})({NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
-    semiotic(
-        "mathematics",
-        rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
-        say=_mathematics,
-    ),
-    semiotic(
-        "mathematics",
-        r"-(?=[(√Α-ω]|[a-z]\b)",
-        say=lambda match, around: None if around.follows(r"[\w)]") else "minus",
-    ),
+    semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
+        say=_mathematics),
+    semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)",
+        say=lambda match, around: None if around.follows(r"[\w)]") else "minus"),
     semiotic("mathematics", r"[Α-Ωα-ω]+", say=lambda match, around: " ".join(GREEK[one.lower()] for one in match[0])),
-    semiotic(
-        "mathematics",
-        r"-(?= )",
-        say=lambda match, around: "minus" if around.follows(r"= ?[^.=]* ") else None,
-    ),
+    semiotic("mathematics", r"-(?= )", say=lambda match, around: "minus" if around.follows(r"= ?[^.=]* ") else None),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say=lambda match, around: f"{match[1]} prime of"),
     semiotic("mathematics", r"!=|<=|>=|==", say=lambda match, around: RELATIONS[match[0]]),
-    semiotic(
-        "mathematics",
-        r"([<>]=?|~)(?= ?[-+]?[\d$£€.])",
-        say=lambda match, around: _BOUNDS[match[1]],
-    ),
-    semiotic(
-        "mathematics", r"[<>](?= )", say=lambda match, around: RELATIONS[match[0]] if around.follows(r"\w ") else None
-    ),
-    semiotic(
-        "mathematics",
-        POWER,
-        say=lambda match, around: power(match[0][1:].strip("(){}")) if around.follows(r"[\w)]") else None,
-    ),
+    semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=lambda match, around: _BOUNDS[match[1]]),
+    semiotic("mathematics", r"[<>](?= )",
+        say=lambda match, around: RELATIONS[match[0]] if around.follows(r"\w ") else None),
+    semiotic("mathematics", POWER,
+        say=lambda match, around: power(match[0][1:].strip("(){}")) if around.follows(r"[\w)]") else None),
 )
+# fmt: on
