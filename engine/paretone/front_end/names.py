@@ -281,6 +281,7 @@ TYPED = (
 )
 # fmt: on
 
+_GRADED = "average|student|grade|on |in |for |and |or "
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 # fmt: off
 NAMES = (
@@ -306,7 +307,7 @@ NAMES = (
         say=lambda match, around: f"{match[1]} {number(match[2])}"),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
         say=_identifier),
-    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b|\b[A-Z]+v\d\b", say=_identifier),
+    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
         say=lambda match, around: (
             " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0]
@@ -322,9 +323,10 @@ NAMES = (
     semiotic("identifier", r"\b0[xXbo][\da-fA-F]+\b",
         say=lambda match, around: " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0])),
     semiotic("score", r"50-50\b", say=lambda match, around: "fifty fifty"),
+    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b", say=lambda match, around: " to ".join(match[0][::2])),
     semiotic("identifier", r"#(?=\d)", say=lambda match, around: "number"),
     semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
-        say=lambda match, around: None if around.precedes(" ?[A-Za-z]") else "minus"),
+        say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
     semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
         say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,})\b", say=_roman_alone),
