@@ -307,7 +307,8 @@ NAMES = (
         say=lambda match, around: f"{match[1]} {number(match[2])}"),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
         say=_identifier),
-    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
+    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b",
+        say=_identifier),
     semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
         say=lambda match, around: (
             " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0]
