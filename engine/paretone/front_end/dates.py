@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paretone.front_end.numbers import cardinal, digits, plural, short, year
+from paretone.front_end.numbers import cardinal, digits, ordinal, plural, short, year
 from paretone.front_end.quantities import day_of_month, month_day, number
 from paretone.front_end.semiotic import Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
@@ -58,7 +58,8 @@ def _day_first(match: re.Match[str], around: Around) -> Said | None:
     head = f"{WEEKDAYS[weekday]} " if weekday else ""
     bare = around.follows(r"(?i:\bthe )") or (suffix and of)
     tail = f"of {_month_name(name)}" + (f"{',' if of else ''} {year(int(named))}" if named else "")
-    return Said(day_of_month(int(day)), tail, head + ("" if bare else "the"))
+    words = ordinal(int(day)) if suffix else day_of_month(int(day))
+    return Said(words, tail, head + ("" if bare else "the"))
 
 
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
