@@ -102,6 +102,19 @@ def follow(parts: Sequence[QWidget]) -> None:
         QWidget.setTabOrder(before, after)
 
 
+def tab_on(window: QWidget, forward: bool) -> bool:
+    """Focus the next (or previous) Tab stop of ``window``; returns whether there is one. Qt would also stop at panels
+    that have an entry widget: they lie behind all others, so that Tab went on there instead of from the beginning."""
+    focus = window.focusWidget() or window
+    one = focus.nextInFocusChain() if forward else focus.previousInFocusChain()
+    while one is not None and one is not focus:
+        if _takes_tab(one, window) and one.focusProxy() is None and one.window() is window:
+            one.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+            return True
+        one = one.nextInFocusChain() if forward else one.previousInFocusChain()
+    return False
+
+
 def insert_before(widget: QWidget, added: Sequence[QWidget]) -> None:
     """Put ``added`` just before ``widget`` in the Tab order; Qt appends new widgets at the end."""
     before = widget.previousInFocusChain()

@@ -320,6 +320,9 @@ class MainWindow(QMainWindow):
     def closing(self) -> bool:
         return self._closing or self.is_closed
 
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return regions.tab_on(self, forward)
+
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.is_closed:
             event.accept()

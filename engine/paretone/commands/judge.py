@@ -81,8 +81,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         given = options.reference, further, str(choose(options.device)) if further else "cpu"
         return judge_files(files, texts, *given, terminal.progress, terminal.check)
 
-    found = judged(paths)
     floor = judged(options.ground_truth) if options.ground_truth else None
+    found = judged(paths)
     shown = [name for name in COLUMNS if any(name in one.figures for one in found.files)]
 
     def row(one: Judgement) -> dict[str, object]:

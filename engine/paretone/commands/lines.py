@@ -163,7 +163,8 @@ def speak(
             }
             _append(place / MANIFEST, known)
             new += 1
-            session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s")
+            if not getattr(options, "quiet", False):
+                session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s")
             for said in sentences(faults)[1:]:
                 session.terminal.say(f"{path.name}: {said}")
         made.append(known)

@@ -121,7 +121,11 @@ class OptionLedger:
                 self._honours.pop(name, None)
 
     def drop_rest(self, why: str) -> None:
-        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in self._honours | self._drops))
+        usual = {
+            knob.name for knob in self._knobs.values() if knob.later and self.options.get(knob.name) == knob.default
+        }
+        done = {*self._honours, *self._drops, *usual}
+        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in done))
 
     @property
     def honours(self) -> tuple[Line, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paretone.front_end.numbers import cardinal, digits, plural, short, year
+from paretone.front_end.numbers import cardinal, digits, ordinal, plural, short, year
 from paretone.front_end.quantities import day_of_month, month_day, number
 from paretone.front_end.semiotic import Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
@@ -12,7 +12,7 @@ from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
-_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|CET|CEST|BST|IST)\b"
+_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|CET|CEST|BST|IST)\b"
 
 
 def _month_name(name: str) -> str:
@@ -58,7 +58,8 @@ def _day_first(match: re.Match[str], around: Around) -> Said | None:
     head = f"{WEEKDAYS[weekday]} " if weekday else ""
     bare = around.follows(r"(?i:\bthe )") or (suffix and of)
     tail = f"of {_month_name(name)}" + (f"{',' if of else ''} {year(int(named))}" if named else "")
-    return Said(day_of_month(int(day)), tail, head + ("" if bare else "the"))
+    words = ordinal(int(day)) if suffix else day_of_month(int(day))
+    return Said(words, tail, head + ("" if bare else "the"))
 
 
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
@@ -75,7 +76,7 @@ def _era(match: re.Match[str], around: Around) -> Said:
 
 def _decade(match: re.Match[str], around: Around) -> str:
     text = match[1]
-    return plural(year(int(text)) if len(text) == 4 else cardinal(int(text)))
+    return plural(_year_of(text) if len(text) == 4 or text == "00" else cardinal(int(text)))
 
 
 def _period(match: re.Match[str], around: Around) -> str | None:
@@ -90,6 +91,8 @@ def _period(match: re.Match[str], around: Around) -> str | None:
 
 def _season(match: re.Match[str], around: Around) -> str | None:
     first, last = int(match[1]), int(match[1][:2] + match[2])
+    if "/" in match[0] and last != first + 1:
+        return f"{MONTHS[int(match[2]) - 1]} {year(first)}" if 1 <= int(match[2]) <= 12 else None
     return f"{year(first)} to {_year_of(match[2])}" if last == first + 1 or not match[2].startswith("0") else None
 
 
@@ -128,62 +131,36 @@ def _duration(match: re.Match[str], around: Around) -> str:
 
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d))?"
 
+# fmt: off
 CLASSES = (
-    semiotic(
-        "date",
-        r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:T(?=\d\d:))?(?!\d)|",
-        r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)",
-        say=_numeric_date,
-        quantity=True,
-    ),
+    semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:T(?=\d\d:))?(?!\d)|",
+        r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)", say=_numeric_date,
+        quantity=True),
     semiotic("date", r"(\d{1,2})/(\d{4})(?![\d/])", say=_month_year),
-    semiotic(
-        "date",
-        rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
-        r"(?:,? (\d{4})(?![\d%]))?",
-        say=_month_first,
-        quantity=True,
-    ),
-    semiotic(
-        "date",
-        rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
-        say=lambda match, around: f"{_month_name(match[1])} {year(int(match[2]))}",
-        quantity=True,
-    ),
-    semiotic(
-        "date",
-        rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)? (of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
-        r"(?:,? (\d{4})(?!\d))?",
-        say=_day_first,
-        quantity=True,
-    ),
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
+        r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
+    semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
+        say=lambda match, around: f"{_month_name(match[1])} {year(int(match[2]))}", quantity=True),
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)? (of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
+        r"(?:,? (\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
-    semiotic(
-        "date",
-        rf"({_MONTH})(?!\w)",
+    semiotic("date", rf"({_MONTH})(?!\w)",
         say=lambda match, around: (
-            _month_name(match[1]) if around.follows(r"[-–] ?") or around.precedes(" ?[-–]") else None
+            _month_name(match[1])
+            if around.follows(r"[-–] ?") or around.precedes(" ?[-–]") else None
         ),
-        quantity=True,
-    ),
+        quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
-    semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0)'?s\b", say=_decade, quantity=True),
-    semiotic(
-        "date",
-        r"'(\d\d)(?!\d|')",
-        say=lambda match, around: None if around.follows(r"[\w)]") else short(match[1]),
-        quantity=True,
-    ),
-    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period),
+    semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
+    semiotic("date", r"'(\d\d)(?!\d|')",
+        say=lambda match, around: None if around.follows(r"[\w)]") else short(match[1]), quantity=True),
+    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
-    semiotic(
-        "time",
-        rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
-        say=_clock,
-        quantity=True,
-    ),
+    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
+        say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})\s?({_HALF})(?: ({_ZONE}))?", say=_hour, quantity=True),
     semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
 )
+# fmt: on

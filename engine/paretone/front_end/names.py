@@ -52,6 +52,8 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 def _version(match: re.Match[str], around: Around) -> str | None:
     prefix, text = match[1] or "", match[2]
     parts = text.split(".")
+    if not prefix and re.fullmatch(r"\d{1,3}(?:\.\d{3}){2}|\d{1,3}(?:\.000){2,}", text):
+        return decimal(text.replace(".", ""))
     if not prefix and len(parts) < 3 and not around.follows(_SOFTWARE):
         return None
     if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
@@ -93,11 +95,18 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
 
 
+_BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
+
+
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
     value = roman(match[1])
     if value is None:
         return None
+    if around.follows(_BEFORE_NUMERALS) or (not around.before and around.precedes(r"\. [A-Z]")):
+        return cardinal(value)
     if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
+        return ordinal(value)
+    if around.follows(r"\b[Tt]he ") and len(match[1]) > 2 and value <= 50:
         return ordinal(value)
     return year(value) if value > 1000 and len(match[1]) > 3 else None
 
@@ -108,6 +117,8 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
 def _telephone(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     count = sum(map(str.isdigit, text))
+    if re.fullmatch(r"\d(?:-\d){2,}", text):
+        return digits(text.replace("-", ""))
     if text.startswith(("19", "20")) and re.fullmatch(r"\d{4}[- ]\d{2,3}", text):
         return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
@@ -197,7 +208,7 @@ def _file(match: re.Match[str], around: Around) -> str:
 def _path(match: re.Match[str], around: Around) -> str | None:
     if not re.search("[A-Za-z]", match[0]):
         return None
-    if match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
+    if match[0][0] != "~" and match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
         return None
     return _electronic(match, around)
 
@@ -205,7 +216,8 @@ def _path(match: re.Match[str], around: Around) -> str | None:
 def _handle(match: re.Match[str], around: Around) -> str | None:
     if around.follows(r"\w"):
         return None
-    words = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split())
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split()
+    words = " ".join(pairs(one) if one.isdecimal() else one for one in parts)
     return f"{'at' if match[1] == '@' else 'hashtag'} {words}"
 
 
@@ -226,6 +238,8 @@ def _keys(match: re.Match[str], around: Around) -> str:
 
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
+    if not (text.islower() or text.isupper() or text.istitle()):
+        return None
     words = SLANG.get(text) or SLANG.get(text.lower())
     if words is None or text in ("PM", "ok", "OK", "Ok", "RE", "PS", "Vs", "re", "ps", "pm", "mr"):
         return {"ps": "P.S.", "PS": "P.S."}.get(text)
@@ -249,156 +263,108 @@ _PROGRAMMING = {
 
 
 _TOP = "|".join(_TOP_LEVEL.split())
+# fmt: off
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
-    semiotic(
-        "electronic",
+    semiotic("electronic",
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:{_TOP})\b(?![@\w])(?:/[\w./~?=&%#-]*\w)?",
-        say=_electronic,
-    ),
+        say=_electronic),
     semiotic("electronic", rf"([\w-]+)\.({'|'.join(_FILES.split())})\b", say=_file),
-    semiotic(
-        "electronic",
-        r"(?:[A-Z]:\\|~?/)?[\w.-]+(?:[/\\][\w.-]*\w)+|[A-Z]:\\[\w\\.-]*\w|~?(?:/[\w.-]*\w)+",
-        say=_path,
-    ),
+    semiotic("electronic", r"(?:[A-Z]:\\|~?/)?[\w.-]+(?:[/\\][\w.-]*\w)+|[A-Z]:\\[\w\\.-]*\w|~?(?:/[\w.-]*\w)+",
+        say=_path),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])([A-Za-z]\w*)", say=_handle),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
-    semiotic(
-        "electronic",
-        r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?",
-        say=lambda match, around: " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+", match[1])),
-    ),
+    semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?",
+        say=lambda match, around: " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+", match[1]))),
     semiotic("electronic", r"(?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+", say=_keys),
 )
+# fmt: on
 
+_GRADED = "average|student|grade|on |in |for |and |or "
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
+# fmt: off
 NAMES = (
     semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)", say=_telephone),
-    semiotic(
-        "telephone",
+    semiotic("telephone",
         r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?:[ -]\d{2,6}){3,5}(?!\d)|\d(?:-\d{2,6}){2,4}(?!\d)|",
         r"\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
-        r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{5,8}(?!\d)",
-        say=_telephone,
-    ),
+        r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{5,8}(?!\d)", say=_telephone),
     semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
-    semiotic(
-        "telephone",
-        r"(Ext\.?|ext\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
+    semiotic("telephone", r"(Ext\.?|ext\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: (
             f"{match[1][0].replace('x', 'e')}xtension "
             + (digits(match[2]) if len(match[2]) > 2 else cardinal(int(match[2])))
-        ),
-    ),
-    semiotic(
-        "telephone",
-        r"(PIN|ZIP|zip code|zip|code) (\d{4,5})\b",
-        say=lambda match, around: f"{match[1]} {digits(match[2])}",
-    ),
+        )),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?![\d])", say=_version),
     semiotic("version", r"\b([vV])(\d+)\b", say=_version),
-    semiotic(
-        "version",
-        r"802\.11([a-z]{1,2})?\b",
-        say=lambda match, around: "eight oh two point eleven" + (f" {'.'.join(match[1].upper())}." if match[1] else ""),
-    ),
-    semiotic(
-        "version",
-        r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)",
-        say=lambda match, around: f"{match[1]} {number(match[2])}",
-    ),
-    semiotic(
-        "identifier",
-        r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
-        say=_identifier,
-    ),
-    semiotic(
-        "identifier",
-        r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b|\b[A-Z]+v\d\b",
-        say=_identifier,
-    ),
-    semiotic(
-        "identifier",
-        r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
-        say=lambda match, around: " ".join(
-            one.upper() if one.isalpha() else digits(one) for one in match[0] if one != "-"
-        ),
-    ),
-    semiotic(
-        "identifier",
-        r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
-        say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}",
-    ),
+    semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b",
+        say=lambda match, around: (
+            f"eight oh two point {cardinal(int(match[1]))}"
+            + (f" {'.'.join(match[2].upper())}." if match[2] else "")
+        )),
+    semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)",
+        say=lambda match, around: f"{match[1]} {number(match[2])}"),
+    semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
+        say=_identifier),
+    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b",
+        say=_identifier),
+    semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
+        say=lambda match, around: (
+            " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0]
+            if one != "-")
+        )),
+    semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
+        say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
+    semiotic("identifier", r"\b(\d{3})-(\d{2,4})(?![-\d])",
+        say=lambda match, around: (
+            f"{pairs(match[1])} {pairs(match[2])}"
+            if around.follows(r"\b(?:Boeing|Airbus|Embraer|MD) ") else None
+        )),
+    semiotic("identifier", r"\b0[xXbo][\da-fA-F]+\b",
+        say=lambda match, around: " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0])),
+    semiotic("score", r"50-50\b", say=lambda match, around: "fifty fifty"),
+    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b", say=lambda match, around: " to ".join(match[0][::2])),
     semiotic("identifier", r"#(?=\d)", say=lambda match, around: "number"),
-    semiotic(
-        "identifier",
-        r"(?<=\b[A-F])-(?!\w|-)",
-        say=lambda match, around: None if around.precedes(" ?[A-Za-z]") else "minus",
-    ),
-    semiotic(
-        "roman",
-        r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
-        say=_roman_name,
-    ),
+    semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
+        say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
+    semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
+        say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,})\b", say=_roman_alone),
-    semiotic(
-        "address",
-        r"(?:(\d{1,5}) )?(?:([NSEW]|N[EW]|S[EW])\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){1,3})",
-        rf"({_STREET})\b(\.)?(?=\W|$)",
-        say=_street,
-    ),
+    semiotic("address", r"(?:(\d{1,5}) )?(?:([NSEW]|N[EW]|S[EW])\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){1,3})",
+        rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
-    semiotic(
-        "address",
-        r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)",
-        say=lambda match, around: DIRECTIONS[match[1]],
-    ),
+    semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)",
+        say=lambda match, around: DIRECTIONS[match[1]]),
 )
+# fmt: on
 
+# fmt: off
 SIGNS_AND_ABBREVIATIONS = (
-    semiotic(
-        "abbreviation",
-        rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)",
-        say=lambda match, around: TITLES[match[1] or match[2]],
-    ),
-    semiotic(
-        "abbreviation",
-        rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b))",
-        say=lambda match, around: COUNTED[match[1]],
-    ),
-    semiotic(
-        "abbreviation",
-        rf"\b({one_of(ENDINGS)})\.(?!\w)",
-        say=lambda match, around: Said(ENDINGS[match[1]], ends=True),
-    ),
+    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)",
+        say=lambda match, around: TITLES[match[1] or match[2]]),
+    semiotic("abbreviation", rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b))",
+        say=lambda match, around: COUNTED[match[1]]),
+    semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)",
+        say=lambda match, around: Said(ENDINGS[match[1]], ends=True)),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say=lambda match, around: f"{match[1].upper()}."),
     semiotic("abbreviation", r"\bet al\.", say=lambda match, around: Said("et al", ends=True)),
     semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say=lambda match, around: Said("P.H.D.", ends=True)),
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say=lambda match, around: Said(match[0], ends=True)),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say=lambda match, around: match[0]),
-    semiotic("abbreviation", r"\bw/ ?(?=[a-z])", say=lambda match, around: "with "),
+    semiotic("abbreviation", r"\bw/ ?(?=[a-z\d])", say=lambda match, around: "with "),
     semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
     semiotic("abbreviation", r"\b[A-Z]{1,2}&[A-Z]{1,2}\b", say=_initial_and),
-    semiotic(
-        "electronic",
-        r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>",
-        say=lambda match, around: _PROGRAMMING[match[0]],
-    ),
+    semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>",
+        say=lambda match, around: _PROGRAMMING[match[0]]),
     semiotic("electronic", r"\.(?=[A-Za-z])", say=lambda match, around: None if around.follows(r"[.A-Z]") else "dot"),
     semiotic("money", r"\$+", say=lambda match, around: "dollars"),
-    semiotic(
-        "emoji",
-        r"<3(?!\d)",
-        say=lambda match, around: "love" if around.follows(r"\b(?:I|we|We|i|you|they) ?") else "",
-    ),
-    semiotic(
-        "emoji",
-        r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)",
-        say=lambda match, around: "",
-    ),
+    semiotic("emoji", r"<3(?!\d)",
+        say=lambda match, around: "love" if around.follows(r"\b(?:I|we|We|i|you|they) ?") else ""),
+    semiotic("emoji", r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)",
+        say=lambda match, around: ""),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=lambda match, around: SIGNS[match[0]]),
-    semiotic("symbol", r"[\^*_\\|<>~#]", say=lambda match, around: ""),
+    semiotic("symbol", r"[\^*_\\|<>~#·]", say=lambda match, around: ""),
 )
+# fmt: on

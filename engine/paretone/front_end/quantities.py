@@ -24,7 +24,8 @@ NUMBER = rf"(?:{_GROUPED}|{_SPACED}|\d+(?:\.\d+)?(?!\d)|\.\d+)"
 _FRACTION = r"(?:\d+[ -])?\d{1,3}/\d{1,3}(?![\d/])(?:st|nd|rd|ths?|s)?"
 _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
 _SCIENTIFIC = rf"(?:(?:{NUMBER} ?[×x] ?)?10\^[-+]?\d+|\d+(?:\.\d+)?e[-+]?\d{{1,3}}\b)"
-VALUE = rf"(?:{_SCIENTIFIC}|{_FRACTION}|{_COMMA}|{NUMBER})"
+_BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
+VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
 _SIGN = r"[-+]?"
 _MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
@@ -104,6 +105,8 @@ def _integer(text: str, around: Around) -> str:
         r"(?i:\b(?:call|dial|called|dialed|ring) )"
     ):
         return digits(text)
+    if 4 <= len(text) <= 6 and around.follows(r"(?i:\b(?:zip|pin|code|password|passcode|postcode)(?: is|:)?) "):
+        return digits(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
@@ -138,15 +141,17 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(_mixed(match[0]), kind="fraction")
     if match[0] in ("24/7", "9/11"):
         return Said("twenty four seven" if match[0] == "24/7" else "nine eleven", kind="date")
-    if match[0] == "50/50":
-        return Said("fifty fifty", kind="score")
+    if match[0] in ("50/50", "20/20"):
+        return Said(f"{cardinal(int(top))} {cardinal(int(top))}", kind="score")
     first, second = int(top), int(bottom)
+    if first + second == 100 and first > second:
+        return Said(f"{cardinal(first)} {cardinal(second)}", kind="score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
     date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(_PART_OF)
     if date and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
         return Said(month_day(month, day), kind="date")
-    rated = second in (10, 100) or (second == 5 and (first == 5 or around.precedes(" stars")))
+    rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
@@ -160,7 +165,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
 def _ratio(match: re.Match[str], around: Around) -> str:
     if around.follows(_SCRIPTURE) or re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
         return f"{cardinal(int(match[1]))} {short(match[2]) if match[2] != '00' else 'minutes'}"
-    return f"{cardinal(int(match[1]))} to {cardinal(int(match[2]))}"
+    return f"{number(match[1])} to {number(match[2])}"
 
 
 # Money and measures.
@@ -218,14 +223,17 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     if not singular and re.fullmatch(r"\d0?s", value + text):
         return None
     mark = {"-": "minus ", "+": "plus ", "": ""}[sign]
+    text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
     return Said(mark + number(value), units(text, singular), ends=False)
 
 
 def _unit_here(unit: str, gap: str, value: str, around: Around) -> bool:
     """Whether a unit that is also another word or letter is one here."""
+    if unit == "in" and gap == "-":
+        return True
     if unit == "in":
         return (
-            around.precedes(r"\.? [a-z]+|\.$|\.?[,;)]") and around.follows(r"(?:ft|feet|foot)\.? ")
+            around.precedes(r"\.?(?: [a-z=]|[,;)]|$)") and around.follows(r"(?:ft|feet|foot)\.? ")
         ) or around.precedes(r"\.(?: [a-z]|$)")
     if unit in ("s", "t", "pt"):
         return bool(gap) and not around.precedes("'")
@@ -266,9 +274,10 @@ def _unit_words(unit: str, singular: bool, alone: bool) -> str:
 
 
 def _unit_alone(match: re.Match[str], around: Around) -> str | None:
-    if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) ") and match[1] in UNITS:
+    if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) "):
         return _unit_words(match[0], True, True)
-    return None
+    lengths = match[1] in ("m", "km", "cm", "mm", "ft", "mi", "yd")
+    return _unit_words(match[0], False, True) if lengths and not around.precedes(r"\s?[=+-]") else None
 
 
 def _percent(match: re.Match[str], around: Around) -> Said | None:
@@ -278,9 +287,9 @@ def _percent(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _inches(match: re.Match[str], around: Around) -> Said | None:
-    if around.before.count('"') % 2:
+    if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
-    return Said(number(match[1]), "inch" if match[1] == "1" or _adjective(around) else "inches")
+    return Said(number(match[1]), "inch" if re.match(r"1$|\d+/", match[1]) or _adjective(around) else "inches")
 
 
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
@@ -313,19 +322,27 @@ RELATIONS = {
     "→": "to", "^": "to the", "√": "the square root of", "|": "", "%": "percent", "∈": "in", "∞": "infinity",
     "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial",
 }  # fmt: skip
-_BOUNDS = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about"}
+_BOUNDS = {
+    "<": "less than",
+    ">": "more than",
+    "<=": "at most",
+    ">=": "at least",
+    "~": "about",
+    "≤": "at most",
+    "≥": "at least",
+}
 _OPERAND = (
     r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d)[A-Za-zΑ-ω]{0,3}|(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])|"
-    r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)[A-Za-zΑ-ω]{1,2}(?![A-Za-z'’])|[∞π]|\|)%?"
+    r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])|[∞π]|\|)%?"
 )
 _OPEN = r"(?:[-+±√(|∑∫]\s?)*"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
 _CLOSE = rf"(?:(?:\)|\(\)|{POWER})*)"
-_OPERATOR = r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈])\s?|\s-\s|-|(?=\())"
+_OPERATOR = r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈])\s?|\s-\s|-|\|(?=\w)|(?=\())"
 _MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE})*"
 _STRONG = re.compile(
     r"[=≠≤≥<>×÷^√±≈∈∑∫∂]|\d\s?[+*·]\s?[\d(a-z]|[a-z)]\s?[+*·] ?[\d(a-z]|\b[a-z]\s?-\s?\d|\b[a-z] - [a-z]\b|"
-    r"[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]"
+    r"\b\d/[a-z]\b|\w\|\w|[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]"
 )
 
 
@@ -347,7 +364,8 @@ def expression(text: str) -> str:
     """The words of a formula; brackets have no sound."""
     found: list[str] = []
     parts = re.findall(
-        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S", text
+        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+/\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
+        text,
     )
     for place, part in enumerate(parts):
         before = parts[place - 1] if place else ""
@@ -368,6 +386,8 @@ def expression(text: str) -> str:
         elif part == "(":
             if before and (before[0].isdigit() or before == ")"):
                 found.append("times")
+        elif part == "|" and before.isalnum() and after.isalnum():
+            found.append("given")
         else:
             found.append(RELATIONS.get(part, ""))
     return " ".join(filter(None, found))
@@ -386,92 +406,58 @@ _MANY = r"(?:\s?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn
 _RATE = rf"(?:/(?P<per>[a-z]+|{UNIT_WORD})\b)?"
 _DEGREES = r"(\d+(?:\.\d+)?)"
 
+# fmt: off
 CLASSES = (
-    semiotic(
-        "money",
-        rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
-        rf"{_MANY}\b)?{_RATE}",
-        say=_money,
-        quantity=True,
-    ),
-    semiotic(
-        "money",
-        rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
-        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}",
-        say=_money,
-        quantity=True,
-    ),
-    semiotic(
-        "money",
-        rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
-        say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"),
-        quantity=True,
-    ),
-    semiotic(
-        "measure",
-        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d]))?(?!\w|'\w)",
-        say=_measure,
-        quantity=True,
-    ),
+    semiotic("money", rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
+        rf"{_MANY}\b)?{_RATE}", say=_money, quantity=True),
+    semiotic("money", rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
+        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}", say=_money, quantity=True),
+    semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
+        say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
+    semiotic("measure",
+        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d=]|,))?(?!\w|'\w)",
+        say=_measure, quantity=True),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", say=_percent, quantity=True),
-    semiotic(
-        "measure",
-        rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
-        say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}",
-    ),
+    semiotic("measure", rf"({VALUE}) c\.(?= [a-z])",
+        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
+    semiotic("measure", r"[x×](?= \d)",
+        say=lambda match, around: "by" if around.follows(r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?") else None),
+    semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
+        say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}", quantity=True),
     semiotic("measure", rf"({VALUE})(?:\"|'')(?!\w)", say=_inches),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
-    semiotic(
-        "measure",
-        rf"(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?: ?(?P<unit>{UNIT})(?!\w))?(?![\d^])",
-        say=_by,
-    ),
+    semiotic("measure", rf"(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?: ?(?P<unit>{UNIT})(?!\w))?(?![\d^])",
+        say=_by),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
-    semiotic(
-        "measure",
-        rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
-        say=lambda match, around: f"per {per(match[1])}" if around.follows("[a-z]{2,}|[)%]") else None,
-    ),
+    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])",
+        say=lambda match, around: None if around.follows(r"\d ?|[\w/]") else units(match[0], False)),
+    semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
+    semiotic("money", r"(\d{1,2})p\b",
+        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
+    semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
+        say=lambda match, around: f"per {per(match[1])}" if around.follows("[a-z]{2,}|[)%]") else None),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
-    semiotic(
-        "score",
-        r"(\d+\.\d+)/(\d+)(?!\.?\d|/)",
-        say=lambda match, around: f"{number(match[1])} out of {number(match[2])}",
-    ),
-    semiotic("score", r"(\d+):(\d+)(?![\d:])", say=_ratio),
-    semiotic(
-        "ordinal",
-        r"(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
-        say=lambda match, around: ordinal(int(match[1].replace(",", "")[:LONGEST_CARDINAL])),
-        quantity=True,
-    ),
+    semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)",
+        say=lambda match, around: f"{number(match[1])} out of {number(match[2])}"),
+    semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
+    semiotic("ordinal", r"(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
+        say=lambda match, around: ordinal(int(match[1].replace(",", "")[:LONGEST_CARDINAL])), quantity=True),
     semiotic("cardinal", rf"({_SIGN})({NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
-    semiotic(
-        "mathematics",
-        rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
-        say=_mathematics,
-    ),
-    semiotic(
-        "mathematics",
-        r"-(?=[(√Α-ω]|[a-z]\b)",
-        say=lambda match, around: None if around.follows(r"[\w)]") else "minus",
-    ),
+    semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
+        say=_mathematics),
+    semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)",
+        say=lambda match, around: None if around.follows(r"[\w)]") else "minus"),
     semiotic("mathematics", r"[Α-Ωα-ω]+", say=lambda match, around: " ".join(GREEK[one.lower()] for one in match[0])),
+    semiotic("mathematics", r"-(?= )", say=lambda match, around: "minus" if around.follows(r"= ?[^.=]* ") else None),
+    semiotic("mathematics", r"([A-Za-z])'(?=\()", say=lambda match, around: f"{match[1]} prime of"),
     semiotic("mathematics", r"!=|<=|>=|==", say=lambda match, around: RELATIONS[match[0]]),
-    semiotic(
-        "mathematics",
-        r"([<>]=?|~)(?= ?[-+]?[\d$£€.])",
-        say=lambda match, around: _BOUNDS[match[1]],
-    ),
-    semiotic(
-        "mathematics", r"[<>](?= )", say=lambda match, around: RELATIONS[match[0]] if around.follows(r"\w ") else None
-    ),
-    semiotic(
-        "mathematics",
-        POWER,
-        say=lambda match, around: power(match[0][1:].strip("(){}")) if around.follows(r"[\w)]") else None,
-    ),
+    semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=lambda match, around: _BOUNDS[match[1]]),
+    semiotic("mathematics", r"[<>](?= )",
+        say=lambda match, around: RELATIONS[match[0]] if around.follows(r"\w ") else None),
+    semiotic("mathematics", POWER,
+        say=lambda match, around: power(match[0][1:].strip("(){}")) if around.follows(r"[\w)]") else None),
 )
+# fmt: on

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from paretone.front_end import dates, names, quantities
 from paretone.front_end.numbers import digits
-from paretone.front_end.quantities import day_of_month
+from paretone.front_end.quantities import day_of_month, number
 from paretone.front_end.semiotic import Around, Said, SemioticClass, Token
-from paretone.front_end.written_forms import SLANG, UNITS, WEEKDAYS
+from paretone.front_end.written_forms import MAGNITUDES, SLANG, UNITS, WEEKDAYS
 from paretone.observer import may_stop
 
 CLASSES: tuple[SemioticClass, ...] = (
@@ -110,14 +110,19 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str, 
         if left_kind == "date" and bool(left.before) and not right.before and not right.unit:
             return Said(f"{left} to {right}")
         return Said(f"{left} to {right}", ends=right.ends)
-    if left_kind == "date" and left.before and right_kind == "cardinal" and re.search(r"\d$", text):
-        day = re.search(r"(\d{1,2})$", text)
+    if left_kind == "date" and left.before and right_kind in ("cardinal", "ordinal"):
+        day = re.search(r"(\d{1,2})(?:st|nd|rd|th)?$", text)
         return Said(f"{left} to {day_of_month(int(day[1]))}") if day and 1 <= int(day[1]) <= 31 else None
-    if right_kind == "date" and right.unit and left_kind == "cardinal":
+    if right_kind == "date" and right.unit and left_kind in ("cardinal", "ordinal"):
         day = re.match(r"\d{1,2}", text)
         return (
             Said(f"{right.before} {day_of_month(int(day[0]))} to {right.words} {right.unit}".strip()) if day else None
         )
+    magnified = re.search(r"(\d[\d.,]*)([kmMbB]n?)$", text)
+    if left_kind == "money" and right_kind == "measure" and magnified:
+        return Said(f"{left.words} to {number(magnified[1])} {MAGNITUDES[magnified[2]]} {left.unit}")
+    if left_kind == "time" and not left.unit and right_kind == "cardinal":
+        return Said(f"{left} to {right}")
     if left_kind in ("money", "measure") and right_kind in plain:
         return Said(f"{left.words} to {right.words} {left.unit}") if left_kind == "money" else None
     if left_kind in plain and right_kind in ("money", "measure", "time"):

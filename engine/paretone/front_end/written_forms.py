@@ -127,6 +127,8 @@ COUNTED = dict(
         "No=Number no=number Nos=Numbers nos=numbers Nr=Number p=page pp=pages P=page ext=extension Ext=Extension "
         "c=circa ca=circa Sec=Section sec=section ch=chapter Art=Article art=article tel=telephone Tel=Telephone "
         "ed=edition est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street "
+        "bldg=building Fl=Floor fl=floor Rte=Route Ver=Version ver=version ll=lines "
+        "b=born d=died pt=part bk=book Bk=Book "
         "v=volume ft=feet"
     ).split()
 )
@@ -194,7 +196,7 @@ SIGNS = {
     "№": "number", "©": "copyright", "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",
     "≈": "about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "≠": "is not equal to",
     "∞": "infinity", "√": "the square root of", "→": "to", "⇒": "implies", "¢": "cents", "∑": "the sum of",
-    "∫": "the integral of", "∈": "in", "∂": "partial", "·": "times", "%": "percent", "‰": "per mille",
+    "∫": "the integral of", "∈": "in", "∂": "partial", "%": "percent", "‰": "per mille",
     "°": "degrees", "&": "and", "@": "at", "+": "plus", "=": "equals",
 } | {sign: many for sign, (_, many, *_) in CURRENCIES.items() if len(sign) == 1 and not sign.isalnum()}  # fmt: skip
 """Symbols with a name wherever they stand."""

@@ -12,6 +12,7 @@ import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QUndoCommand
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QScrollBar,
     QTabBar,
+    QToolButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -132,6 +134,20 @@ def _is_named(widget: QWidget) -> bool:
         return True
     name = getattr(widget, "text", lambda: "")()
     return bool(name) if isinstance(name, str) and not isinstance(widget, QLineEdit) else False
+
+
+def test_tab_goes_round_and_comes_back(shared_window: MainWindow, qtbot: QtBot) -> None:
+    shared_window.workspaces.go_to("tradeoff")
+    first, passed = shared_window.rail.findChildren(QToolButton)[0], 0
+    first.setFocus()
+    while not passed or not first.hasFocus():
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        passed += 1
+        assert passed < 80, "Tab goes round without the beginning"
+    assert passed > 15
+    for _ in range(passed):
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Backtab)
+    assert first.hasFocus()
 
 
 def test_every_widget_that_takes_the_focus_has_a_name(shared_window: MainWindow, qtbot: QtBot) -> None:

@@ -147,7 +147,7 @@ def test_errors_against_the_teacher_are_few_even_where_it_is_wrong(found: dict[s
 
 def test_where_the_teacher_reads_rightly_hardly_anything_differs(found: dict[str, str]) -> None:
     right = [one for one in references() if not one.wrong]
-    assert len(right) > 430
+    assert len(right) > 425
     assert error_rate([(found[one.text], one.teacher) for one in right]) < 0.002
 
 
