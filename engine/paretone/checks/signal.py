@@ -1,7 +1,7 @@
 """Checks of the signal alone: each gives the places of one fault. Torch-free.
 
-Thresholds were set while looking at the first 22 clean takes of each bundled model; ``paretone bench faults`` reports of
-later ones.
+Thresholds were set while looking at the first 22 clean takes of each bundled model; ``paretone bench faults`` reports
+of later ones.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
 """Device features that a technique may need; see :func:`paretone.device.lacking`."""
 RESERVED = frozenset(
-    "again as card check codebooks compare csv device folder help json keep_profile model out profile published quiet "
-    "repeat repeats rounds seed setting technique text text_file trace transcript variant vocoder voice".split()
+    "again as by_line card check codebooks compare csv device folder format help json keep_profile manifest model out "
+    "profile published quiet repeat repeats rounds seed setting srt strict technique text text_file trace transcript "
+    "variant vocoder voice".split()
 )
 """Options of commands that also take artefacts as files."""
 PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})

@@ -63,7 +63,7 @@ COMPANIONS = replace(LANGUAGE, title="LM", drafts=(TWO, THREE), students=(SIX, B
 def test_weights_are_named_by_their_file_or_fingerprint(name: str) -> None:
     found = named(COMPANIONS, UsedTechnique(speculative.NAME, Values(tolerance=0.3), name))
     assert found.artefact == THREE.fingerprint
-    assert found.knobs == defaults(technique(speculative.NAME).knobs).replace(tolerance=0.3)
+    assert found.knobs == defaults(technique(speculative.NAME).knobs).replace(tolerance=0.3, draft="layers")
     assert resolve(COMPANIONS, Setting("lm-mini").with_technique(found)).draft == THREE
 
 

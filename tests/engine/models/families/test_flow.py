@@ -287,10 +287,13 @@ def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
         counted.append(2 * len(hidden) * tokens.head.numel())
         return tokens.logits(hidden)
 
-    names = ("codes", "rows", "head", "embed", "cache")
+    def read(embedded: torch.Tensor, cache: object, places: torch.Tensor, scored: int, keeps: None) -> tuple:
+        return logits(forward(embedded, cache, places)[0, -scored:]), keeps
+
+    names = ("codes", "rows", "embed", "cache")
     forward.fill = forward
     return SimpleNamespace(
-        transformer=forward, logits=logits, prefixes=None, **{name: getattr(tokens, name) for name in names}
+        transformer=forward, read=read, prefixes=None, **{name: getattr(tokens, name) for name in names}
     )
 
 
