@@ -13,7 +13,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from timeit import Timer
 
@@ -27,8 +26,6 @@ Product = Callable[[Tensor], Tensor]
 
 LARGE = 2_000_000
 """Number of weights from which several threads may be faster than half the bytes."""
-WIDE = 500_000
-"""Number of float32 weights from which they are stored transposed."""
 TRIALS = 5
 
 
@@ -38,8 +35,6 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
         scale = half_scale(weight)
         if scale is not None and (weight.numel() < LARGE or _half_pays(*weight.shape, torch.get_num_threads())):
             return HalfProduct(weight, bias, scale)
-    if weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.numel() >= WIDE:
-        return TransposedProduct(weight.T.contiguous(), bias)
     return partial(F.linear, weight=weight.contiguous(), bias=bias)
 
 
@@ -55,7 +50,7 @@ def _half_pays(outputs: int, inputs: int, threads: int) -> bool:
             found += min(timer.repeat(TRIALS, 1))
         return found
 
-    return seconds(HalfProduct(weight)) < seconds(TransposedProduct(weight.T.contiguous()))
+    return seconds(HalfProduct(weight)) < seconds(partial(F.linear, weight=weight))
 
 
 def half_scale(weight: Tensor) -> float | None:
@@ -94,8 +89,6 @@ def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
     """Float32 weights (outputs, inputs) and bias (outputs,) of a result of :func:`product`, exactly."""
     if isinstance(product, HalfProduct):
         return product.weight(inputs), product.bias
-    if isinstance(product, TransposedProduct):
-        return product.weight.T, product.bias
     assert isinstance(product, partial)
     return product.keywords["weight"], product.keywords["bias"]
 
@@ -139,21 +132,6 @@ class HalfProduct:
         return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, self._bias)
 
     def __deepcopy__(self, memory: dict[int, object]) -> HalfProduct:
-        return self
-
-
-@dataclass(frozen=True, eq=False)
-class TransposedProduct:
-    """A product with float32 weights (inputs, outputs). Measured on a layer of CosyVoice 2's, one thread: as fast as
-    (outputs, inputs) for one row, 1.7 times for four."""
-
-    weight: Tensor
-    bias: Tensor | None = None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
-
-    def __deepcopy__(self, memory: dict[int, object]) -> TransposedProduct:
         return self
 
 

@@ -18,7 +18,6 @@ from paretone.models.kernels.few_rows import (
     HalfProduct,
     Int4Product,
     Int8Product,
-    TransposedProduct,
     available,
     half_scale,
     packed_product,
@@ -234,18 +233,6 @@ def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
     found, x = product(weight, bias), torch.randn(4, 33, generator=torch.Generator().manual_seed(1)).to(dtype)
     assert not isinstance(found, HalfProduct)
     assert torch.equal(found(x), F.linear(x, weight, bias))
-
-
-def test_wide_float32_weights_are_stored_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_rows, "WIDE", 70 * 33)
-    x = torch.randn(4, 33, generator=torch.Generator().manual_seed(1))
-    for bias in (None, weights()[1]):
-        found = product(weights()[0], bias)
-        assert isinstance(found, TransposedProduct) and parts_of(found)[0] is None
-        torch.testing.assert_close(found(x), F.linear(x, weights()[0], bias), atol=1e-5, rtol=0)
-        kept, added = weight_of(found, 33)
-        assert torch.equal(kept, weights()[0]) and added is bias
-    assert not isinstance(product(weights()[0].double()), TransposedProduct)
 
 
 @needs_fbgemm
