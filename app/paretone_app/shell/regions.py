@@ -104,7 +104,8 @@ def follow(parts: Sequence[QWidget]) -> None:
 
 def tab_on(window: QWidget, forward: bool) -> bool:
     """Focus the next (or previous) Tab stop of ``window``; returns whether there is one. Qt would also stop at panels
-    that have an entry widget: they lie behind all others, so that Tab went on there instead of from the beginning."""
+    that have an entry widget. These come last in its order, so from the last widget Tab would lead to one of them, and
+    never to the first widget."""
     focus = window.focusWidget() or window
     one = focus.nextInFocusChain() if forward else focus.previousInFocusChain()
     while one is not None and one is not focus:

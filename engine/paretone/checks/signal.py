@@ -150,10 +150,10 @@ def clicks(speech: Speech) -> Iterator[Found]:
     highest = np.argsort(ratio)[-2 * MOST :]
     for block in np.sort(highest[ratio[highest] > 1.4]):
         place = block * width + int(bend[block * width : (block + 1) * width].argmax())
-        beside = np.concatenate(
+        neighbours = np.concatenate(
             [bend[max(0, place - CLOSE) : max(0, place - NARROW)], bend[place + NARROW : place + CLOSE]]
         )
-        others = max(float(around[block]), float(beside.max(initial=0.0)), quiet)
+        others = max(float(around[block]), float(neighbours.max(initial=0.0)), quiet)
         excess, at = 20 * np.log10(float(bend[place]) / others), (place + 1) / speech.rate
         seam = any(abs(at - one) < SEAM_SECONDS for one in speech.seams)
         said = f"A click, {excess:.0f} dB above the sound around it{', at a seam' if seam else ''}."
@@ -171,13 +171,13 @@ def gaps(speech: Speech) -> Iterator[Found]:
     """Zeros, or one repeated value, in the middle of sound."""
     sound, rate = speech.sound, speech.rate
     still = np.abs(np.diff(sound)) <= 1e-6
-    beside = max(2, round(0.005 * rate))
+    margin = max(2, round(0.005 * rate))
     found = 0
     for start, end in runs(still):
         seconds = (end - start) / rate
-        if not GAP_SECONDS <= seconds <= LONGEST_GAP or start < beside or end > len(sound) - beside:
+        if not GAP_SECONDS <= seconds <= LONGEST_GAP or start < margin or end > len(sound) - margin:
             continue
-        before, after = sound[start - beside : start], sound[end + 1 : end + 1 + beside]
+        before, after = sound[start - margin : start], sound[end + 1 : end + 1 + margin]
         level = max(10 * np.log10(float(np.mean(one**2)) + FLOOR) for one in (before, after))
         sure = sureness(level - speech.loud, -GAP_LEVEL, 4.0)
         seam = any(start / rate - SEAM_SECONDS < one < end / rate + SEAM_SECONDS for one in speech.seams)

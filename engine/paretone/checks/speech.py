@@ -40,7 +40,7 @@ ENVELOPE_STEPS = 48
 """Bands per octave of the long-term envelope, so one step is 1.5 %."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Speech:
     """Mono ``samples`` (n,) at ``rate`` Hz that should say ``text``."""
 

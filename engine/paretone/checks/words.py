@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -160,16 +161,14 @@ def _between(listened: Listened, first: int, last: int, seconds: float) -> tuple
 
 
 # --- Listening --------------------------------------------------------------------------------------------------------
-_LISTENED: dict[int, tuple[Any, Listened]] = {}
+_LISTENED: WeakKeyDictionary[Speech, Listened] = WeakKeyDictionary()
 
 
 def listen(speech: Speech) -> Listened:
-    """What is heard of the text of ``speech``; kept for the last one, because three checks need it."""
-    kept = _LISTENED.get(0)
-    if kept is not None and kept[0] is speech:
-        return kept[1]
-    found = _listen(speech)
-    _LISTENED[0] = (speech, found)
+    """What is heard of the text of ``speech``; kept with it, because three checks need it."""
+    found = _LISTENED.get(speech)
+    if found is None:
+        found = _LISTENED[speech] = _listen(speech)
     return found
 
 

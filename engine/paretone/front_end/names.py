@@ -23,7 +23,7 @@ from paretone.front_end.written_forms import (
 
 
 def _letters(text: str) -> str:
-    """A run of letters beside digits: short ones are spelled."""
+    """Letters next to digits: a few are spelled."""
     if len(text) == 1:
         return text.upper()
     return ".".join(text) + "." if text.isupper() and len(text) <= 3 else text

@@ -172,6 +172,13 @@ def read_lexicon() -> dict[str, str]:
 
 def in_force() -> str:
     """The lexicon as one line, for a setting; empty for a damaged one, which whoever reads it by itself is told."""
+    path = lexicon_file()
+    return _line_in(path, path.stat().st_mtime_ns) if path.is_file() else ""
+
+
+@functools.lru_cache(maxsize=1)
+def _line_in(path: Path, changed: int) -> str:
+    """The lexicon in ``path`` as one line; a ``changed`` file is read again, since each setting asks for it."""
     try:
         return line(read_lexicon())
     except TextError:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from paretone.sampling.tokens import Truncation
 
 
 class KeyValueCache:
@@ -198,9 +200,26 @@ class TokenScorer(Protocol):
         """Empty cache for the transformer."""
 
 
+class Limits(NamedTuple):
+    """Limits of a request for drafted tokens; see :func:`paretone.sampling.autoregressive.within_length`."""
+
+    seen: int
+    """Tokens before the first."""
+    minimum: int
+    length: int
+    """−1: not known."""
+    codes: int
+    stops: int
+    """Ids that end speech and are barred before the minimum."""
+
+
 class FeatureScorer(TokenScorer, Protocol):
     """A draft that reads its target's hidden states; see :mod:`paretone.models.networks.feature_draft`. Implemented by
     :class:`paretone.models.families.language_network.FeatureDrafter`."""
+
+    @property
+    def drafts_at_once(self) -> bool:
+        """Whether :meth:`drafts` is possible."""
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -222,8 +241,8 @@ class FeatureScorer(TokenScorer, Protocol):
         cache: KeyValueCache,
         positions: Tensor,
         uniforms: list[float],
-        limits: tuple[int, int, int, int, int],
-        sampling: tuple[float, int, float],
+        limits: Limits,
+        sampling: Truncation,
     ) -> tuple[list[int], list[Tensor]] | None:
         """Read tokens as :meth:`draft`, and draft a token for each of ``uniforms`` in one call, up to one that ends
         speech: these, and their distributions (ids,). See :func:`paretone.models.kernels.scripted_causal.drafts_of`.

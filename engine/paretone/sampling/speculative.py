@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, after_prompt, within_length
-from paretone.sampling.cache import FeatureScorer, KeyValueCache, TokenScorer
+from paretone.sampling.cache import FeatureScorer, KeyValueCache, Limits, TokenScorer
 from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.tokens import Nucleus, TokenSampler, draw
+from paretone.sampling.tokens import Nucleus, TokenSampler, Truncation, draw
 from paretone.sampling.verification import Rule, Verification, by_token
 
 BEGAN, DRAFTED = "began", "drafted"
@@ -79,8 +79,9 @@ def _draft(
     """Draft up to ``wanted`` tokens after ``tokens``, up to a stop id; return them and their distributions (ids,)."""
     sampling = sampler.truncation if isinstance(sampler, Nucleus) else None
     if isinstance(drafter, FeatureReader) and sampling is not None and wanted > 0:
+        # Drawn in advance either way, so that both ways draft the same tokens.
         numbers = [uniforms() for _ in range(wanted)]
-        found = drafter.drafts(tokens, sampling, numbers)
+        found = drafter.drafts(tokens, sampling, numbers) if drafter.model.drafts_at_once else None
         if found is not None:
             return tuple(found[0]), found[1]
         uniforms = iter(numbers).__next__
@@ -180,14 +181,14 @@ class FeatureReader:
         return scores.float()
 
     def drafts(
-        self, tokens: Sequence[int], sampling: tuple[float, int, float], uniforms: list[float]
+        self, tokens: Sequence[int], sampling: Truncation, uniforms: list[float]
     ) -> tuple[list[int], list[Tensor]] | None:
         """The tokens after ``tokens``, all of which the target has read but the last, in one call; see
         :meth:`FeatureScorer.drafts`."""
         request, model = self._request, self.model
         whole = -1 if request.length is None else request.length
         stops = model.rows - model.codes if request.masked_stops is None else request.masked_stops
-        limits = len(tokens), request.minimum, whole, model.codes, stops
+        limits = Limits(len(tokens), request.minimum, whole, model.codes, stops)
         return model.drafts(*self._unread(tokens), uniforms, limits, sampling)
 
     def _unread(self, tokens: Sequence[int]) -> tuple[Tensor, Tensor, KeyValueCache, Tensor]:

@@ -19,6 +19,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+Truncation = tuple[float, int, float]
+"""Temperature, k and p of :func:`truncated`."""
+
 
 class TokenSampler(Protocol):
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
@@ -55,8 +58,8 @@ class Nucleus:
     prompt: tuple[int, ...] = ()
 
     @property
-    def truncation(self) -> tuple[float, int, float] | None:
-        """Arguments of :func:`truncated`, if that is all."""
+    def truncation(self) -> Truncation | None:
+        """The truncation, if there is no penalty."""
         return (self.temperature, self.top_k, self.top_p) if self.repetition_penalty == 1 else None
 
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
@@ -158,6 +161,7 @@ class Uniforms:
 
 
 def draw(probabilities: Tensor, uniform: float) -> int:
-    """The first id whose cumulative sum of ``probabilities`` (ids,) exceeds ``uniform`` times the total."""
+    """The first id whose cumulative sum of ``probabilities`` (ids,) exceeds ``uniform`` times the total. TorchScript
+    compiles it, too."""
     sums = probabilities.cumsum(-1)
     return int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))

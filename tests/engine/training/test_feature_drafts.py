@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from paretone import cli
 from paretone.errors import SettingError
-from paretone.models.families.language_network import FeatureDrafter, TokenModel
+from paretone.models.families.language_network import FeatureDrafter, LanguageNetwork, TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import DRAFTS
 from paretone.models.networks.feature_draft import FeatureDraft
@@ -124,6 +124,7 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     drafts = [cycle for cycle in said.trace.decoding.cycles if cycle.drafted]
     assert drafts and said.measurements.ops_ratio > 1
     network = model.networks(resolve(model.info, setting(drafted(draft="features")))).draft.tokens
+    assert model._recorded(LanguageNetwork(network), 64).tokens is network, "its passes take the target's states, too"
     rows = torch.randn(5, network.head.shape[1])
     expected = recipe.average.module.logits(rows)
     assert (network.logits(rows) - expected).abs().max() < 0.02 * expected.abs().max()

@@ -81,7 +81,7 @@ class AsSpoken(QWidget):
 
 
 class PronounceDialog(QDialog):
-    """A word and how it is said. Raises :class:`paretone.errors.TextError` for a damaged lexicon."""
+    """A word and its pronunciation. Raises :class:`paretone.errors.TextError` for a damaged lexicon."""
 
     changed = Signal()
 

@@ -366,7 +366,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
     def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
-        """``network`` with recorded passes; cached, because recordings belong to it."""
+        """``network`` with recorded passes; cached, because recordings belong to it. A draft on features stays as it
+        is: its passes take the target's states, too."""
+        if isinstance(network.tokens, FeatureDrafter):
+            return network
 
         def make() -> LanguageNetwork:
             transformer = network.tokens.fused_transformer

@@ -27,8 +27,6 @@ from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, Q
 from paretone.models.kernels.scripted_causal import (
     Draft,
     Head,
-    Limits,
-    Sampling,
     draft_of,
     drafts_of,
     scores_of,
@@ -36,8 +34,8 @@ from paretone.models.kernels.scripted_causal import (
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request
-from paretone.sampling.cache import KeyValueCache, Prefixes
-from paretone.sampling.tokens import TokenSampler
+from paretone.sampling.cache import KeyValueCache, Limits, Prefixes
+from paretone.sampling.tokens import TokenSampler, Truncation
 from paretone.sampling.verification import Rule
 from paretone.setting.plan import LanguagePlan, Part
 
@@ -195,16 +193,13 @@ class TokenModel(nn.Module):
         self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """See :meth:`paretone.sampling.cache.TokenScorer.read`."""
-        transformer = self.transformer
+        transformer, head = self.transformer, self._head_for_one_call()
+        call = None if head is None else self.fused_transformer.as_one_call(embedded.shape[1], cache, positions)
+        if head is not None and call is not None:
+            found = scores_of(embedded, scored, keeps or (), head, *call)
+            cache.advance(embedded.shape[1])
+            return found
         kept: dict[int, Tensor] = {}
-        if isinstance(transformer, FusedTransformer) and self._scores is not None:
-            weight, bias, half = parts_of(self._scores)
-            call = transformer.as_one_call(embedded.shape[1], cache, positions)
-            if weight is not None and call is not None:
-                head = Head(transformer.final_norm.scaled, weight, bias, half)
-                found = scores_of(embedded, scored, keeps or (), head, *call)
-                cache.advance(embedded.shape[1])
-                return found
 
         def probe(layer: int, what: str, output: Tensor) -> None:
             if what == "output" and layer in (keeps or ()):
@@ -213,6 +208,12 @@ class TokenModel(nn.Module):
         hidden = transformer(embedded, cache, positions, None if keeps is None else probe)
         features = None if keeps is None else torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
         return self.logits(hidden[0, -scored:]), features
+
+    def _head_for_one_call(self) -> Head | None:
+        if self._scores is None or not isinstance(self.transformer, FusedTransformer):
+            return None
+        weight, bias, half = parts_of(self._scores)
+        return None if weight is None else Head(self.transformer.final_norm.scaled, weight, bias, half)
 
     def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embedding, head and bias, shared and without gradients."""
@@ -281,14 +282,9 @@ class FeatureDrafter(TokenModel):
         self._weights = draft.mix.weight.numel() + draft.join.weight.numel()
         self._weights_of_scores = draft.narrowing.weight.numel() + wide.weight.numel()
 
-    def with_transformer(self, transformer: Any) -> FeatureDrafter:
-        made = copy.copy(self)
-        made._modules = {**self._modules, "transformer": transformer}
-        made._tensors = made._for_one_call()
-        return made
-
     def with_products(self, change: Callable[[Product, int], Product]) -> FeatureDrafter:
-        made, width = self.with_transformer(self.fused_transformer.with_products(change)), self.head.shape[1]
+        made, width = copy.copy(self), self.head.shape[1]
+        made._modules = {**self._modules, "transformer": self.fused_transformer.with_products(change)}
         made._mix, made._join = change(self._mix, (len(self.reads) + 1) * width), change(self._join, 2 * width)
         made._narrow, made._widen = change(self._narrow, width), change(self._widen, self._rank)
         made._tensors = made._for_one_call()
@@ -297,6 +293,11 @@ class FeatureDrafter(TokenModel):
     def operations(self, tokens: int, context: int, scored: int) -> float:
         plain = self.transformer.operations(tokens, context)
         return plain + 2 * (tokens * self._weights + scored * self._weights_of_scores)
+
+    @property
+    def drafts_at_once(self) -> bool:
+        """See :attr:`paretone.sampling.cache.FeatureScorer.drafts_at_once`."""
+        return self._tensors is not None
 
     def mix(self, features: Tensor) -> Tensor:
         """Features (n, (reads + 1) · hidden) to states (n, hidden)."""
@@ -309,7 +310,7 @@ class FeatureDrafter(TokenModel):
         """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm, and the scores
         (scored, rows) after the last ``scored`` tokens."""
         transformer = self.fused_transformer
-        call = transformer.as_one_call(len(embedded), cache, positions)
+        call = transformer.as_one_call(len(embedded), cache, positions) if self._tensors is not None else None
         if self._tensors is not None and call is not None:
             found = draft_of(states, embedded, scored, self._tensors, *call)
             cache.advance(len(embedded))
@@ -326,8 +327,8 @@ class FeatureDrafter(TokenModel):
         cache: KeyValueCache,
         positions: Tensor,
         uniforms: list[float],
-        limits: tuple[int, int, int, int, int],
-        sampling: Sampling,
+        limits: Limits,
+        sampling: Truncation,
     ) -> tuple[list[int], list[Tensor]] | None:
         """See :meth:`paretone.sampling.cache.FeatureScorer.drafts`."""
         transformer = self.fused_transformer
@@ -336,7 +337,7 @@ class FeatureDrafter(TokenModel):
             return None
         cache.memory_for(len(embedded) + len(uniforms) - 1)
         tables = self.embedding, transformer.rotations
-        found = drafts_of(states, embedded, uniforms, tables, Limits(*limits), sampling, self._tensors, *call)
+        found = drafts_of(states, embedded, uniforms, tables, limits, sampling, self._tensors, *call)
         cache.advance(len(embedded) + len(found[0]) - 1)
         return found
 

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.sampling.tokens import truncated
+from paretone.sampling.cache import Limits
+from paretone.sampling.tokens import Truncation, draw, truncated
 
 # TorchScript reads these types; it knows no ``Tensor | None`` in them.
 LayerTensors = tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP045
@@ -69,21 +70,6 @@ class Draft(NamedTuple):
     head: Head
 
 
-class Limits(NamedTuple):
-    """As :func:`paretone.sampling.autoregressive.within_length` knows them."""
-
-    seen: int
-    """Tokens before the first."""
-    minimum: int
-    length: int
-    """−1: not known."""
-    codes: int
-    stops: int
-    """Ids that end speech and are barred before the minimum."""
-
-
-Sampling = tuple[float, int, float]
-"""Temperature, k and p of :func:`paretone.sampling.tokens.truncated`."""
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
 
@@ -155,7 +141,7 @@ def _drafts(
     table: Tensor,
     rotations: Tensor,
     limits: Limits,
-    sampling: Sampling,
+    sampling: Truncation,
     draft: Draft,
     layers: Layers,
     place: Place,
@@ -166,14 +152,13 @@ def _drafts(
     proposals: list[Tensor] = []
     for uniform in uniforms:
         outputs, scores = _draft(states, embedded, 1, draft, layers, place)
-        # As within_length and draw in paretone.sampling.
+        # As within_length in paretone.sampling.autoregressive.
         if seen < limits.minimum:
             scores.narrow(1, limits.codes, limits.stops).fill_(-math.inf)
         if 0 <= limits.length <= seen:
             scores.narrow(1, 0, limits.codes).fill_(-math.inf)
         proposal = truncated(scores, temperature, top_k, top_p)[0]
-        sums = proposal.cumsum(-1)
-        token = int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))
+        token = draw(proposal, uniform)
         drafted.append(token)
         proposals.append(proposal)
         if token >= limits.codes:
@@ -227,7 +212,7 @@ def drafts_of(
     uniforms: list[float],
     tables: tuple[Tensor, Tensor],
     limits: Limits,
-    sampling: Sampling,
+    sampling: Truncation,
     draft: Draft,
     layers: Layers,
     place: Place,
