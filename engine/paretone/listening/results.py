@@ -403,7 +403,7 @@ def _speed_up(value: float, scale: Sequence[float]) -> float:
 def _rated_scores(found: Sequence[TrialRecord], accepted: Sequence[statistics.Rating]) -> list[ListeningScore]:
     records = {condition.key: condition for one in found for condition in one.conditions}
     return [
-        ListeningScore(one.condition, found[0].method, *astuple(one.mean), candidate=_candidate(records[one.condition]))
+        ListeningScore(one.condition, found[0].method, *(*astuple(one.mean), _candidate(records[one.condition])))
         for one in statistics.summaries(accepted)
         if one.condition not in trials.CUTOFFS
     ]

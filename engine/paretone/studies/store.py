@@ -248,7 +248,7 @@ class Store(Database):
 
     def settings(self) -> tuple[StoredSetting, ...]:
         return self._read(
-            lambda row: StoredSetting(*row[:5], setting=setting_of(row[5]), problem=row[6]),
+            lambda row: StoredSetting(*(*row[:5], setting_of(row[5]), row[6])),
             "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place",
         )
 
