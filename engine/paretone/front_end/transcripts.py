@@ -6,7 +6,6 @@ for other languages, only sound and pace are checked. Error rates were measured:
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +18,9 @@ from paretone.errors import AudioError, TextError
 from paretone.extras import how_to_add
 from paretone.front_end.alignment import forced_words, spelled_words
 from paretone.front_end.forced_alignment import FoundWord, installed
-from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import BLANK, PUNCTUATION, TimedPhone, timed_phones
-from paretone.front_end.speakable import ENGLISH, language_of, script_of, sentences
+from paretone.front_end.speakable import is_english, script_of, sentences
 from paretone.wording import percent
 
 PHONE = 0.085
@@ -57,14 +56,9 @@ SHOWN_WORDS = 4
 _SENTENCE, _CLAUSE = re.compile(r"[.!?…][\"'”’)]*$"), re.compile(r"[,;:–—][\"'”’)]*$")
 
 
-@functools.cache
-def _phonemiser() -> NaturalPhonemiser:
-    return NaturalPhonemiser()
-
-
 def _phones(transcript: str) -> list[TimedPhone]:
     """English text to phones of mean length. Raises :class:`TextError` if nothing in it can be spoken."""
-    said = _phonemiser()(transcript).sentences
+    said = default_phonemiser()(transcript).sentences
     return [phone for one in said for phone in timed_phones(one, [1] * len(one), PHONE)]
 
 
@@ -106,7 +100,7 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
         return Hearing(0.0, False, None)
     audible = levels > max(levels.max() - AUDIBLE, np.quantile(levels, 0.1) + NOISE)
     low, high = np.quantile(slower, (0.1, 0.9))
-    foreign = bool(transcript.strip()) and not _is_english(transcript)
+    foreign = bool(transcript.strip()) and not is_english(transcript)
     heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None, foreign=foreign)
     if foreign:
         return replace(heard, expected=_rough_seconds(transcript))
@@ -122,13 +116,6 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     for word in words:
         spoken[round(word.start / FRAME) : round(word.end / FRAME)] = True
     return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
-
-
-def _is_english(text: str) -> bool:
-    try:
-        return language_of(text, "") == ENGLISH
-    except TextError:  # It looks like another language.
-        return False
 
 
 def _rough_seconds(text: str) -> float | None:
