@@ -20,17 +20,10 @@ from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, techn
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that are already ratios to the baseline."""
-TIMES = (
-    "real_time_factor",
-    "backbone_time_factor",
-    "first_audio_seconds",
-    "first_audio_p90",
-    "largest_gap_seconds",
-    "peak_memory",
-)
-"""Metrics comparable only between takes of one machine."""
 WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
 """Metrics affected by other processes on the machine."""
+TIMES = WALL_TIMES | {"cpu_time_factor", "peak_memory"}
+"""Metrics comparable only between takes of one machine."""
 ARROWS = {LOWER: " ↓", HIGHER: " ↑"}
 """After the title of a figure: which end is better."""
 _KNOB = "knob:"
