@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.holding import Posts
+from tests.sound import lasting_sink, null_sink  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
+from tests.disk import tiny_disk  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -34,5 +34,5 @@ def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
     """The panel, in front."""
     window.workspaces.go_to("studies")
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(window.isActiveWindow)
     return window.panels["studies"]
