@@ -36,7 +36,7 @@ from paretone_app.listening.stimuli import (
     prepared,
     setting_key,
 )
-from paretone_app.shell.bridge import Background
+from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job
 
@@ -226,12 +226,8 @@ class LabPresenter(Presenter):
             self._preparing = False
             built(self.lab).show_setup()
             self.refresh()
-            if isinstance(made, PlainError):
-                self._notices.say(str(made), "error")
-            elif isinstance(made, BaseException):
-                raise made
-            else:
-                self._actions.attempt(lambda: then(made))
+            if arrived(made, lambda problem: self._notices.say(problem, "error")):
+                self._actions.attempt(partial(then, made))
 
         self._background.run(work, done)
 

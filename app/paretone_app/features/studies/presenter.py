@@ -26,6 +26,7 @@ from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
@@ -443,13 +444,8 @@ class StudiesPresenter(Presenter):
             return planned, estimated_seconds(planned, pace(planned.model))
 
         def shown(found: tuple[Study, float | None] | BaseException) -> None:
-            if self.maker is not maker or maker.definition != given:
-                return
-            if isinstance(found, PlainError):
-                maker.show_verdict(str(found), ok=False)
-            elif isinstance(found, BaseException):
-                raise found
-            else:
+            current = self.maker is maker and maker.definition == given
+            if current and arrived(found, lambda problem: maker.show_verdict(problem, ok=False)):
                 maker.show_verdict(plan_words(*found), ok=True)
 
         self._results.run(checked, shown)
@@ -521,11 +517,7 @@ class StudiesPresenter(Presenter):
 
     def _report_written(self, page: Path | BaseException) -> None:
         built(self.studies).say("")
-        if isinstance(page, PlainError):
-            self._notices.warn(str(page))
-        elif isinstance(page, BaseException):
-            raise page
-        else:
+        if arrived(page, self._notices.warn):
             self._notices.note(f"Wrote {page}")
             self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtGui import QUndoStack
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError
 from paretone.listening.trials import RANKING, STAIRCASE
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound, is_silent
@@ -25,6 +25,7 @@ from paretone_app.listening.preference import FEWEST_RANKED, MOST_RANKED
 from paretone_app.numbers import counted
 from paretone_app.results.points import candidate_key
 from paretone_app.results.reader import Results
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
 from paretone_app.state.synthesis import Wanted, wanted_take
@@ -142,12 +143,7 @@ class FrontRow(QObject):
         self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
 
     def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
-        if isinstance(made, BaseException) and not isinstance(made, PlainError):
-            raise made
-        if number != self._reading:
-            return
-        if isinstance(made, BaseException):
-            self.failed.emit(str(made))
+        if number != self._reading or not arrived(made, self.failed.emit):
             return
         self._made = made
         self.at = self.at if self.at in made else next(iter(made))
@@ -256,9 +252,7 @@ class FrontRow(QObject):
         self._player.deck.analyser.run(read, lambda made: self._put(number, key, made))
 
     def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
-        if isinstance(made, BaseException):
-            raise made
-        if number != self._reading or not self.on or key in self._made:
+        if not arrived(made, self.failed.emit) or number != self._reading or not self.on or key in self._made:
             return
         heard = self._player.deck.sound
         self._made[key] = made

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip
 
 from paretone.listening.results import HeardFrom
@@ -233,12 +233,8 @@ class TradeoffPlot(ZoomChart):
     def _mark(self) -> None:
         self.marks.show(self.scene, self._current, self._selected, self._hovered, self.hasFocus())
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._mark()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
+    def _place_focus(self) -> None:
+        super()._place_focus()
         self._mark()
 
     # --- Sections ----------------------------------------------------------------------------------------------------

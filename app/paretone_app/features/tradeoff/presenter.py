@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound as PlayerSound
@@ -26,6 +26,7 @@ from paretone_app.features.tradeoff import saved
 from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.app_state import AppState
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import family_of
@@ -169,12 +170,9 @@ class ChosenTake(QObject):
             self._player.deck.analyser.run(take, lambda found: self._take_over(wanted, found))
 
     def _take_over(self, wanted: str, found: Take | BaseException) -> None:
-        if wanted != self._wanted:
-            return
-        if isinstance(found, BaseException) and not isinstance(found, PlainError):
-            raise found
-        # Playback reports unreadable takes.
-        self._comparison.set_chosen(None if isinstance(found, BaseException) else found)
+        if wanted == self._wanted:
+            # Playback reports unreadable takes.
+            self._comparison.set_chosen(found if arrived(found, lambda _: None) else None)
 
 
 _SHOWN = "tradeoff/shown"

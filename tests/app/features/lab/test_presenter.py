@@ -94,7 +94,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
 
 
 def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
-    window: MainWindow, posts: Posts, qtbot: QtBot
+    window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
     trials_done: list[PreparationReport] = []
@@ -102,14 +102,14 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window.bridge.reports.connect(trials_done.extend)
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.selection.switch("ditreducio", True)
-    posts.hold_at(PreparationReport)
+    shared_posts.hold_at(PreparationReport)
     window.features["strategy"].state.calibrate_on(
         tuple(Utterance(f"Sentence number {one}.", window.state.selection.voice) for one in range(12))
     )
     qtbot.waitUntil(lambda: bool(trials_done))
     ask_for_a_test(window)
     qtbot.waitUntil(lambda: window.jobs.held)
-    posts.go_on()
+    shared_posts.go_on()
     qtbot.waitUntil(lambda: window.panels["lab"].volume is not None)
     window.panels["lab"].volume.begin_button.click()
     assert [one.kind for one in window.jobs.running] == [Kind.CALIBRATE], "it is in the middle of its work"
@@ -122,24 +122,24 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window.bridge.drain()
     assert len(trials_done) == before, "nothing computes while it sounds"
     assert ended == []
-    posts.hold_at(PreparationReport)
+    shared_posts.hold_at(PreparationReport)
     page.leave_button.click()
     page.leave_button.click()
     qtbot.waitUntil(lambda: len(trials_done) > before)
     window.action.cancel.trigger()
-    posts.go_on()
+    shared_posts.go_on()
     qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED])
 
 
 def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
-    window: MainWindow, posts: Posts, qtbot: QtBot
+    window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
     lab = window.panels["lab"]
     ended: list[Outcome] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.selection.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
-    posts.hold_at(AudioReady)
+    shared_posts.hold_at(AudioReady)
     window.state.synthesis.synthesise_baseline()
     ask_for_a_test(window)
     qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
@@ -150,7 +150,7 @@ def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
     ask_for_a_test(window)
     qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
     assert (lab.volume, ended) == (None, [])
-    posts.go_on()
+    shared_posts.go_on()
     qtbot.waitUntil(lambda: lab.volume is not None)
     assert ended == [Outcome.FINISHED], "the take first"
 

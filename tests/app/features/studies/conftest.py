@@ -7,7 +7,6 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
-from tests.app.holding import Posts
 from tests.disk import tiny_disk  # noqa: F401
 
 
@@ -15,12 +14,6 @@ from tests.disk import tiny_disk  # noqa: F401
 def looked_at() -> tuple[str, ...]:
     """Panels that must look as when they were new after each test."""
     return ("studies", "takes")
-
-
-@pytest.fixture
-def posts(shared_posts: Posts) -> Posts:
-    """By which the window's engine can be held, and those of other windows."""
-    return shared_posts
 
 
 @pytest.fixture

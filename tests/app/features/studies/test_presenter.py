@@ -113,12 +113,12 @@ def test_a_study_is_counted_run_and_filled_in(
 
 
 def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
-    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     folder = file.with_suffix(".study")
     opened(window, file, qtbot)
-    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
+    stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.PAUSED and "Paused" in panel.state and panel.run_button.text() == "Resume"
     before, kept = created(folder), tomllib.loads(file.read_text(encoding="utf-8"))
@@ -135,11 +135,11 @@ def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
 
 
 def test_cancelling_keeps_what_is_finished(
-    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
+    stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.CANCELLED and "Cancelled" in panel.state
     summary = window.features["studies"].summary
