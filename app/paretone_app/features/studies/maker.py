@@ -123,7 +123,7 @@ class StudyMaker(QDialog):
         self.model = ComboBox()
         for one in catalogue.MODELS:
             self.model.addItem(one.title, one.id)
-            item = entry(self.model, self.model.count() - 1)
+            item = entry(self.model, one.id)
             installed, place = self._selection.is_installed(one.id), self._selection.place(one.id)[0]
             item.setEnabled(installed)
             item.setToolTip(place or one.summary if installed else f"{one.title} is not installed.")
@@ -211,7 +211,7 @@ class StudyMaker(QDialog):
     @Slot()
     def show_missing(self) -> None:
         self._judge_boxes.show_missing()
-        no_search, item = why_no_search(), entry(self.kind, self.kind.findData(SEARCH))
+        no_search, item = why_no_search(), entry(self.kind, SEARCH)
         item.setEnabled(not no_search)
         item.setToolTip(no_search or "Each setting is proposed from the results so far")
         self.no_search.setText(no_search)
@@ -354,7 +354,7 @@ class StudyMaker(QDialog):
     def _show_possible_kinds(self, same: bool) -> None:
         """Enable the possible further kinds; ``same``: the model is Setup's."""
         for name, one in self._kinds.items():
-            item, possible = entry(self.kind, self.kind.findData(name)), same and one.fields is not None
+            item, possible = entry(self.kind, name), same and one.fields is not None
             item.setEnabled(possible)
             item.setToolTip(one.kind.tip if possible else one.kind.missing)
             if not possible and self.kind.currentData() == name:

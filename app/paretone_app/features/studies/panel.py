@@ -206,8 +206,8 @@ class StudiesPanel(QWidget):
             # Only after a change: its list may be open.
             if named != [(box.itemText(index), box.itemData(index)) for index in range(box.count())]:
                 build.offer(box, named, str(chosen))
-                for index, (_, place) in enumerate(named):
-                    entry(box, index).setToolTip(place)
+                for _, place in named:
+                    entry(box, place).setToolTip(place)
             box.setCurrentIndex(box.findData(str(chosen)))
         box.setEnabled(bool(studies))
         if not studies:
@@ -246,7 +246,7 @@ class StudiesPanel(QWidget):
 
     def set_cluster(self, cluster: str) -> None:
         """Disable clusters for the reason ``cluster``; ``""`` enables them."""
-        item = entry(self.where, self.where.findData(CLUSTER))
+        item = entry(self.where, CLUSTER)
         item.setEnabled(not cluster)
         item.setToolTip(cluster)
         self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
