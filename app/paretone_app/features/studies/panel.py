@@ -36,7 +36,8 @@ def plan_words(study: Study, seconds: float | None) -> str:
         "round": study.rounds,
     }
     product = " × ".join(counted(count, name, f"{name}s") for name, count in counts.items())
-    sentences = f"{_takes(study.takes)}: {product}.", study.evaluation, _further(study), _omitted(study)
+    listed = study.evaluation.words if study.evaluation else ""
+    sentences = f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study)
     words = " ".join(filter(None, sentences))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
