@@ -244,8 +244,8 @@ class LabResults(QWidget):
 
 def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
     """Head and rows of the table beneath a result's headline, if its method has one."""
+    rows: list[Sequence[str]] = []
     if isinstance(result, MushraResult):
-        rows = []
         for one in result.summaries:
             quartiles = f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}"
             mean, interval = fixed(one.mean.mean, 1), _interval(one.mean.low, one.mean.high, 1)
@@ -263,7 +263,6 @@ def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] |
             for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
         ]
     if isinstance(result, RankingResult):
-        rows = []
         for title, place in result.ranked:
             strength, interval = f"<b>{fixed(place.strength, 2)}</b>", _interval(place.low, place.high, 2)
             rows.append((title, strength, interval, percent(place.best), str(place.compared)))

@@ -33,9 +33,10 @@ from paretone_app.features.studies.panel import plan_words
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
 STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)
 WAY = Choice("way", "Way", "Which.", "reuse", values=("reuse", "forecast"), titles=("Reuse (paper)", "Forecast"))
-VOICES = (catalogue.voices("f5-mini")[0],)
 VARIED = (Varied("steps", "steps", "4..6", without=True), Varied("", "guidance", "1, 2"))
-FORM = StudyForm("Mine", "f5-mini", "harvard", 3, VOICES, "0..2", 2, ("words",), {"steps": 8}, VARIED)
+FORM = StudyForm(
+    "Mine", "f5-mini", "harvard", 3, catalogue.voices("f5-mini")[:1], "0..2", 2, ("words",), {"steps": 8}, VARIED
+)
 
 
 @pytest.mark.parametrize(
