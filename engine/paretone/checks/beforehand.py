@@ -78,7 +78,7 @@ def transcript(speech: Speech) -> Iterator[Found]:
 OWN = """
 length, Length: Of a second models learn little: F5 mini and LM mini are less similar (0.70 instead of 0.80) from 0.9 s.
   Of a long prompt they use the beginning, or become slow. Use 3 to 12 s.
-late, Late start: F5 mini and LM mini trim it; models that do not copy the pause, or take it for slow speech. Cut it off.
+late, Late start: F5 mini and LM mini trim it; other models copy the pause, or take it for slow speech. Cut it off.
 noise, Noise: It is copied with the voice: at −10 dB F5 mini is less similar (0.74 instead of 0.80). Use a cleaner
   recording.
 reverberation, Reverberation: The room is copied with the voice: in one of 0.6 s F5 mini is less similar (0.77 instead

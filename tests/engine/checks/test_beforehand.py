@@ -12,9 +12,9 @@ import pytest
 
 from paretone import cli, device
 from paretone.bench import faults as bench
-from paretone.bench.damage import PROMPT_DAMAGES
+from paretone.bench.damage import DAMAGES, PROMPT_DAMAGES
 from paretone.checks.beforehand import COLLAPSES, PROMPT_FAULTS, collapses, prompt_faults
-from paretone.checks.faults import checked
+from paretone.checks.faults import fault
 from paretone.checks.judge import FaultJudge
 from paretone.files import write_wav
 from paretone.models.voices import examined, own_voice, shipped_voices
@@ -135,14 +135,9 @@ def test_a_study_says_it_before_its_first_take(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_judge_of_faults_knows_the_seams(clean: list[bench.Clean]) -> None:
-    speech = clean[0].speech
-    place = int(np.abs(speech.sound).argmax())
-    for size in np.geomspace(0.02, 2, 60):
-        samples = speech.sound.copy()
-        samples[place : place + 2] += size * np.abs(speech.sound).max()
-        seamed = replace(speech, samples=samples, seams=(place / speech.rate,))
-        if "click" in {one.fault for one in checked(seamed, hear=False).findings}:
-            break
-    voice, judge = shipped_voices()[0], FaultJudge()
-    assert judge.hear("", voice, samples, speech.rate).figures["faults"] == 0
-    assert judge.hear("", voice, samples, speech.rate, seamed.seams).figures["click"] == 1
+    (click,) = (one for one in DAMAGES if one.fault == "click")
+    heights = (click.do(clean[0].speech, height, np.random.default_rng(3)) for height in np.geomspace(0.05, 4, 60))
+    seamed = next(one for one in heights if one and bench.found(one, fault("click")))
+    given = "", shipped_voices()[0], seamed.samples, seamed.rate
+    assert "click" in FaultJudge().hear(*given, seamed.seams).figures
+    assert "click" not in FaultJudge().hear(*given).figures
