@@ -198,6 +198,7 @@ _TITLES = {
     "ops_ratio": "ops ratio",
     "whisper_wer": "WER by Whisper (%)",
     "wer": "WER (%)",
+    "cer": "CER (%)",
     "sim_o": "SIM-o",
     "ss": "SS",
     "utmos": "UTMOS",
