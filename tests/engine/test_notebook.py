@@ -113,7 +113,7 @@ def test_times_are_medians_of_repeats_and_a_notebook_shows_a_player(model: Model
 
 def test_views_and_rooflines_are_computed(model: Model) -> None:
     figure = model.view("attention-maps", TEXT, options=FEW, layer=1, step=1)
-    assert (figure.name, dict(figure.provenance.knobs)["step"]) == ("attention-maps", 1) and figure.panels
+    assert (figure.view, dict(figure.provenance.knobs)["step"]) == ("attention-maps", 1) and figure.panels
     report = model.roofline(TEXT, options=FEW, techniques={"guidance_free": {}}, card="h100")
     assert not report.measured and "H100" in report.ceilings.device and report.total > 0
 
