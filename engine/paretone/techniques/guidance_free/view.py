@@ -76,11 +76,11 @@ def compute(task: Task) -> Findings:
         distances[ALONE].append(distance(reference, alone))
         for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
             judged(name, recordings)
-    percentages = {name: [[100 * one for one in band] for band in bands] for name, bands in rates.items()}
-    heard = [
-        *([("Intelligibility", Axis("Word error rate", "%"), percentages)] if judge is not None else []),
-        *([(kind.title, Axis("Speaker similarity"), likeness)] if ear is not None else []),
-    ]
+    heard: list[tuple[str, Axis, Bands]] = []
+    if judge is not None:
+        heard.append(("Intelligibility", Axis("Word error rate", "%"), rates))
+    if ear is not None:
+        heard.append((kind.title, Axis("Speaker similarity"), likeness))
     panels = _panels(sets, distances, heard)
     return Findings(panels, _caption(info, sets, distances, rates, len(sentences), judge is not None), 2, sentences)
 
@@ -106,7 +106,7 @@ def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
 def _panels(
     sets: Sequence[WeightSet],
     distances: Mapping[str, Sequence[float]],
-    heard: Sequence[tuple[str, Axis, Mapping[str, Sequence[Sequence[float]]]]],
+    heard: Sequence[tuple[str, Axis, Bands]],
 ) -> tuple[Lines, ...]:
     """Panels of the distances, and of what each judge ``heard``: title, axis, and bands by way."""
     weights = tuple(one.weight for one in sets)
@@ -124,8 +124,10 @@ def _panels(
         )
     ]
     for title, measured, found in heard:
+        scale = 100 if measured.unit == "%" else 1
         curves = tuple(
-            Curve.banded(name, weights, bands, notes=notes, reference=name != CFG_FREE) for name, bands in found.items()
+            Curve.banded(name, weights, (scale * np.array(bands)).tolist(), notes=notes, reference=name != CFG_FREE)
+            for name, bands in found.items()
         )
         panels.append(Lines(title, axis, measured, curves))
     return tuple(panels)
