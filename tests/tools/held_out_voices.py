@@ -29,7 +29,7 @@ SENTENCES = Path(__file__).with_name("held_out.txt")
 
 
 def export_all(folder: Path) -> None:
-    teacher, listed = NaturalTeacher(), {}
+    teacher, listed = NaturalTeacher(), dict[str, object]()
     for voice, text in PROMPTS.items():
         export(folder, teacher, (voice,), text)
         listed |= json.loads((folder / INDEX).read_text(encoding="utf-8"))["voices"]

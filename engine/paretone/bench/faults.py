@@ -11,7 +11,6 @@ import argparse
 import json
 import time
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> Report:
     wanted = [by_name(one, {each.name: each for each in faults}, "fault", "faults") for one in arguments.fault or ()]
     chosen = {one.name: one for one in wanted or faults if not (one.hears and reason)}
     bundled.say(f"{len(takes)} clean takes …")
-    spent: Counter[str] = Counter()
+    spent = {"signal": 0.0, "words": 0.0}
     false = {one.name: [each for each in takes if found(each.speech, one, spent)] for one in chosen.values()}
     seconds = sum(one.speech.seconds for one in takes)
     bundled.say("Damaged takes …")
@@ -101,13 +100,12 @@ def run(arguments: argparse.Namespace) -> Report:
         own = [id(one) in marked for one in takes if one.model == model]
         rows.append({"fault": "any", "damage": f"none: {model}", "false marks": sum(own), "clean": len(own)})
     rows.append({"fault": "any", "damage": "none: all", "false marks": len(marked), "clean": len(takes)})
-    cost = ("signal", "words")
-    rows += [{"fault": one, "CPU ms per second": round(1000 * spent[one] / seconds, 2)} for one in cost if spent[one]]
+    rows += [{"fault": one, "CPU ms per second": round(1000 * cost / seconds, 2)} for one, cost in spent.items() if cost]
     share, interval = hits / max(1, count), wilson_interval(hits, max(1, count))
     return Report(NAME, share, interval, DEFINITION, tuple(rows), describe().to_json(), reason)
 
 
-def found(speech: Speech, fault: Fault, spent: Counter[str] | None = None) -> bool:
+def found(speech: Speech, fault: Fault, spent: dict[str, float] | None = None) -> bool:
     """Whether ``fault`` is marked in ``speech``; adds the processor's seconds to ``spent``."""
     began = time.process_time()
     marked = any(place[2] >= MARKED for place in fault.find(speech))
