@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> Report:
         own = [id(one) in marked for one in takes if one.model == model]
         rows.append({"fault": "any", "damage": f"none: {model}", "false marks": sum(own), "clean": len(own)})
     rows.append({"fault": "any", "damage": "none: all", "false marks": len(marked), "clean": len(takes)})
-    rows += [{"fault": one, "CPU ms per second": round(1000 * cost / seconds, 2)} for one, cost in spent.items() if cost]
+    rows += [{"fault": one, "CPU ms per second": round(1000 * cpu / seconds, 2)} for one, cpu in spent.items() if cpu]
     share, interval = hits / max(1, count), wilson_interval(hits, max(1, count))
     return Report(NAME, share, interval, DEFINITION, tuple(rows), describe().to_json(), reason)
 
