@@ -93,12 +93,11 @@ _DIVISIONS = frozenset(
 
 
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
-    name, text, dash, last = match[1], match[2], match[3], match[4]
+    name, text, dash, last = match.groups()
     value = roman(text.upper())
-    if value is None or (text.islower() and name[0].isupper() is False and len(text) < 2):
+    if value is None or (f"{name}{text}".islower() and len(text) < 2):
         return None
-    singular = name.removesuffix("s")
-    if singular.capitalize() in _DIVISIONS:
+    if name.removesuffix("s").capitalize() in _DIVISIONS:
         if text == "I" and ((name.islower() and around.precedes(" [a-z]")) or around.precedes("'")):
             return None
         end = roman((last or "").upper())
@@ -124,14 +123,11 @@ _BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|sc|Sc|Mk|Ch|Vol|N
 
 
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
-    value = roman(match[1].upper())
-    if value is None or (
-        len(match[1]) < 2 and around.precedes(" [a-z]") and not around.precedes(" (?:is|was|of|and|in)")
-    ):
+    value, counted = roman(match[1].upper()), around.follows(_BEFORE_NUMERALS)
+    word = len(match[1]) < 2 and around.precedes(" (?!is|was|of|and|in)[a-z]")
+    if value is None or word or ((len(match[1]) < 2 or match[1].islower()) and not counted):
         return None
-    if (len(match[1]) < 2 or match[1].islower()) and not around.follows(_BEFORE_NUMERALS):
-        return None
-    if around.follows(_BEFORE_NUMERALS) or (not around.before and around.precedes(r"\. [A-Z]")):
+    if counted or (not around.before and around.precedes(r"\. [A-Z]")):
         return cardinal(value)
     if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
         return ordinal(value)
