@@ -119,7 +119,7 @@ def test_a_long_text_is_one_file_and_goes_on_after_a_kill(tmp_path: Path) -> Non
     command, journal = long_text(tmp_path, f"{' '.join(said[:2])}\n\n{' '.join(said[2:])}", "-c", SMALLER)
     reached = killed_after(command, journal, 1)
     made = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert 1 <= reached < len(made["lines"]) == 4 and made["new"] == len(made["lines"]) - reached
+    assert 1 <= reached < len(made["lines"]) == 3 and made["new"] == len(made["lines"]) - reached
     assert not journal.parent.exists()
     subtitles = list(srt.parse((tmp_path / "book.srt").read_text()))
     assert [one.content for one in subtitles] == said
