@@ -68,9 +68,9 @@ class ServersPanel(QWidget):
         form, buttons = QWidget(), build.row(ActionButton(measure, look="primary"), ActionButton(cancel), 1)
         grid = GridLayout(form)
         places = (
-            (("&Address", self.url), ("&Token", self.token)),
-            (("M&odel", self.model), ("&Voice", self.voice)),
-            (("&Clients", self.clients), ("Re&quests", self.requests)),
+            (("A&ddress", self.url), ("&Token", self.token)),
+            (("M&odel", self.model), ("Vo&ice", self.voice)),
+            (("C&lients", self.clients), ("Re&quests", self.requests)),
         )
         for row, pair in enumerate(places):
             for place, (title, one) in enumerate(pair):

@@ -38,7 +38,7 @@ class ServersPresenter(Presenter):
         self.servers: ServersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
         self._measure = services.actions.add(
-            "&Measure", self.measure, "Ask this server under each load", self._why_not_measure
+            "Me&asure", self.measure, "Ask this server under each load", self._why_not_measure
         )
         self._cancel = services.actions.add(
             "Ca&ncel", self._cancelled.set, why_not=lambda: "Nothing is measured." if self._worker is None else ""
