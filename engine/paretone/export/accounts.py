@@ -76,10 +76,7 @@ class Account:
     def to_json(self) -> dict[str, Any]:
         """Account as plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
         lists = {"honours": self.honours, "drops": self.drops}
-        return {
-            **{name: [vars(line) for line in lines] for name, lines in lists.items()},
-            "why_not": self.why_not,
-        }
+        return {**{name: [vars(line) for line in lines] for name, lines in lists.items()}, "why_not": self.why_not}
 
     def sentences(self) -> list[str]:
         if self.why_not:

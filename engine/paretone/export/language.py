@@ -193,12 +193,7 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
     """Files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
     tensors = student_tensors(source, student)
-    about = {
-        **_technique(STUDENT),
-        "stage": student.stage,
-        "minutes": student.minutes,
-        "file": student.fingerprint,
-    }
+    about = {**_technique(STUDENT), "stage": student.stage, "minutes": student.minutes, "file": student.fingerprint}
     return _checkpoint(source, base, tensors, student.retained, about)
 
 
@@ -211,11 +206,7 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
     settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
     tensors = draft_tensors(source, draft)
-    about = {
-        **_technique(DRAFT),
-        "trained_layers": list(draft.trained),
-        "file": draft.fingerprint,
-    }
+    about = {**_technique(DRAFT), "trained_layers": list(draft.trained), "file": draft.fingerprint}
     return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: json_file(settings)}
 
 

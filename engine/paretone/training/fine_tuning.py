@@ -61,10 +61,7 @@ def folder_of(parent: Path, *told: Any) -> Path:
 
 
 def kept_readings(
-    folder: Path,
-    pieces: Sequence[Piece],
-    ready: Callable[[], Callable[[Piece], Iterable[Reading]]],
-    follower: Follower,
+    folder: Path, pieces: Sequence[Piece], ready: Callable[[], Callable[[Piece], Iterable[Reading]]], follower: Follower
 ) -> tuple[Reading, ...]:
     """Readings of ``pieces`` in ``folder``; missing ones are made first.
 

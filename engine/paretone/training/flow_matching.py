@@ -182,12 +182,7 @@ def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
 
 
 def _problem(
-    batch: SpeechBatch,
-    span: Tensor,
-    times: Tensor,
-    generator: torch.Generator,
-    drops_text: bool,
-    drops_audio: bool,
+    batch: SpeechBatch, span: Tensor, times: Tensor, generator: torch.Generator, drops_text: bool, drops_audio: bool
 ) -> FlowMatchingDraw:
     noise = torch.randn(batch.mel.shape, generator=generator)
     weights = times[:, None, None]

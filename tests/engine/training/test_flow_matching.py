@@ -26,14 +26,7 @@ from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(
-    SMALL_F5,
-    dim=64,
-    depth=2,
-    heads=2,
-    dim_head=32,
-    text_dim=32,
-    conv_layers=1,
-    text_num_embeds=len(VOCABULARY.phones),
+    SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1, text_num_embeds=len(VOCABULARY.phones)
 )
 
 

@@ -340,10 +340,7 @@ FORM = TrainingForm(
     remark=remark_on_sentences,
     why_not=_why_not,
     estimate=_estimate,
-    ready=lambda figures: (
-        {},
-        f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on.",
-    ),
+    ready=lambda figures: ({}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."),
     offer=_offer,
 )
 

@@ -28,15 +28,7 @@ from paretone.speaking import scripted
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.batches import moved
-from paretone.training.fine_tuning import (
-    Arrays,
-    Reading,
-    Say,
-    Speaker,
-    own_readings,
-    place_of,
-    recorded_readings,
-)
+from paretone.training.fine_tuning import Arrays, Reading, Say, Speaker, own_readings, place_of, recorded_readings
 from paretone.training.flow_matching import drawn_times
 from paretone.training.learner import LayerMatrices
 from paretone.training.manifest import ManifestRow, require_both

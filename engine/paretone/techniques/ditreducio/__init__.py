@@ -216,8 +216,7 @@ TECHNIQUE = Technique(
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
     benefit="Skips what repeats from step to step",
     paper=Paper(
-        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration",
-        "arXiv 2509.09748",
+        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"
     ),
     families=("flow",),
     slot="skipping",

@@ -33,11 +33,7 @@ from paretone.techniques.ditreducio.trajectory import Trajectory, mean_absolute_
 
 
 def calibrate_model(
-    model: SpeechModel,
-    utterances: Sequence[Utterance],
-    setting: Setting,
-    observer: Observer,
-    combine: str = "worst",
+    model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer, combine: str = "worst"
 ) -> CalibrationRecord:
     """Calibrate on the first passages of all utterances together, with the knobs in ``setting``.
 
@@ -49,11 +45,7 @@ def calibrate_model(
 
 
 def calibrate_scripts(
-    model: SpeechModel,
-    scripts: Sequence[Script],
-    setting: Setting,
-    observer: Observer,
-    combine: str = "worst",
+    model: SpeechModel, scripts: Sequence[Script], setting: Setting, observer: Observer, combine: str = "worst"
 ) -> CalibrationRecord:
     """Like :func:`calibrate_model`, for utterances already read."""
     knobs = knobs_of(setting)

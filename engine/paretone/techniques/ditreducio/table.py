@@ -121,11 +121,7 @@ class StrategyTable:
 
     def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
         """Copy with one cell changed by hand; the original table if all cells are restored."""
-        row = (
-            *self.actions[layer][:step],
-            SkipAction(action),
-            *self.actions[layer][step + 1 :],
-        )
+        row = (*self.actions[layer][:step], SkipAction(action), *self.actions[layer][step + 1 :])
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
         edited = self.edited or self
         origin = self.origin if self.by_hand else f"{self.origin}, {_BY_HAND}".lstrip(", ")

@@ -37,10 +37,7 @@ def relative_error(output: Tensor, changed: Tensor) -> float:
     return quotient.abs().clamp(max=10).mean().item()
 
 
-ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
-    "mae": mean_absolute_error,
-    "relative": relative_error,
-}
+ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {"mae": mean_absolute_error, "relative": relative_error}
 
 
 def official_combination(output: Tensor) -> Tensor:
@@ -255,10 +252,7 @@ class Trajectory:
         plain, items = self._path.memories[layer], self._items
         attention, feed_forward = (
             ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
-            for now, then in (
-                (plain.attention, before.attention),
-                (plain.feed_forward, before.feed_forward),
-            )
+            for now, then in ((plain.attention, before.attention), (plain.feed_forward, before.feed_forward))
         )
         others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
         plan = SPARING_ATTENTION

@@ -206,10 +206,7 @@ TECHNIQUE = Technique(
     title="CFG-free",
     summary="Uses weights trained to include guidance, so that one branch runs instead of two.",
     benefit="One pass per step instead of two",
-    paper=Paper(
-        "Towards Flow-Matching-based TTS without Classifier-Free Guidance",
-        "arXiv 2504.20334",
-    ),
+    paper=Paper("Towards Flow-Matching-based TTS without Classifier-Free Guidance", "arXiv 2504.20334"),
     families=("flow",),
     slot="weights",
     place=20,
@@ -412,11 +409,6 @@ def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None
 
 
 SAFETENSORS = weights_target(
-    "safetensors",
-    "CFG-free weights",
-    "CFG-free weights in the official layout",
-    F5_WEIGHTS,
-    _why_no_weights,
-    weights,
+    "safetensors", "CFG-free weights", "CFG-free weights in the official layout", F5_WEIGHTS, _why_no_weights, weights
 )
 TARGETS = (SAFETENSORS,)

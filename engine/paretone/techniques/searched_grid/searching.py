@@ -147,13 +147,7 @@ def _sounded(spoken: Synthesis) -> Sounded:
 class Judged:
     """Judge's metric of the speech; ties are decided by the distance, if any."""
 
-    def __init__(
-        self,
-        model: FlowModel,
-        utterances: Sequence[Utterance],
-        name: str,
-        observer: Observer,
-    ) -> None:
+    def __init__(self, model: FlowModel, utterances: Sequence[Utterance], name: str, observer: Observer) -> None:
         """Load the judge. Raises :class:`PlainError` if it is not installed."""
         self._model, self._utterances = model, utterances
         self._distance: Distance | None = None

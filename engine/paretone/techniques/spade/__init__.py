@@ -300,10 +300,7 @@ TECHNIQUE = Technique(
     title="SPADE (fewer layers)",
     summary="Removes the least important layers; a student distilled from the whole model speaks instead.",
     benefit="A student with fewer layers speaks",
-    paper=Paper(
-        "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS",
-        "arXiv 2509.20802",
-    ),
+    paper=Paper("SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", "arXiv 2509.20802"),
     families=("language",),
     slot="weights:language",
     place=170,
@@ -311,10 +308,7 @@ TECHNIQUE = Technique(
     exports="paretone.techniques.spade.importance",
     study="paretone.techniques.spade.importance",
     benches=(("spade", "paretone.techniques.spade.bench"),),
-    views=(
-        "paretone.techniques.spade.views:LAYER_IMPORTANCE",
-        "paretone.techniques.spade.views:DEPTH",
-    ),
+    views=("paretone.techniques.spade.views:LAYER_IMPORTANCE", "paretone.techniques.spade.views:DEPTH"),
     commands=("paretone.techniques.spade.commands:MEASURE_LAYERS", "paretone.techniques.spade.commands:TRAIN"),
     jobs=(
         Job(

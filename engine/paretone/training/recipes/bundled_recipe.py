@@ -159,11 +159,7 @@ LONGEST_POSITION = 4_096
 
 
 def write_mini(
-    folder: Path,
-    weights: Mapping[str, Tensor],
-    steps: int,
-    config: Mapping[str, object],
-    layout: Mapping[str, object],
+    folder: Path, weights: Mapping[str, Tensor], steps: int, config: Mapping[str, object], layout: Mapping[str, object]
 ) -> None:
     """Write the weights, their configuration and their layout."""
     folder.mkdir(parents=True, exist_ok=True)

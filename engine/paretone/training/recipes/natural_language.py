@@ -49,14 +49,7 @@ from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch
 from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
 
 SMALL_LM = CausalConfig(
-    hidden=256,
-    layers=12,
-    heads=4,
-    key_value_heads=4,
-    head_width=64,
-    feed_forward=640,
-    epsilon=1e-5,
-    rope_theta=1e4,
+    hidden=256, layers=12, heads=4, key_value_heads=4, head_width=64, feed_forward=640, epsilon=1e-5, rope_theta=1e4
 )
 
 
@@ -265,14 +258,7 @@ def layer(joined: Joined, mask: int, codebook: int) -> Canvases:
 
 
 SMALL_OMNI = Qwen3Config(
-    hidden=256,
-    layers=8,
-    heads=4,
-    key_value_heads=2,
-    head_width=64,
-    feed_forward=640,
-    epsilon=1e-6,
-    rope_theta=1e4,
+    hidden=256, layers=8, heads=4, key_value_heads=2, head_width=64, feed_forward=640, epsilon=1e-6, rope_theta=1e4
 )
 LAYER_MATRICES = LayerMatrices("layers.")
 LAYOUT = Layout(VOCABULARY)

@@ -73,9 +73,7 @@ def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> N
         assert student(state, given, table[1], 0, True, Memory()).equal(own)
 
 
-def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_the_noise(
-    flow: TokenToMel,
-) -> None:
+def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_the_noise(flow: TokenToMel) -> None:
     plain = small_flow()
     plain.config = replace(plain.config, steps=2, guidance=0.0)
     euler = MelStream(plain, small_prompt()).whole(SPEECH)

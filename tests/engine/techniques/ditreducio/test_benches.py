@@ -16,14 +16,7 @@ from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.techniques import technique
-from paretone.techniques.ditreducio.rivals_bench import (
-    COUNTED_RIVALS,
-    SEARCHED,
-    TABLES,
-    Contender,
-    Rival,
-    compared,
-)
+from paretone.techniques.ditreducio.rivals_bench import COUNTED_RIVALS, SEARCHED, TABLES, Contender, Rival, compared
 from paretone.techniques.ditreducio.skipping_bench import sample
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
