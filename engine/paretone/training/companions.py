@@ -22,9 +22,9 @@ from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.training.learner import SMALL_PARAMETERS, Network, Rates
 from paretone.training.manifest import require_both
-from paretone.training.requests import CompanionRequest, Follower, Trained
+from paretone.training.requests import CompanionRequest, Follower, Trained, TrainingProgress
 from paretone.training.runs import save_with_log, with_validation
-from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
+from paretone.training.session import Budget, Intervals, TrainingSession, check_place
 from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
 from paretone.training.teachers import Teacher, read_teacher, require_teacher
 from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
@@ -232,5 +232,5 @@ class _Portion(Follower):
     def progress(self, done: int, total: int) -> None:
         self.follower.progress(self.before + done, self.total)
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         self.follower.milestone(milestone)

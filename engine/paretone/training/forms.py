@@ -140,7 +140,7 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 
 def fine_tuning_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     """Arguments common to the requests of fine-tunings."""
-    return {"variant": place.variant, "sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
+    return {"variant": place.variant, **companion_arguments(place, plan)}
 
 
 def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from paretone.studies.evaluation_sets import read_evaluation
 from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, read_manifest
 from paretone.training.processes import Processes, join_processes
 from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
-from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
+from paretone.training.session import LOG, Budget, Intervals, Recipe, TrainingSession, check_place, read_log
 from paretone.wording import comma_separated
 
 RECORDINGS = "recordings.csv"
@@ -115,18 +115,8 @@ class Reporting(Passing, Follower):
         super().__init__(observer, "status", "progress")
         self._observer = observer
 
-    def milestone(self, milestone: Milestone) -> None:
-        self._observer.report(
-            "training",
-            TrainingProgress(
-                milestone.step,
-                milestone.share,
-                milestone.seconds,
-                milestone.seconds_left,
-                dict(milestone.losses),
-                dict(milestone.validation),
-            ),
-        )
+    def milestone(self, milestone: TrainingProgress) -> None:
+        self._observer.report("training", milestone)
 
 
 class KeptStages(Passing, Follower):
@@ -135,7 +125,7 @@ class KeptStages(Passing, Follower):
     def __init__(
         self,
         stages: Sequence[float],
-        reached: Callable[[Milestone], float],
+        reached: Callable[[TrainingProgress], float],
         path: Callable[[float], Path],
         save: Callable[..., None],
         work: Path,
@@ -147,7 +137,7 @@ class KeptStages(Passing, Follower):
         self._reached, self._path, self._save = reached, path, save
         self._work, self._follower = work, follower
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         while self._left and self._reached(milestone) >= self._left[0]:
             stage = self._left.pop(0)
             path = self._path(stage)

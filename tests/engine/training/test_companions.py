@@ -29,8 +29,8 @@ from paretone.techniques.speculative.training import Draft, DraftOptions, DraftR
 from paretone.training import companions
 from paretone.training.companions import gathered, train_companion
 from paretone.training.learner import Rates
-from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.session import CHECKPOINT, Intervals, Milestone
+from paretone.training.requests import CompanionRequest, Trained, TrainingProgress
+from paretone.training.session import CHECKPOINT, Intervals
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
@@ -56,9 +56,9 @@ class Follower(Observer):
 
     def __init__(self, last: int | None = None) -> None:
         self.last = last
-        self.seen: list[Milestone] = []
+        self.seen: list[TrainingProgress] = []
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         self.seen.append(milestone)
         if milestone.step == self.last:
             raise Cancelled

@@ -25,9 +25,9 @@ from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training.companions import train_companion
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
-from paretone.training.requests import CompanionRequest
+from paretone.training.requests import CompanionRequest, TrainingProgress
 from paretone.training.sentences import corpus_sentences
-from paretone.training.session import LOG, Intervals, Milestone
+from paretone.training.session import LOG, Intervals
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from tests.engine.small_natural import CODES, CPU, write_lm, write_named, write_vocoder
@@ -63,7 +63,7 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) ->
 class Follower(Observer):
     """Takes note of nothing."""
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         pass
 
 

@@ -28,8 +28,8 @@ from paretone.techniques.speculative.feature_training import DraftOnFeatures, Fe
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
-from paretone.training.requests import CompanionRequest
-from paretone.training.session import Intervals, Milestone
+from paretone.training.requests import CompanionRequest, TrainingProgress
+from paretone.training.session import Intervals
 from paretone.training.spoken_tokens import SpokenTokens
 from paretone.training.teachers import LlasaTeacher, OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
@@ -55,10 +55,10 @@ class Follower(Observer):
     """Remembers validations and what it was told."""
 
     def __init__(self) -> None:
-        self.seen: list[Milestone] = []
+        self.seen: list[TrainingProgress] = []
         self.told: list[tuple[int, int]] = []
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         self.seen.append(milestone)
 
     def progress(self, done: int, total: int) -> None:

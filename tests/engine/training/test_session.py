@@ -19,6 +19,7 @@ from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
 from paretone.training.recipes.natural_codecs import NaturalVocoder, VocoderOptions
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
     CHECKPOINT,
@@ -26,7 +27,6 @@ from paretone.training.session import (
     Budget,
     Diverged,
     Intervals,
-    Milestone,
     Recipe,
     TrainingSession,
     require_finite,
@@ -205,7 +205,7 @@ def test_control_c_ends_a_validation_and_leaves_a_checkpoint(tmp_path: Path, mon
 
 
 def test_every_step_and_validation_is_told(tmp_path: Path):
-    told: list[Milestone] = []
+    told: list[TrainingProgress] = []
     intervals = replace(INTERVALS, validates_first=True)
     session = TrainingSession(
         vocoder(), tmp_path, Budget(steps=5), intervals, report=lambda line: None, follow=told.append

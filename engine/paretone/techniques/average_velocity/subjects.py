@@ -10,7 +10,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -22,7 +22,7 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, moved
-from paretone.training.features import Example, Examples, collate, may_join, validation_batches
+from paretone.training.features import Examples, may_join, validation_batches, with_short_prompts
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -246,21 +246,14 @@ class F5Subject(Subject[DiT, F5Problem]):
         self.speech = f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h"
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
-        share = float(torch.rand((), generator=self.generator))
-        count = round(SHORTEST_PROMPT * (LONGEST_PROMPT / SHORTEST_PROMPT) ** share)
         clips = [[self._examples.training[one] for one in item] for item in items]
-        batch = collate([[self._excerpt(one[0], count), *one[1:]] if len(one) > 1 else one for one in clips])
+        batch = with_short_prompts(clips, SHORTEST_PROMPT, LONGEST_PROMPT, self.generator)
         return _on(device, batch, draw_problem(batch, OBJECTIVE, self.generator))
 
     def held_out(self, count: int, device: torch.device) -> Sequence[F5Problem]:
         generator = torch.Generator().manual_seed(7)
         batches = validation_batches(self._examples.held_out, count)
         return [_on(device, batch, synthesis_problem(batch, 0.0, generator)) for batch in batches]
-
-    def _excerpt(self, clip: Example, count: int) -> Example:
-        first = int(float(torch.rand((), generator=self.generator)) * max(clip.frames - count + 1, 1))
-        part = slice(first, first + count)
-        return replace(clip, ids=clip.ids[part], mel=clip.mel[part])
 
     def field(self, model: DiT, problem: F5Problem) -> Field:
         return velocity_field(model, problem.ids, problem)

@@ -22,9 +22,9 @@ from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
-from paretone.training.requests import Follower, Trained
+from paretone.training.requests import Follower, Trained, TrainingProgress
 from paretone.training.runs import RECORDINGS
-from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
+from paretone.training.session import CHECKPOINT, Diverged, Intervals
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
@@ -43,13 +43,13 @@ class Recorder(Follower):
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.milestones: list[Milestone] = []
+        self.milestones: list[TrainingProgress] = []
         self.at = lambda milestone: None
 
     def status(self, text: str) -> None:
         self.lines.append(text)
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         self.milestones.append(milestone)
         self.at(milestone)
 
@@ -142,7 +142,7 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
     for error, at, words in workload(ways, ways[:1]):
         work, stopping = tmp_path / error.__name__, Recorder()
 
-        def stop(milestone: Milestone, error: type = error, at: int = at) -> None:
+        def stop(milestone: TrainingProgress, error: type = error, at: int = at) -> None:
             if milestone.step >= at:
                 raise error
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
 def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: GuidanceFreeRequest, tmp_path: Path):
     stopping = Recorder()
 
-    def stop(milestone: Milestone) -> None:
+    def stop(milestone: TrainingProgress) -> None:
         if milestone.step >= 2:
             raise Cancelled
 

@@ -16,6 +16,7 @@ from paretone.models.f5.dit import DiT
 from paretone.models.minis.natural_decoder import LATENT, VOICE
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
+from paretone.training.features import Example, collate
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_codecs import (
@@ -30,7 +31,7 @@ from paretone.training.recipes.natural_codecs import (
     centres,
     mel_at,
 )
-from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
@@ -137,8 +138,8 @@ def test_normalised_mels_fold_into_the_model():
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
     before = copy.deepcopy(model.state_dict())
-    items = [clips[:2], clips[2:3]]
-    batch = laid_out(items, [[torch.randint(9, (one.frames,)).numpy() for one in item] for item in items])
+    seen = [Example(one.voice, torch.randint(9, (one.frames,)).numpy(), one.mel) for one in clips[:3]]
+    batch = collate([seen[:2], seen[2:]])
     problem = draw_problem(batch, FlowMatchingOptions(), torch.Generator().manual_seed(1))
     inside = normalisation.velocity(predicted_velocity(model, batch.ids, normalisation.problem(problem)))
     outside = predicted_velocity(normalisation.folded(model), batch.ids, problem)

@@ -58,7 +58,7 @@ def test_of_pairs_an_excerpt_of_the_first_clip_is_seen_before_all_of_the_second(
     np.testing.assert_array_equal(seen[join : join + second.frames], second.mel.astype(np.float32))
     starts = range(first.frames - join + 1)
     assert any(np.array_equal(seen[:join], first.mel[start : start + join]) for start in starts)
-    np.testing.assert_array_equal(batch.ids[0, join : join + second.frames], run.tokens([second])[0])
+    np.testing.assert_array_equal(batch.ids[0, join : join + second.frames], run.seen([second])[0].ids)
 
 
 def test_all_parameters_learn():
