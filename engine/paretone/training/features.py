@@ -61,6 +61,10 @@ class Examples:
     def seconds(self) -> float:
         return sum(one.frames - one.prompt for one in self.training) * HOP / SAMPLE_RATE
 
+    @property
+    def described(self) -> str:
+        return f"{len(self.training)} recordings, {self.seconds / 3600:.2f} h"
+
     def __add__(self, other: Examples) -> Examples:
         return Examples(self.training + other.training, self.held_out + other.held_out)
 

@@ -1,5 +1,5 @@
-"""Fine-tuning of flow models: the checkpoint to start from, and the speech to learn from, which is recorded or the
-model's own, and kept in the work folder."""
+"""Fine-tuning of flow models: what its recipes share, the checkpoint to start from, and the speech to learn from, which
+is recorded or the model's own, and kept in the work folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from paretone.errors import CheckpointError, TrainingError
+from paretone.errors import CheckpointError, SettingError, TrainingError
 from paretone.files import reason, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
@@ -31,13 +32,115 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
+from paretone.training.batches import BatchQueue
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
+from paretone.training.learner import (
+    SMALL_PARAMETERS,
+    JoinedLearner,
+    LayerMatrices,
+    LearningRecipe,
+    Network,
+    Rated,
+    Rates,
+)
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
 from paretone.training.requests import FineTuningRequest, Follower
 from paretone.training.sentences import PROMPT, corpus_sentences
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(Rated):
+    methods: ClassVar[tuple[str, ...]]
+
+    method: str
+    learning_rate: float
+    matrix_rate: float | None
+    """Muon's learning rate for the layers' matrices; ``None``: AdamW for all weights."""
+    warm_up: int
+    """Steps over which the learning rate rises."""
+    hold: float
+    """Share of the budget before the learning rate falls."""
+    average_decay: float = 0.999
+    validation_items: int
+    half_precision: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.method not in self.methods:
+            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(self.methods)}.")
+        for rate in (self.learning_rate, self.matrix_rate):
+            if rate is not None and not rate > 0:
+                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+
+
+Tuned = TypeVar("Tuned", bound=FineTuningOptions)
+
+
+class FineTuningRecipe(LearningRecipe[Tuned, Network], Generic[Tuned, Network]):
+    """Trains a copy of a checkpoint's model with all processes of the run; see
+    :class:`paretone.training.session.Recipe`."""
+
+    speech: str
+    """Description of the speech."""
+    origin: str
+    """The checkpoint, for messages."""
+
+    def __init__(
+        self,
+        model: Network,
+        predict: Callable[..., Tensor],
+        layers: LayerMatrices,
+        base: str,
+        queue: BatchQueue,
+        generator: torch.Generator,
+        processes: Processes,
+        options: Tuned,
+    ) -> None:
+        """``base``: fingerprint of the checkpoint; :attr:`call` gives ``predict`` ``model`` and its arguments.
+        ``generator`` draws on the CPU, so that a seed gives the same run on every device."""
+        rates = Rates(options.matrix_rate, options.learning_rate)
+        student = model.train().requires_grad_(True)
+        learner = JoinedLearner(student, predict, layers, rates, options.average_decay, processes)
+        super().__init__(learner, processes.device, options)
+        self.processes, self.base, self.call = processes, base, learner.call
+        self._queue, self._generator = queue, generator
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "speech": self.speech,
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": self.base,
+            "processes": self.processes.count,
+            "options": asdict(self.options),
+        }
+
+    def state(self) -> dict[str, Any]:
+        draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
+        return {**super().state(), "draws": self.processes.gather(draws), "base": self.base}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` if the checkpoint began with other weights or number of processes."""
+        if state["base"] != self.base:
+            raise TrainingError(f"The run to resume was not started from {self.origin}; choose that model.")
+        draws = self.processes.own(state["draws"])
+        super().restore(state)
+        self._queue.restore(draws["queue"])
+        self._generator.set_state(draws["generator"])
+
+
+def rates_of(request: FineTuningRequest, weights: Iterable[Tensor], small: Rates, large: Rates) -> Rates:
+    """The requested learning rates, or the default ones for a model of this size."""
+    usual = small if sum(one.numel() for one in weights) < SMALL_PARAMETERS else large
+    return usual.unless_asked(request.learning_rate, request.matrix_rate)
+
+
+def own_seed(seed: int, processes: Processes) -> int:
+    """Seed of this process's random numbers."""
+    return seed + 1_000_003 * processes.number
+
 
 PORTION = 8
 """Pieces of work per file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,10 +18,11 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
+from paretone.setting.knobs import Values
 from paretone.studies.evaluation_sets import read_evaluation
 from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, read_manifest
 from paretone.training.processes import Processes, join_processes
-from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
+from paretone.training.requests import FineTuningRequest, Follower, Trained, TrainingProgress, TrainingRequest
 from paretone.training.session import LOG, Budget, Intervals, Recipe, TrainingSession, check_place, read_log
 from paretone.wording import comma_separated
 
@@ -150,7 +151,14 @@ class FineTuning(Recipe, Protocol):
     @property
     def file_name(self) -> str: ...
 
+    @property
+    def result(self) -> Values:
+        """Figures of the result."""
+
     def save(self, path: Path) -> None: ...
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        """The result as a sentence; ``validation`` is empty in all processes but the first."""
 
 
 def with_validation(request: Validated, follower: Observer) -> Validated:
@@ -219,8 +227,8 @@ def complete(
     intervals: Intervals,
     processes: Processes,
     follower: Follower,
-) -> tuple[TrainingSession, Path]:
-    """Train, and write the result into ``request.export`` or ``folder``; returns the finished session and the file.
+) -> Trained:
+    """Train, and write the result into ``request.export`` or ``folder``.
 
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
@@ -230,4 +238,6 @@ def complete(
     target = (Path(request.export) if request.export else folder) / recipe.file_name
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
-    return session, target
+    summary, result = recipe.summary(session.validation), recipe.result
+    seconds, validation = session.seconds, session.validation
+    return Trained(str(target), summary, result, session.number, seconds, validation, processes.is_first)

@@ -66,7 +66,7 @@ AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 class Subject(ABC, Generic[Model, AnyProblem]):
-    """A model to train, and its speech. Random numbers come from the CPU: a seed gives the same run on every device."""
+    """A model to train, and its speech."""
 
     layers: LayerMatrices
     """Weights that Muon trains."""
@@ -104,13 +104,6 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     @abstractmethod
     def official(self, weights: Mapping[str, Tensor], steps: int) -> dict[str, Tensor]:
         """``weights`` of a model by their keys in the official layout."""
-
-    def state(self) -> dict[str, Any]:
-        return {"queue": self.queue.state(), "generator": self.generator.get_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.queue.restore(state["queue"])
-        self.generator.set_state(state["generator"])
 
 
 JOINED = 0.9
@@ -243,7 +236,7 @@ class F5Subject(Subject[DiT, F5Problem]):
         prompt = round(math.sqrt(SHORTEST_PROMPT * LONGEST_PROMPT))
         queue = BatchQueue(examples.training, frames, JOINED if self._joins else 0.0, seed, prompt)
         super().__init__(model, queue, seed)
-        self.speech = f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h"
+        self.speech = examples.described
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
         clips = [[self._examples.training[one] for one in item] for item in items]

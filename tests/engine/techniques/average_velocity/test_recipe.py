@@ -174,7 +174,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, met
     whole, resumed = whole_and_resumed(lambda: _recipe(F5, folder, method=method), tmp_path / "runs")
     assert same_weights(resumed.model, whole.model)
     assert same_weights(resumed.average.module, whole.average.module)
-    with pytest.raises(TrainingError, match="started from another checkpoint"):
+    with pytest.raises(TrainingError, match="not started from this checkpoint"):
         whole.restore(whole.state() | {"base": "b" * 64})
 
 

@@ -14,10 +14,11 @@ from safetensors import safe_open
 from paretone import cli
 from paretone.errors import Cancelled, SettingError, TrainingError
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_weight_sets
+from paretone.models.files.trained_weights import WEIGHT_SETS, find_weight_sets
+from paretone.paths import own_place
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
-from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
+from paretone.techniques.guidance_free.recipe import fine_tune, options_of
 from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.manifest import read_manifest
@@ -91,7 +92,7 @@ def _weights(path: str) -> dict[str, torch.Tensor]:
 def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest, tmp_path: Path):
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
-    assert checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
+    assert checkpoint == own_place("f5-mini") / WEIGHT_SETS / "w-0.50.safetensors"
     assert tuned.steps == 4
     assert set(tuned.validation) > {"gap"}
     with safe_open(tuned.checkpoint, framework="pt") as file:
@@ -198,7 +199,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     state = torch.load(Path(job.work) / CHECKPOINT, weights_only=True)
     assert state["step"] == 1
     assert all(value.isfinite().all() for value in state["state"]["model"].values())
-    assert not guidance_free_folder("f5-mini").exists()
+    assert not (own_place("f5-mini") / WEIGHT_SETS).exists()
 
 
 def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: GuidanceFreeRequest, tiny_disk: Path):
@@ -240,7 +241,7 @@ def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: Gu
     stopping.at = stop
     with pytest.raises(Cancelled):
         _run(job, stopping, stages=(1, 3), times="uniform")
-    folder = guidance_free_folder("f5-mini")
+    folder = own_place("f5-mini") / WEIGHT_SETS
     early = folder / "w-0.50-after-1-steps.safetensors"
     content = early.read_bytes()
     tuned, _ = _run(job, stages=(1, 3), times="uniform", resume=True)

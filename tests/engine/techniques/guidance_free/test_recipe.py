@@ -87,7 +87,7 @@ def test_weights_without_a_fixed_point_are_refused_with_the_reason(weight: float
 
 def test_options_are_checked_and_drop_as_the_papers():
     with pytest.raises(SettingError, match="known: model-guidance, distillation"):
-        GuidanceFreeOptions(0.5, "magic")
+        GuidanceFreeOptions(0.5, method="magic")
     with pytest.raises(SettingError, match="learning rate"):
         GuidanceFreeOptions(0.5, matrix_rate=-1)
     with pytest.raises(SettingError, match="share from 0 to 1"):
