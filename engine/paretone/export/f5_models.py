@@ -29,18 +29,10 @@ SWAY = -1.0
 def own_grid(ledger: OptionLedger) -> None:
     """Record the options that a server fixes: EPSS if there is a table, a sway of -1, the Euler solver."""
     options = ledger.options
-    if effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS:
-        ledger.honour("it has the same grid", "spacing")
-    else:
-        ledger.drop("it always takes EPSS where there is a table", "spacing")
-    if options["sway"] == SWAY:
-        ledger.honour("it has no other", "sway")
-    else:
-        ledger.drop(f"it always takes {SWAY:g}", "sway")
-    if options["solver"] == "euler":
-        ledger.honour("it has no other", "solver")
-    else:
-        ledger.drop("it has Euler only", "solver")
+    epss = effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS
+    ledger.honour_if(epss, "it has the same grid", "it always takes EPSS where there is a table", "spacing")
+    ledger.honour_if(options["sway"] == SWAY, "it has no other", f"it always takes {SWAY:g}", "sway")
+    ledger.honour_if(options["solver"] == "euler", "it has no other", "it has Euler only", "solver")
     ledger.drop("it cuts long texts in its own way, or not at all", "cross_fade", "quick_start")
 
 
