@@ -97,7 +97,11 @@ def weights_target(
     why_not: Callable[[Profile, bool], str],
     weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
 ) -> Target:
-    """Target that writes only a technique's ``weights``; ``takes``: their capability. Others as in :class:`Target`."""
+    """Target that writes only a technique's ``weights`` of F5-TTS; ``takes``: their capability. Others as in
+    :class:`Target`."""
+
+    def why_not_written(profile: Profile, guided_weights: bool) -> str:
+        return why_not_weights(profile, guided_weights) or why_not(profile, guided_weights)
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")
@@ -106,4 +110,4 @@ def weights_target(
         found = weights(order.profile, read_checkpoint(order), order.follower.check)
         return {} if found is None else found.contents()
 
-    return Target(name, title, summary, "a file of weights", why_not, options, contents, frozenset({takes}))
+    return Target(name, title, summary, "a file of weights", why_not_written, options, contents, frozenset({takes}))

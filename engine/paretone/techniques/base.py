@@ -331,6 +331,18 @@ def require_whole(context: Context, plan: Plan, why: str) -> None:
         )
 
 
+def require_guidance(context: Context, branches: int, otherwise: str) -> None:
+    """Raise :class:`Conflict` if guidance is off, or in the weights; ``otherwise``: what is then impossible."""
+    if branches == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights {otherwise}. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
+        )
+
+
 def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info: ModelInfo) -> AnyWeights:
     """The weights with this fingerprint, from ``there``; ``kind`` is their name in messages. Raises
     :class:`paretone.setting.plan.NotPrepared` if the loaded model has none."""

@@ -139,12 +139,8 @@ def _differences(setting: Setting, used: UsedTechnique, one: Published) -> tuple
     if others:
         found.append(f"{listed(others)} as well")
     if one.models and entry.id not in one.models:
-        found.append(f"model {entry.title}, not {listed((_title(each) for each in one.models), 'or')}")
+        found.append(f"model {entry.title}, not {listed((catalogue.entry(each).title for each in one.models), 'or')}")
     return tuple(found)
-
-
-def _title(model: str) -> str:
-    return catalogue.entry(model).title
 
 
 def _changed(knobs: Iterable[Knob], values: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

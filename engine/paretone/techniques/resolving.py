@@ -48,10 +48,7 @@ def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 
     Raises :class:`SettingError` and :class:`ProfileError` with the reason why the setting cannot be used.
     """
-    plan = _begin(info, setting)
-    for _, found in _steps(info, setting, artefacts, plan, loaded=True, prepared=prepared):
-        plan = found
-    return _finish(info, plan)
+    return _plan(info, setting, artefacts, loaded=True, prepared=prepared)
 
 
 def compatibility_of(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> Compatibility:
@@ -71,9 +68,12 @@ def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 def foreseen(setting: Setting, info: ModelInfo | None = None) -> Any:
     """Plan of ``setting`` without a loaded model, from the catalogue or from ``info`` with no more information. Raises
     :class:`SettingError` if techniques cannot be used together or with the options."""
-    info = info or known(setting.model)
+    return _plan(info or known(setting.model), setting, (), loaded=False, prepared=False)
+
+
+def _plan(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact], *, loaded: bool, prepared: bool) -> Any:
     plan = _begin(info, setting)
-    for _, found in _steps(info, setting, (), plan, loaded=False, prepared=False):
+    for _, found in _steps(info, setting, artefacts, plan, loaded=loaded, prepared=prepared):
         plan = found
     return _finish(info, plan)
 
@@ -233,9 +233,7 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
             found, runs = error.plan or plan, False
         found = _accepted(one, context, plan, found)
         return replace(found, idle=(*found.idle, *idle(one, knobs, found))) if runs else found
-    except Refused:
-        raise
-    except NotPrepared:
+    except (Refused, NotPrepared):
         raise
     except Conflict as error:
         others = (context.taken[slot].name for slot in error.slots if slot in context.taken)

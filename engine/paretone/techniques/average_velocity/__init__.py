@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.export.accounts import Carried, knob_lines, whole_line
-from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
-from paretone.models.base import IntervalWeights, ModelInfo, TrainedWeights
+from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.setting.knobs import NO_VALUES, Number, Values
 from paretone.setting.plan import FlowPlan, LanguagePlan, NotPrepared
@@ -131,20 +131,13 @@ def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguageP
         )
     if not context.loaded:
         return plan
-    try:
-        weights = chosen(context.info, context.entry, evaluations)
-    except NotPrepared as error:
-        raise NotPrepared(str(error), plan, error.command) from None
+    weights = chosen(context.info, context.entry, evaluations)
     temperature = _temperature(knobs, weights)
     return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
 
 
 def _temperature(knobs: Values, weights: IntervalWeights) -> float:
     return float(knobs["temperature"]) or weights.temperature
-
-
-def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
-    return plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights
 
 
 def describe(knobs: Values) -> str:
@@ -218,7 +211,7 @@ WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
     knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
-    of=_runs,
+    of=lambda plan: plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights,
     required=True,
 )
 TECHNIQUE = Technique(
@@ -364,8 +357,6 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_weights(profile, guided_weights):
-        return reason
     if profile.setting.technique(NAME) is not None:
         return ""
     return "The profile does without Average velocity: there are no such weights to write; use it in the profile."

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.export.accounts import F5_WEIGHTS, Carried, whole_line
-from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, TrainedWeights, WeightSet
+from paretone.models.base import ModelInfo, WeightSet
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
@@ -80,8 +80,6 @@ class GuidanceFreeRequest(FineTuningRequest):
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
 """Largest difference of weights w that count as equal: two thirds cannot be typed."""
-
-
 UNEQUAL_GUIDANCE = 0.1
 """Largest difference of strengths that count as equal: the names of weights have two digits."""
 
@@ -175,15 +173,10 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
     return near[0]
 
 
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    assert isinstance(one, WeightSet)
-    return {"weight": one.weight}
-
-
 WEIGHTS = Weights(
     all_of=lambda info: info.weight_sets,
     fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
-    knobs_of=_knobs_of,
+    knobs_of=lambda one: {"weight": one.weight},
     required=True,
 )
 _USUAL = " Its w is 0.7; 0.67 equals the guidance 2 of F5-TTS, and of its baseline."
@@ -388,8 +381,6 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_weights(profile, guided_weights):
-        return reason
     if guided_weights or profile.setting.technique(NAME) is not None:
         return ""
     return (
