@@ -102,12 +102,8 @@ def measure_transfer(
     mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
-    skips = sum(
-        table.layers - layer
-        for layer, row in enumerate(table.actions)
-        for action in row
-        if action is not SkipAction.NONE
-    )
+    rows = enumerate(table.actions)
+    skips = sum((table.layers - layer) * (table.steps - row.count(SkipAction.NONE)) for layer, row in rows)
     number = len(calibrated) + len(unseen)
     work = Work(observer, number * (2 * table.layers * table.steps + skips))
     measured: list[SentenceTransfer] = []
@@ -117,13 +113,8 @@ def measure_transfer(
         (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
         with torch.inference_mode():
             measured.append(transfer(target, sentence, table, knobs, work))
-    return TransferReport(
-        table.fingerprint,
-        float(knobs["threshold"]),
-        str(knobs["metric"]),
-        tuple(measured[: len(calibrated)]),
-        tuple(measured[len(calibrated) :]),
-    )
+    own, new = tuple(measured[: len(calibrated)]), tuple(measured[len(calibrated) :])
+    return TransferReport(table.fingerprint, float(knobs["threshold"]), str(knobs["metric"]), own, new)
 
 
 def transfer(

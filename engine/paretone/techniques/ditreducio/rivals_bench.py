@@ -114,18 +114,12 @@ class Counted(Rival):
 
 # The cache of serving engines at its limits: with its defaults too few steps are reused for a share of one half.
 _FURTHEST = Values(max_warmup_steps=2, max_continuous_cached_steps=-1)
+_EXTRAPOLATED = _FURTHEST.replace(taylorseer_order=1)
 SEARCHED = (
     Searched("error_curve", "threshold", "error-curve cache", NO_VALUES, 0.0, 4.0),
     Searched("first_block", "threshold", "first-block cache", NO_VALUES, 0.0, 4.0),
     Searched("dual_block_cache", "residual_diff_threshold", "dual block cache", _FURTHEST, 0.0, 1.0),
-    Searched(
-        "dual_block_cache",
-        "residual_diff_threshold",
-        "dual block cache, Taylor",
-        _FURTHEST.replace(taylorseer_order=1),
-        0.0,
-        1.0,
-    ),
+    Searched("dual_block_cache", "residual_diff_threshold", "dual block cache, Taylor", _EXTRAPOLATED, 0.0, 1.0),
 )
 COUNTED_RIVALS = (
     Counted("guidance_interval", "steps", "guidance on the first k steps", NO_VALUES, "guidance first", "k"),
@@ -159,7 +153,8 @@ def run(arguments: argparse.Namespace) -> Report:
     sentences, voices = bundled.heard_sentences(arguments, [arguments.text]), bundled.heard_voices(arguments)
     heard = heard_in_turns(sentences, voices, vocoder, model, ways, Turns(within, least=1), bundled.say)
     reference = heard[plain.title]
-    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]
+    entered = {one.way.title for one in contenders}
+    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in entered]
     distances = {}
     for one in contenders:
         said = heard[one.way.title]
@@ -310,7 +305,3 @@ def _row(
 
 def _share(said: Sequence[VoiceVerdict]) -> float:
     return float(np.mean([take.measurements.ops_ratio for one in said for take in one.syntheses]))
-
-
-def _titles(contenders: Sequence[Contender]) -> set[str]:
-    return {one.way.title for one in contenders}

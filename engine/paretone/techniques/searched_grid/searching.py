@@ -21,9 +21,9 @@ import numpy as np
 
 from paretone.errors import SettingError
 from paretone.files import append_line
-from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.evaluation.judges import Verdict, judge_named
 from paretone.measure.fidelity import Sounded, with_difference
-from paretone.measure.metrics import HIGHER, Metric, estimate, metric
+from paretone.measure.metrics import HIGHER, estimate, metric
 from paretone.models.base import FlowModel, SpeechModel, Synthesis, Utterance, flow_model
 from paretone.observer import SILENT, Observer, Passing, StepReport, Work
 from paretone.paths import data_folder
@@ -149,19 +149,12 @@ class Judged:
 
     def __init__(self, model: FlowModel, utterances: Sequence[Utterance], name: str, observer: Observer) -> None:
         """Load the judge. Raises :class:`PlainError` if it is not installed."""
-        self._model, self._utterances = model, utterances
-        self._distance: Distance | None = None
-        self._metric: Metric = metric(name)
-        self._judge: Judge = judge_named(self._metric.judge).ready(
-            [one.text for one in utterances], model.info.device_type or "cpu"
-        )
+        self._model, self._utterances, self._metric = model, utterances, metric(name)
+        texts = [one.text for one in utterances]
+        self._judge = judge_named(self._metric.judge).ready(texts, model.info.device_type or "cpu")
         self._scripts = _Scripts(model, Passing(observer, "caution"))
         self.unit = self._metric.label
-
-    def or_by(self, distance: Distance | None) -> Judged:
-        """Decide ties by ``distance``; returns this object."""
-        self._distance = distance
-        return self
+        self.distance: Distance | None = None
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
         of_one = self._heard if self._metric.across_seeds is None else self._spread
@@ -169,7 +162,7 @@ class Judged:
         figure = estimate(self._metric.name, values).value
         # Unmeasurable values are the worst.
         signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
-        return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
+        return (signed, *(self.distance.value(setting, grid, step) if self.distance else ()))
 
     def _heard(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
         assert self._metric.verdict is not None
@@ -219,13 +212,12 @@ def objective_of(
         )
     if name in FIDELITY:
         return Fidelity(model, utterances, setting, name, observer, step)
-    # Load the judge first: if it is not installed, nothing runs in vain.
-    judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
-    distance = None if noisy else Distance(model, utterances, setting, step)
-    if judged is None:
-        assert distance is not None
-        return distance
-    return judged.or_by(distance)
+    if name == DISTANCE:
+        return Distance(model, utterances, setting, step)
+    # The judge first: if it is not installed, nothing runs in vain.
+    judged = Judged(model, utterances, name, observer)
+    judged.distance = None if noisy else Distance(model, utterances, setting, step)
+    return judged
 
 
 FOLDER = "grid-searches"
@@ -237,10 +229,8 @@ class Journal:
     def __init__(self, name: str, resume: bool = True) -> None:
         """``name`` identifies the search; without ``resume``, stored values are deleted."""
         self._path = data_folder() / FOLDER / f"{name}.jsonl"
-        self.known: dict[Times, Value] = {}
-        if resume:
-            self.known.update(_read(self._path))
-        else:
+        self.known = _read(self._path) if resume else {}
+        if not resume:
             self.close()
 
     def add(self, times: Times, value: Value) -> None:
