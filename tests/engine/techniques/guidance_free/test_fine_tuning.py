@@ -23,10 +23,11 @@ from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
-from paretone.training.requests import Follower, Trained, TrainingProgress
+from paretone.training.requests import Trained, TrainingProgress
 from paretone.training.runs import RECORDINGS
 from paretone.training.session import CHECKPOINT, Diverged, Intervals
 from tests.disk import tiny_disk
+from tests.engine.training.learning import Recorder
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
@@ -37,22 +38,6 @@ __all__ = ["tiny_disk"]
 pytestmark = needs("accelerate")
 
 INTERVALS = Intervals(log_steps=2, validation_steps=3, checkpoint_seconds=0.0, validates_first=True)
-
-
-class Recorder(Follower):
-    """Remembers what it is told; ``at`` is called with every milestone."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.milestones: list[TrainingProgress] = []
-        self.at = lambda milestone: None
-
-    def status(self, text: str) -> None:
-        self.lines.append(text)
-
-    def milestone(self, milestone: TrainingProgress) -> None:
-        self.milestones.append(milestone)
-        self.at(milestone)
 
 
 OPTIONS = {"frames": 300, "validation_items": 4}
@@ -103,10 +88,10 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     assert header["options"]["learning_rate"] == 3e-4  # the usual one of a small model
     assert first["step"] == 0 and first["validation"]["gap"] == pytest.approx(1.0, abs=1e-4)
     assert last["step"] == 4 and "validation" in last
-    steps = [one for one in recorder.milestones if one.losses]
+    steps = [one for one in recorder.seen if one.losses]
     assert [one.share for one in steps] == pytest.approx([step / 4 for step in range(1, 5)])
     assert all(one.seconds_left >= 0 for one in steps) and steps[-1].seconds_left == 0
-    assert [one.step for one in recorder.milestones if one.validation] == [0, 3, 4]
+    assert [one.step for one in recorder.seen if one.validation] == [0, 3, 4]
     content = checkpoint.read_bytes()
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
@@ -141,18 +126,17 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
     model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
     ways = (Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, None)
     for error, at, words in workload(ways, ways[:1]):
-        work, stopping = tmp_path / error.__name__, Recorder()
+        work = tmp_path / error.__name__
 
         def stop(milestone: TrainingProgress, error: type = error, at: int = at) -> None:
             if milestone.step >= at:
                 raise error
 
-        stopping.at = stop
         with pytest.raises(error, match=words):
-            _run(job, stopping, work=work)
+            _run(job, Recorder(stop), work=work)
         assert torch.load(work / CHECKPOINT, weights_only=True)["step"] == 2
         resumed, recorder = _run(job, work=work, resume=True, export=tmp_path / f"of-{error.__name__}")
-        assert [one.step for one in recorder.milestones if one.losses] == [3, 4]
+        assert [one.step for one in recorder.seen if one.losses] == [3, 4]
         found = _weights(resumed.checkpoint)
         assert found.keys() == wanted.keys() and all(torch.equal(found[name], wanted[name]) for name in wanted)
         trained = torch.load(work / CHECKPOINT, weights_only=True)["state"]["model"]
@@ -232,15 +216,12 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
 
 
 def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: GuidanceFreeRequest, tmp_path: Path):
-    stopping = Recorder()
-
     def stop(milestone: TrainingProgress) -> None:
         if milestone.step >= 2:
             raise Cancelled
 
-    stopping.at = stop
     with pytest.raises(Cancelled):
-        _run(job, stopping, stages=(1, 3), times="uniform")
+        _run(job, Recorder(stop), stages=(1, 3), times="uniform")
     folder = own_place("f5-mini") / WEIGHT_SETS
     early = folder / "w-0.50-after-1-steps.safetensors"
     content = early.read_bytes()

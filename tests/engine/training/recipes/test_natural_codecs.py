@@ -33,7 +33,7 @@ from paretone.training.recipes.natural_codecs import (
 )
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation
 from paretone.training.spoken_tokens import frame_phones
-from tests.engine.training.learning import same_weights, whole_and_resumed
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -52,10 +52,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
 
 @pytest.mark.parametrize(("recipe", "kind"), [(tokenizer, SpeechTokenizer), (codec, ResidualCodec)])
 def test_the_export_is_a_codec_that_models_load(recipe: type, kind: type, tmp_path: Path):
-    run = recipe()
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path)
+    run = exported(recipe(), tmp_path)
     loaded = read_quantised_mel(tmp_path, kind)
     said = torch.randn(1, 16, LATENT)
     with torch.no_grad():
@@ -115,10 +112,7 @@ def test_a_resumed_run_ends_with_the_same_bits(make: type, tmp_path: Path):
 
 
 def test_the_export_reads_mels_as_the_averaged_weights_do(tmp_path: Path):
-    run = recipe()
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path)
+    run = exported(recipe(), tmp_path)
     loaded, mel = MelReader.load(tmp_path), torch.from_numpy(toy_natural_clip(0, 1).mel).float().T[None]
     assert loaded.config == SMALL
     with torch.no_grad():
