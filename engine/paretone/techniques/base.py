@@ -296,6 +296,11 @@ class Technique:
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
 
     @property
+    def main_slot(self) -> str:
+        """The slot without its part."""
+        return self.slot.partition(":")[0]
+
+    @property
     def prepared_by(self) -> str:
         """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
         return "calibration" if self.artefact else "training" if self.weights else ""
@@ -306,19 +311,24 @@ SKIPPING = "skipping"
 
 def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
     """Remarks of a take in which ``technique`` saves nothing under ``plan``; empty if that cannot happen."""
-    part = technique.slot.partition(":")[0]
-    if technique.idle is None and part != SKIPPING:
+    if technique.idle is None and technique.main_slot != SKIPPING:
         return ()
     reason = "no step could be left out" if technique.idle is None else technique.idle(knobs, plan)
     if not isinstance(reason, str):
         raise TypeError(f"idle returned {type(reason).__name__} instead of a text")
-    return (Idle(part, technique.title, reason),) if reason else ()
+    return (Idle(technique.main_slot, technique.title, reason),) if reason else ()
 
 
 def no_fewer(plan: Plan) -> tuple[str, ...]:
     """Remark on a plan with no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
     return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
+
+
+def require_euler(options: Values, why: str) -> None:
+    """Raise :class:`SettingError` for another solver than Euler's; ``why``: reason for it, as a clause."""
+    if options.get("solver", "euler") != "euler":
+        raise SettingError(f"{why}; choose the Euler solver.")
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:

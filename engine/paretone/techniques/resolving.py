@@ -123,6 +123,14 @@ def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting
             raise Refused(f"{declared.title} is not for models like {model.title}; do without it.", (declared.name,))
 
 
+def without_slots(setting: Setting, *slots: str) -> Setting:
+    """``setting`` without the techniques of these ``slots``."""
+    for one in setting.techniques:
+        if technique(one.technique).main_slot in slots:
+            setting = setting.without(one.technique)
+    return setting
+
+
 def knobs_of(entry: UsedTechnique) -> Values:
     """All knob values of a used technique. Raises :class:`SettingError` for unknown knobs and values out of range."""
     declared = technique(entry.technique)
@@ -204,9 +212,8 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
         other = taken.setdefault(one.slot, one)
         if other is not one:
             first, second = sorted((other, one), key=lambda each: each.place)
-            what = one.slot.partition(":")[0]
             raise Refused(
-                f"{first.title} and {second.title} both decide about {what}; do without one of the two.",
+                f"{first.title} and {second.title} both decide about {one.main_slot}; do without one of the two.",
                 (first.name, second.name),
             )
     return taken
@@ -214,8 +221,8 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
 
 def _place(one: Technique) -> tuple[int, int, str]:
     """Resolving order: by slot, then by place in lists."""
-    slot = one.slot.partition(":")[0]
-    return (SLOTS.index(slot) if slot in SLOTS else len(SLOTS)), one.place, one.name
+    slot = SLOTS.index(one.main_slot) if one.main_slot in SLOTS else len(SLOTS)
+    return slot, one.place, one.name
 
 
 def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> Any:

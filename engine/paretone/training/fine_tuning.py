@@ -296,14 +296,10 @@ def recorded_readings(
     manifest = Path(request.manifest)
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
-    told = [
-        [
-            str(row.audio.resolve()),
-            row.voice,
-            *(changed(row.audio.with_suffix(one)) for one in (row.audio.suffix, *suffixes)),
-        ]
-        for row in rows
-    ]
+    told = []
+    for row in rows:
+        files = [row.audio.with_suffix(one) for one in (row.audio.suffix, *suffixes)]
+        told.append([str(row.audio.resolve()), row.voice, *map(changed, files)])
     with processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
         folder = folder_of(Path(request.work) / SPEECH, base, told)

@@ -50,6 +50,7 @@ from paretone.training.forms import (
     usual_sentences,
 )
 from paretone.training.requests import FineTuningRequest
+from paretone.wording import counted
 
 if TYPE_CHECKING:
     from paretone.models.f5.checkpoint import F5Checkpoint
@@ -141,9 +142,8 @@ def _temperature(knobs: Values, weights: IntervalWeights) -> float:
 
 
 def describe(knobs: Values) -> str:
-    evaluations = knobs["evaluations"]
     chosen = f", temperature {temperature:g}" if (temperature := knobs["temperature"]) else ""
-    return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch{chosen}"
+    return f"{counted(knobs['evaluations'], 'evaluation', 'evaluations')} in one branch{chosen}"
 
 
 def _require_alone(context: Context, evaluations: int) -> None:
@@ -158,8 +158,8 @@ def _require_alone(context: Context, evaluations: int) -> None:
     for slot in ("grid", "solver", "guidance"):
         if slot in context.taken:
             raise Conflict(
-                f"{title} was trained on its own {evaluations} evaluation{'' if evaluations == 1 else 's'} with "
-                f"guidance inside, so {context.title_in(slot)} has nothing to decide; do without one of the two.",
+                f"{title} was trained on its own {counted(evaluations, 'evaluation', 'evaluations')} with guidance "
+                f"inside, so {context.title_in(slot)} has nothing to decide; do without one of the two.",
                 slot,
             )
     if evaluations == 1 and "skipping" in context.taken:
@@ -181,8 +181,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
     near = fitting(info, evaluations)
     if not near:
         raise NotPrepared(
-            f"{info.title} has no average-velocity weights for {evaluations} "
-            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals"),
+            f"{info.title} has no average-velocity weights for {counted(evaluations, 'evaluation', 'evaluations')} "
+            f"yet; train some first.{other_checkpoint(info, 'intervals')}",
             command=to_type("train average-velocity --minutes 60 --work runs/average-velocity", info),
         )
     return near[0]

@@ -181,10 +181,10 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         if self.options.method == MEAN_FLOW:
             loss = self._mean_flow_loss(self.subject.next(self.device))
-            return loss, {"loss": loss.detach()}
-        wanted = self._targets.next(self._displacement)
-        predicted = self.call(wanted.problem, wanted.state, wanted.intervals)
-        loss = span_error(predicted, wanted.target, wanted.problem.span)
+        else:
+            wanted = self._targets.next(self._displacement)
+            predicted = self.call(wanted.problem, wanted.state, wanted.intervals)
+            loss = span_error(predicted, wanted.target, wanted.problem.span)
         return loss, {"loss": loss.detach()}
 
     def _displacement(self) -> _Displacement:
@@ -271,12 +271,9 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         a share of the untrained one, that of the frozen model's single branch in as many Euler steps; mean over the
         numbers, 1 at the start, 0 at the goal.
         """
-        found = {}
-        shares = []
-        for evaluations in range(1, MOST_EVALUATIONS + 1):
-            plain, distance = self._plain_distances[evaluations - 1], self._distance(self.average.module, evaluations)
-            found[f"distance {evaluations}"] = distance
-            shares.append(distance / plain)
+        numbers = range(1, MOST_EVALUATIONS + 1)
+        found = {f"distance {number}": self._distance(self.average.module, number) for number in numbers}
+        shares = [distance / plain for distance, plain in zip(found.values(), self._plain_distances, strict=True)]
         return found | {"left": sum(shares) / len(shares)}
 
     def _distance(self, model: nn.Module, evaluations: int, trained: bool = True) -> float:

@@ -17,7 +17,7 @@ from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
 from paretone.techniques import compatibility_of, ditreducio, resolve
-from paretone.techniques.base import JobTask
+from paretone.techniques.base import JobTask, require_euler
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
 from paretone.techniques.ditreducio.record import (
@@ -62,7 +62,7 @@ def calibrate_scripts(
 
 def knobs_of(setting: Setting) -> Values:
     """DiTReducio's knobs under ``setting``, with defaults. Raises :class:`SettingError`."""
-    ditreducio.require_euler(setting.options)
+    require_euler(setting.options, ditreducio.ONE_COLUMN)
     used = setting.technique(ditreducio.TECHNIQUE.name)
     return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
 

@@ -19,7 +19,7 @@ from paretone.models.base import ModelInfo, WeightSet
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Published, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique
 from paretone.techniques.base import Context, Paper, Technique, Weights, to_type, training_job
 from paretone.training.forms import (
@@ -121,6 +121,10 @@ def _both(weight: float, on_top: float) -> tuple[str, ...]:
         "w = 0.7, word error rates of 1.80 % at 32 steps and of 9.94 % at 7 were found, against 1.96 % and 2.02 % in "
         "one branch (arXiv 2504.20334, table I).",
     )
+
+
+def guided(setting: Setting, strength: float) -> Setting:
+    return replace(setting, options=setting.options.replace(guidance=strength))
 
 
 def describe(knobs: Values) -> str:

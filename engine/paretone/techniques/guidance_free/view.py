@@ -8,7 +8,6 @@ that strength, and with its conditional branch alone, the start of training.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +49,7 @@ def compute(task: Task) -> Findings:
     rates: dict[str, list[tuple[float, float, float]]] = {CFG_FREE: [], GUIDED: [], ALONE: []}
 
     def guided(strength: float, title: str) -> list:
-        changed = replace(setting, options=setting.options.replace(guidance=strength))
-        return speak_all(model, sentences, changed, work, units, title)
-
-    def judged(name: str, spoken: list) -> None:
-        if judge is not None:
-            errors = word_errors(judge, sentences, spoken)
-            rates[name].append((errors.rate, *errors.interval()))
+        return speak_all(model, sentences, guidance_free.guided(setting, strength), work, units, title)
 
     alone = guided(0.0, "Conditional branch alone")
     for one in sets:
@@ -67,8 +60,10 @@ def compute(task: Task) -> Findings:
         spoken = speak_all(model, sentences, entered, work, units, f"CFG-free, w = {one.weight:.2f}")
         distances[CFG_FREE].append(distance(reference, spoken))
         distances[ALONE].append(distance(reference, alone))
-        for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
-            judged(name, recordings)
+        if judge is not None:
+            for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
+                errors = word_errors(judge, sentences, recordings)
+                rates[name].append((errors.rate, *errors.interval()))
     panels = _panels(sets, distances, rates if judge is not None else {})
     return Findings(panels, _caption(info, sets, distances, rates, len(sentences), judge is not None), 2, sentences)
 
@@ -99,17 +94,10 @@ def _panels(
     weights = tuple(one.weight for one in sets)
     notes = tuple(f"g = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
     axis = Axis("Guidance weight w of the training")
-    panels = [
-        Lines(
-            "Distance to guidance g = w / (1 − w)",
-            axis,
-            Axis("Log-mel distance", "natural log"),
-            tuple(
-                Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE)
-                for name, values in distances.items()
-            ),
-        )
-    ]
+    away = tuple(
+        Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE) for name, values in distances.items()
+    )
+    panels = [Lines("Distance to guidance g = w / (1 − w)", axis, Axis("Log-mel distance", "natural log"), away)]
     if rates:
         percentages = {name: [[100 * one for one in band] for band in bands] for name, bands in rates.items()}
         curves = tuple(
@@ -182,7 +170,7 @@ def compute_stages(task: Task) -> Findings:
         return speak_all(model, sentences, way, work, units, title)
 
     def guided(strength: float, title: str) -> list[Synthesis]:
-        return spoken(replace(setting, options=setting.options.replace(guidance=strength)), title)
+        return spoken(guidance_free.guided(setting, strength), title)
 
     start = guided(0.0, "Before training")
     points: dict[str, list[tuple[float, list[Synthesis]]]] = {}

@@ -37,7 +37,7 @@ from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.base import JobTask
-from paretone.techniques.registry import technique
+from paretone.techniques.resolving import without_slots
 from paretone.techniques.searched_grid import (
     DISTANCE,
     FIDELITY,
@@ -55,8 +55,6 @@ MANY = 64
 """Steps of the reference run, from whose end point distances are measured."""
 SEEDS = 3
 """Takes per sentence, for metrics of spread over seeds."""
-PUT_ASIDE = ("grid", "solver", "skipping")
-"""Slots of techniques removed for the reference run, which they approximate."""
 
 
 class _Scripts:
@@ -183,10 +181,8 @@ class Judged:
 
 
 def many_steps(setting: Setting) -> Setting:
-    for one in setting.techniques:
-        if technique(one.technique).slot.partition(":")[0] in PUT_ASIDE:
-            setting = setting.without(one.technique)
-    return replace(setting, options=setting.options.replace(steps=MANY))
+    """``setting`` for the reference run, without the techniques that approximate it."""
+    return replace(without_slots(setting, "grid", "solver", "skipping"), options=setting.options.replace(steps=MANY))
 
 
 def adds_noise(setting: Setting, model: FlowModel) -> bool:
