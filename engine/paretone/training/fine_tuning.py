@@ -40,8 +40,8 @@ from paretone.training.learner import (
     LayerMatrices,
     LearningRecipe,
     Network,
-    Rated,
     Rates,
+    Scheduled,
 )
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
@@ -52,17 +52,13 @@ from paretone.training.sentences import PROMPT, corpus_sentences
 
 
 @dataclass(frozen=True, kw_only=True)
-class FineTuningOptions(Rated):
+class FineTuningOptions(Scheduled):
     methods: ClassVar[tuple[str, ...]]
 
     method: str
     learning_rate: float
     matrix_rate: float | None
     """Muon's learning rate for the layers' matrices; ``None``: AdamW for all weights."""
-    warm_up: int
-    """Steps over which the learning rate rises."""
-    hold: float
-    """Share of the budget before the learning rate falls."""
     average_decay: float = 0.999
     validation_items: int
     half_precision: bool = False

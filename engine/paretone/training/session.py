@@ -201,7 +201,7 @@ class TrainingSession:
         self._stop = StopRequest()
         self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
-        self._last: float | None = None
+        self._last = 0.0
         self._validated_at = 0
         self._logged_at = -1
         with self._writing():
@@ -290,7 +290,9 @@ class TrainingSession:
             self._began = self._began or (time.monotonic(), share)
             losses = self.recipe.step(self.number + 1, share)
             self.number += 1
-            self._count_time()
+            now = self._clock()
+            self.seconds += now - self._last
+            self._last = now
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
             counted += 1
@@ -366,12 +368,6 @@ class TrainingSession:
         """Spent share of the budget, 0 to 1."""
         epochs = getattr(self.recipe, "epochs", 0.0) * self.team.count
         return self.budget.progress(self.seconds, self.number, epochs)
-
-    def _count_time(self) -> None:
-        now = self._clock()
-        if self._last is not None:
-            self.seconds += now - self._last
-        self._last = now
 
     def _log_losses(self, losses: dict[str, float]) -> None:
         self._log({"losses": losses})

@@ -81,10 +81,12 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
     }
 
 
-def _timed(
-    model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int
-) -> dict[str, list[Measurements]]:
-    heard: dict[str, list[Measurements]] = {name: [] for name in ways}
+Heard = dict[str, list[Measurements]]
+"""Measurements of every round's take, by way."""
+
+
+def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> Heard:
+    heard: Heard = {name: [] for name in ways}
     sentences = harvard_sentences()
     for setting in ways.values():
         make_ready(model, setting, voice)

@@ -168,6 +168,16 @@ def write_mini(
         (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
+def write_network(
+    folder: Path, names: tuple[str, str], config: Mapping[str, object], network: nn.Module, steps: int
+) -> None:
+    """Write the configuration of ``network`` and its float16 weights to the files ``names``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / names[0], (json.dumps(config, indent=1) + "\n").encode())
+    weights = {name: value.cpu().contiguous().half() for name, value in network.state_dict().items()}
+    write_atomically(folder / names[1], save(weights, {"format": "pt", "steps": str(steps)}))
+
+
 def copy_codec(codec: Path, place: Path) -> None:
     if place.resolve() != codec.resolve():
         shutil.copytree(codec, place, dirs_exist_ok=True)

@@ -17,7 +17,6 @@ vocal tract.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from abc import abstractmethod
@@ -28,12 +27,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
-from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.mel import htk_filterbank
-from paretone.files import write_atomically
 from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.natural_decoder import (
@@ -70,7 +67,14 @@ from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LayerMatrices, LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
-from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import (
+    CENTS,
+    NaturalExcerpts,
+    begin_blocks,
+    frame_error,
+    spectral_error,
+    write_network,
+)
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
@@ -269,11 +273,8 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     def export(self, folder: Path) -> None:
         """Write a folder that :func:`paretone.models.networks.quantised_mel.read_quantised_mel` reads."""
-        folder.mkdir(parents=True, exist_ok=True)
         codec = self.average.module.codec
-        write_atomically(folder / CONFIG_FILE, (json.dumps(codec.config.as_dict(), indent=1) + "\n").encode())
-        weights = {name: value.cpu().contiguous().half() for name, value in codec.state_dict().items()}
-        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
+        write_network(folder, (CONFIG_FILE, WEIGHT_FILE), codec.config.as_dict(), codec, self.steps)
 
 
 class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):
@@ -466,12 +467,9 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
 
     def export(self, folder: Path) -> None:
         """Write the float16 file for :meth:`paretone.models.minis.natural_vocoder.MelReader.load`."""
-        folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
-        content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"
-        write_atomically(folder / READER_CONFIG, content.encode())
-        weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
-        write_atomically(folder / READER_WEIGHTS, save(weights, {"format": "pt", "steps": str(self.steps)}))
+        config = {"mel_reader": asdict(reader.config)}
+        write_network(folder, (READER_CONFIG, READER_WEIGHTS), config, reader, self.steps)
 
 
 def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:

@@ -27,7 +27,7 @@ import yaml
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
+from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, save_official
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
@@ -48,6 +48,7 @@ from paretone.training.flow_matching import (
 )
 from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
 from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
+from paretone.training.spoken_tokens import VOCABULARY
 
 SMALL_F5 = BackboneConfig(
     "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
@@ -160,8 +161,7 @@ def _configuration(name: str, model: DiT) -> dict[str, dict]:
 
 MODEL = "f5-mini"
 """Architecture of exports, as profiles and tables name it."""
-VOCABULARY = PhoneVocabulary(PHONES)
-ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
+ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(VOCABULARY.phones))
 
 
 @dataclass(frozen=True)
