@@ -196,8 +196,8 @@ class Scheduled:
     """Factor on all; below 1 for resuming a run whose loss was not finite."""
 
     def scale(self, step: int, progress: float) -> float:
-        """Factor on the rates: a linear rise, full rates, then a cosine down to :data:`FLOOR`. ``progress`` is the spent
-        share of the budget (0..1), so a budget in minutes is met at any step time."""
+        """Factor on the rates: a linear rise, full rates, then a cosine down to :data:`FLOOR`. ``progress`` is the
+        spent share of the budget (0..1), so a budget in minutes is met at any step time."""
         rising = min(1.0, step / self.warm_up) if self.warm_up else 1.0
         if progress < self.hold:
             return self.rate_scale * rising
