@@ -32,7 +32,7 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training.batches import BatchQueue
+from paretone.training.batches import BatchQueue, Corpus
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
 from paretone.training.learner import (
     SMALL_PARAMETERS,
@@ -145,12 +145,17 @@ FORMAT = "1"
 
 Arrays = Mapping[str, np.ndarray]
 Piece = TypeVar("Piece")
+Clip = TypeVar("Clip")
 
 
 @dataclass(frozen=True)
 class Reading:
     voice: str
     arrays: Arrays = field(repr=False)
+
+    def clip(self, kind: Callable[..., Clip]) -> Clip:
+        """The reading as a clip of a ``kind`` with its arrays as fields."""
+        return kind(self.voice, **{**self.arrays, "prompt": int(self.arrays["prompt"])})
 
 
 def folder_of(parent: Path, *told: Any) -> Path:
@@ -405,9 +410,13 @@ def speech_to_learn(
     if request.sentences:
         found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
     if not found.training and chosen.bundled:
-        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
-        natural = natural_examples(spoken, checkpoint, corpus, processes, follower)
-        found += Examples(natural.training, () if request.validation else natural.held_out)
+        vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+        natural = natural_speech(request, corpus, processes, follower)
+        training, held_out = (
+            tuple(Example(one.voice, labels(one.phones, one.frames, vocabulary), one.mel) for one in part)
+            for part in (natural.training, natural.held_out)
+        )
+        found += Examples(training, () if request.validation else held_out)
     require_both(found.training, found.held_out)
     return found
 
@@ -449,16 +458,11 @@ def recorded_examples(
         return prepare(manifest, rows, read, work / SPEECH, follower.progress)
 
 
-def natural_examples(
-    folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
-) -> Examples:
-    """Natural speech for a bundled model: clips of the corpus in ``folder``, made with ``options`` if missing."""
-    vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+def natural_speech(
+    request: FineTuningRequest, options: CorpusOptions, processes: Processes, follower: Follower
+) -> Corpus[NaturalClip]:
+    """Natural speech for a bundled model: the corpus of ``request``, made with ``options`` if missing."""
+    folder = Path(request.corpus) if request.corpus else Path(request.work).parent / NATURAL_CORPUS
     with processes.first_process_first():
         follower.status("Preparing natural speech")
-        corpus = make_corpus(folder, known_options(folder) or options, NaturalTeacher, follower.progress)
-
-    def example(clip: NaturalClip) -> Example:
-        return Example(clip.voice, labels(clip.phones, clip.frames, vocabulary), clip.mel)
-
-    return Examples(tuple(map(example, corpus.training)), tuple(map(example, corpus.held_out)))
+        return make_corpus(folder, known_options(folder) or options, NaturalTeacher, follower.progress)

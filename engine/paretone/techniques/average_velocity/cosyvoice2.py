@@ -157,7 +157,7 @@ def cosyvoice2_subject(
     if request.sentences:
         speaker, both = _speaker(request, chosen, follower), f"{base} {fingerprint(folder.checkpoint)}"
         parts.append(own_readings(request, chosen, both, speaker, processes, follower))
-    training, held_out = ([_clip(one) for part in parts for one in part[number]] for number in (0, 1))
+    training, held_out = ([one.clip(CosyClip) for part in parts for one in part[number]] for number in (0, 1))
     require_both(training, held_out)
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
@@ -207,8 +207,3 @@ def _arrays(prompt: AcousticPrompt, tokens: np.ndarray, mel: np.ndarray | None, 
         "speaker": prompt.speaker[0].cpu().numpy(),
         "prompt": np.array(before),
     }
-
-
-def _clip(reading: Reading) -> CosyClip:
-    arrays = dict(reading.arrays)
-    return CosyClip(reading.voice, prompt=int(arrays.pop("prompt")), **arrays)
