@@ -348,13 +348,8 @@ def _split(path: Path, sizes: Sequence[int]) -> list[Path]:
         memories = []
         for memory, hidden in zip(path.memories, path.inputs, strict=True):
             own = len(memory.attention.kept) == len(hidden)
-            memories.append(
-                LayerMemory(
-                    ModuleMemory(memory.attention.kept.split(sizes)[number]),
-                    ModuleMemory(memory.feed_forward.kept.split(sizes)[number]),
-                )
-                if own
-                else memory
-            )
+            modules = (memory.attention, memory.feed_forward)
+            parts = (ModuleMemory(one.kept.split(sizes)[number]) for one in modules)
+            memories.append(LayerMemory(*parts) if own else memory)
         paths.append(Path([parts[number] for parts in inputs], memories, outputs[number]))
     return paths

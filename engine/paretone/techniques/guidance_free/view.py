@@ -155,9 +155,8 @@ def compute_stages(task: Task) -> Findings:
     model, setting = task.model, task.setting.baseline
     runs = trainings(model.info)
     # The paper's judge of similarity, if it is here.
-    speaker = next(
-        (one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice")
-    )
+    similarity = judge_named("similarity")
+    speaker = judge_named("voice") if similarity.problem() else similarity
     kinds = ((judge_named("words"), Axis("Word error rate", "%")), (speaker, Axis("Speaker similarity")))
     if all(kind.problem() for kind, _ in kinds):
         raise SettingError(f"No judge is installed. {' '.join(kind.problem() for kind, _ in kinds)}")

@@ -140,14 +140,8 @@ def _lm_config(config: CausalConfig, layout: LmLayout) -> dict[str, object]:
 
 
 def _listed(layout: LmLayout) -> dict[str, object]:
-    return {
-        "phones": " ".join(layout.vocabulary.phones),
-        "end_of_text": layout.end_of_text,
-        "first_code": layout.first_code,
-        "codes": layout.codes,
-        "start_of_speech": layout.start_of_speech,
-        "end_of_speech": layout.end_of_speech,
-    }
+    ids = {name: value for name, value in vars(layout).items() if name != "vocabulary"}
+    return {"phones": " ".join(layout.vocabulary.phones), **ids}
 
 
 LEAST, EXTENT = 0.03, 1.07
