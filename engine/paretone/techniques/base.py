@@ -122,7 +122,6 @@ class ArtefactType:
     key: str
     """Its field in the file."""
     type: type
-    """Its class."""
     read: Callable[[object, str], Any]
     """Reads plain JSON values; the second argument is the field's name for messages. Raises :class:`ProfileError`."""
     write: Callable[[Any], Any]
@@ -272,7 +271,6 @@ class Technique:
     artefact_file: ArtefactFile | None = None
     """Command-line file of the artefact."""
     weights: Weights | None = None
-    """Its trained weights."""
     jobs: tuple[Job, ...] = ()
     commands: tuple[str, ...] = ()
     """Commands of the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
@@ -390,8 +388,6 @@ def other_checkpoint(info: ModelInfo, folder: str) -> str:
 
 def ordinal(number: int) -> str:
     """Ordinal after "every", from 2 on: second, third, 4th, 21st."""
-    words = {2: "second", 3: "third"}
-    if number in words:
-        return words[number]
     teens = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+    digits = f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+    return {2: "second", 3: "third"}.get(number, digits)

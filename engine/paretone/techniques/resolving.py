@@ -137,6 +137,12 @@ def knobs_of(entry: UsedTechnique) -> Values:
     return checked(declared.knobs, entry.knobs, declared.title)
 
 
+def knobs_under(setting: Setting, name: str) -> Values:
+    """All knobs of the technique ``name`` under ``setting``: the defaults if it is not used. Raises as
+    :func:`knobs_of`."""
+    return knobs_of(setting.technique(name) or UsedTechnique(name))
+
+
 def known(model: str) -> ModelInfo:
     """The catalogue's information on a model. Raises :class:`SettingError` for an unknown model."""
     entry = catalogue.entry(model)

@@ -48,6 +48,7 @@ from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, Natu
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
 from paretone.training.requests import FineTuningRequest, Follower
+from paretone.training.runs import Run
 from paretone.training.sentences import PROMPT, corpus_sentences
 
 
@@ -250,19 +251,17 @@ class _Sentence:
     seed: int
 
 
-def own_readings(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    base: str,
-    speaker: Speaker,
-    processes: Processes,
-    follower: Follower,
-) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
-    """Own speech of ``chosen``, with the checkpoint fingerprint ``base``, for training and for validation. Missing
-    speech is synthesised first and kept in the work folder.
+Parts = tuple[tuple[Reading, ...], tuple[Reading, ...]]
+"""Readings for training and for validation."""
+
+
+def own_readings(run: Run, base: str, speaker: Speaker) -> Parts:
+    """Own speech of the model, with the checkpoint fingerprint ``base``. Missing speech is synthesised first and kept
+    in the work folder.
 
     Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving the finished speech.
     """
+    request, chosen, follower = run.request, run.chosen, run.follower
     sentences = _sentences(request, chosen)
     told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
     folder = folder_of(Path(request.work) / FOLDER, base, dict(speaker.manner), told)
@@ -271,7 +270,7 @@ def own_readings(
         say = speaker.ready()
         return lambda one: [Reading(one.voice.id, arrays) for arrays in say(one.text, one.voice, one.seed)]
 
-    with processes.first_process_first():
+    with run.processes.first_process_first():
         follower.status(f"{chosen.title} says {len(sentences)} sentences to learn from")
         found = kept_readings(folder, sentences, ready, follower)
     if len(found) < FEWEST:
@@ -283,27 +282,24 @@ def own_readings(
     return training, held_out
 
 
-def recorded_readings(
-    request: FineTuningRequest,
-    base: str,
-    ready: Callable[[], Callable[[ManifestRow], Iterable[Reading]]],
-    processes: Processes,
-    follower: Follower,
-    *suffixes: str,
-) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
-    """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns, for
-    training and for validation. They are kept in the work folder, and made again if a recording changes, or a file
-    of its name with one of the ``suffixes``."""
-    manifest = Path(request.manifest)
+Hear = Callable[[ManifestRow], Iterable[Reading]]
+"""From a recording to its readings."""
+
+
+def recorded_readings(run: Run, base: str, ready: Callable[[], Hear], *suffixes: str) -> Parts:
+    """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns. They are
+    kept in the work folder, and made again if a recording changes, or a file of its name with one of the
+    ``suffixes``."""
+    manifest, follower = Path(run.request.manifest), run.follower
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
     told = []
     for row in rows:
         files = [row.audio.with_suffix(one) for one in (row.audio.suffix, *suffixes)]
         told.append([str(row.audio.resolve()), row.voice, *map(changed, files)])
-    with processes.first_process_first():
+    with run.processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        folder = folder_of(Path(request.work) / SPEECH, base, told)
+        folder = folder_of(Path(run.request.work) / SPEECH, base, told)
         heard = list(zip(rows, kept_readings(folder, rows, ready, follower), strict=True))
     training, held_out = (tuple(one for row, one in heard if row.held_out == held) for held in (False, True))
     return training, held_out
@@ -363,20 +359,20 @@ SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
 
-def place_of(chosen: CatalogueEntry, folder: str) -> Path:
-    """Folder of the model: ``folder``, or the default. Raises :class:`CheckpointError` if it does not exist."""
-    place = Path(folder) if folder else chosen.folder
+def place_of(run: Run) -> Path:
+    """Folder of the model. Raises :class:`CheckpointError` if it does not exist."""
+    place = Path(run.request.folder) if run.request.folder else run.chosen.folder
     if not place.exists():
         raise CheckpointError(
-            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+            f"{run.chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
     return place
 
 
-def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
+def guided_checkpoint(run: Run) -> F5Checkpoint:
     """Checkpoint to start from. Raises :class:`CheckpointError`; :class:`TrainingError` for CFG-free weights."""
-    place = place_of(chosen, folder)
-    checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    variant = run.request.variant or ("" if run.request.folder else run.chosen.variant)
+    checkpoint = read_f5_checkpoint(place_of(run), variant, run.follower.check)
     if trained_guidance(checkpoint.path) is not None:
         raise TrainingError(
             f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."
@@ -392,26 +388,18 @@ def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
     return backbone
 
 
-def speech_to_learn(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    checkpoint: F5Checkpoint,
-    guidance: float,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-) -> Examples:
-    """Training speech of ``request``: recordings, the model's own speech under ``guidance``, or both. A bundled model
+def speech_to_learn(run: Run, checkpoint: F5Checkpoint, guidance: float, corpus: CorpusOptions) -> Examples:
+    """Training speech of ``run``: recordings, the model's own speech under ``guidance``, or both. A bundled model
     without either learns from natural speech with the options ``corpus``, synthesised if missing. Raises
     :class:`paretone.errors.PlainError`."""
-    work, found = Path(request.work), Examples((), ())
+    request, found = run.request, Examples((), ())
     if request.manifest:
-        found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
+        found += recorded_examples(run, checkpoint)
     if request.sentences:
-        found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
-    if not found.training and chosen.bundled:
+        found += own_examples(run, checkpoint, guidance)
+    if not found.training and run.chosen.bundled:
         vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
-        natural = natural_speech(request, corpus, processes, follower)
+        natural = natural_speech(run, corpus)
         training, held_out = (
             tuple(Example(one.voice, labels(one.phones, one.frames, vocabulary), one.mel) for one in part)
             for part in (natural.training, natural.held_out)
@@ -421,23 +409,16 @@ def speech_to_learn(
     return found
 
 
-def own_examples(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    checkpoint: F5Checkpoint,
-    guidance: float,
-    processes: Processes,
-    follower: Follower,
-) -> Examples:
+def own_examples(run: Run, checkpoint: F5Checkpoint, guidance: float) -> Examples:
     """The model's own speech, each sentence after the recording of its voice."""
 
     def keep(prompt: Prompt, passage: Passage, state: np.ndarray) -> Arrays:
         mel = after_prompt(prompt.mel, state, prompt.frames)
         return {"ids": passage.ids[0].numpy().astype(np.int32), "mel": mel, "prompt": np.array(prompt.frames)}
 
-    speaker = flow_speaker(request, chosen, Values(guidance=guidance), keep, follower.check)
-    base = fingerprint(checkpoint.path, follower.check)
-    training, held_out = own_readings(request, chosen, base, speaker, processes, follower)
+    check = run.follower.check
+    speaker = flow_speaker(run.request, run.chosen, Values(guidance=guidance), keep, check)
+    training, held_out = own_readings(run, fingerprint(checkpoint.path, check), speaker)
     return Examples(tuple(map(_example, training)), tuple(map(_example, held_out)))
 
 
@@ -446,23 +427,21 @@ def _example(reading: Reading) -> Example:
     return Example(reading.voice, arrays["ids"].astype(np.int64), arrays["mel"], int(arrays["prompt"]))
 
 
-def recorded_examples(
-    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
-) -> Examples:
+def recorded_examples(run: Run, checkpoint: F5Checkpoint) -> Examples:
+    manifest, follower = Path(run.request.manifest), run.follower
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
     read = reader(checkpoint)
     check_rows(manifest, rows, read, follower.check)
-    with processes.first_process_first():
+    with run.processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        return prepare(manifest, rows, read, work / SPEECH, follower.progress)
+        return prepare(manifest, rows, read, Path(run.request.work) / SPEECH, follower.progress)
 
 
-def natural_speech(
-    request: FineTuningRequest, options: CorpusOptions, processes: Processes, follower: Follower
-) -> Corpus[NaturalClip]:
-    """Natural speech for a bundled model: the corpus of ``request``, made with ``options`` if missing."""
+def natural_speech(run: Run, options: CorpusOptions) -> Corpus[NaturalClip]:
+    """Natural speech for a bundled model: the corpus of the request, made with ``options`` if missing."""
+    request = run.request
     folder = Path(request.corpus) if request.corpus else Path(request.work).parent / NATURAL_CORPUS
-    with processes.first_process_first():
-        follower.status("Preparing natural speech")
-        return make_corpus(folder, known_options(folder) or options, NaturalTeacher, follower.progress)
+    with run.processes.first_process_first():
+        run.follower.status("Preparing natural speech")
+        return make_corpus(folder, known_options(folder) or options, NaturalTeacher, run.follower.progress)

@@ -6,10 +6,10 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, Generic, Protocol, TypeVar
 
 import torch
 
@@ -28,7 +28,7 @@ from paretone.wording import comma_separated
 
 RECORDINGS = "recordings.csv"
 """In the work folder: manifest of a training that is validated on an evaluation set."""
-Request = TypeVar("Request", bound=FineTuningRequest)
+Request = TypeVar("Request", bound=FineTuningRequest, covariant=True)
 Validated = TypeVar("Validated", bound=TrainingRequest)
 
 _OTHER_SET = "The run to resume learnt from, or was validated on, other recordings:"
@@ -199,9 +199,21 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
     return replace(request, manifest=str(place))
 
 
-def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:
-    """The request with its validation set, the processes that train together, and this one's follower. Raises
-    :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
+@dataclass(frozen=True)
+class Run(Generic[Request]):
+    """A fine-tuning that has begun, in one of its processes."""
+
+    request: Request
+    """With its validation set in the manifest."""
+    chosen: CatalogueEntry
+    """The model to train."""
+    processes: Processes
+    follower: Follower
+    """Of this process."""
+
+
+def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> Run[Request]:
+    """Raises :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
@@ -217,21 +229,15 @@ def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple
     torch.set_flush_denormal(True)
     with processes.first_process_first():
         request = with_validation(request, follower)
-    return request, processes, follower
+    return Run(request, chosen, processes, follower)
 
 
-def complete(
-    recipe: FineTuning,
-    request: FineTuningRequest,
-    folder: Path,
-    intervals: Intervals,
-    processes: Processes,
-    follower: Follower,
-) -> Trained:
+def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -> Trained:
     """Train, and write the result into ``request.export`` or ``folder``.
 
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
+    request, processes, follower = run.request, run.processes, run.follower
     work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)

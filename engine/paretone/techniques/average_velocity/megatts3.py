@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.errors import TrainingError
-from paretone.models.catalogue import CatalogueEntry
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS
@@ -22,10 +21,10 @@ from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.fine_tuning import (
     Arrays,
+    Hear,
     Reading,
     after_prompt,
     flow_speaker,
@@ -40,11 +39,11 @@ from paretone.training.flow_matching import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from paretone.training.manifest import ManifestRow, require_both
+from paretone.training.manifest import require_both
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.processes import Processes
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.requests import Follower
+from paretone.training.runs import Run
 
 OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
 
@@ -120,21 +119,13 @@ def _attention(state: Tensor) -> AbstractContextManager[None]:
 NO_PHONES = Timed((), (), ())
 
 
-def megatts3_subject(
-    request: AverageVelocityRequest,
-    chosen: CatalogueEntry,
-    guidance: Values,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-    seed: int,
-) -> tuple[MegaSubject, str]:
+def megatts3_subject(run: Run, guidance: Values, corpus: CorpusOptions, seed: int) -> tuple[MegaSubject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    root = place_of(chosen, request.folder)
+    request, follower, root = run.request, run.follower, place_of(run)
     released = None if MegaMiniFolder.is_at(root) else OfficialFolder(root, follower.check)
     if released is None and request.manifest:
         raise TrainingError(
-            f"{chosen.title} learns from natural speech, or from what it says itself; leave recordings out."
+            f"{run.chosen.title} learns from natural speech, or from what it says itself; leave recordings out."
         )
     if released is not None:
         released.require_parts()
@@ -143,23 +134,22 @@ def megatts3_subject(
     base = fingerprint(path, follower.check)
     parts = []
     if released is not None and request.manifest:
-        ready = _recorded(released, follower)
-        parts.append(recorded_readings(request, base, ready, processes, follower, LATENTS))
+        parts.append(recorded_readings(run, base, _recorded(released, follower), LATENTS))
     if request.sentences:  # Each after the recording of its voice.
-        speaker = flow_speaker(request, chosen, guidance, _drawn, follower.check)
-        parts.append(own_readings(request, chosen, base, speaker, processes, follower))
+        speaker = flow_speaker(request, run.chosen, guidance, _drawn, follower.check)
+        parts.append(own_readings(run, base, speaker))
     training, held_out = ([one.clip(LatentClip) for part in parts for one in part[number]] for number in (0, 1))
     if not parts:
-        natural = natural_speech(request, corpus, processes, follower)
+        natural = natural_speech(run, corpus)
         training, held_out = (list(map(latent_clip, part)) for part in (natural.training, natural.held_out))
     require_both(training, held_out)
     return MegaSubject(folder.backbone(), training, held_out, request.frames, seed), base
 
 
-def _recorded(folder: OfficialFolder, follower: Follower) -> Callable[[], Callable[[ManifestRow], Iterable[Reading]]]:
+def _recorded(folder: OfficialFolder, follower: Follower) -> Callable[[], Hear]:
     """Encodes recordings as the release does: with its aligner, and the latents next to them or its encoder."""
 
-    def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
+    def ready() -> Hear:
         front_end = OfficialFrontEnd.load(folder, folder.wavvae())
         return lambda row: [Reading(row.voice, _heard(front_end.prompt(row.audio, check=follower.check)))]
 

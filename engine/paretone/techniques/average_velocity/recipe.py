@@ -76,7 +76,7 @@ from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import Reporting, begin, complete, use_threads
+from paretone.training.runs import Reporting, Run, begin, complete, use_threads
 from paretone.training.session import Intervals
 from paretone.wording import listed, percent
 
@@ -362,14 +362,13 @@ def fine_tune(
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)
     options = options_of(request, chosen)
-    request, processes, follower = begin(request, chosen, follower)
-    subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
+    run = begin(request, chosen, follower)
+    subject, base = _subject(run, options.guidance, corpus)
     rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     initial = None if not request.initial else initial_weights(Path(request.initial), base)
-    recipe = AverageVelocity(subject, base, processes, options, initial)
-    folder = user_folder(request.model)
-    return complete(recipe, request, folder, intervals, processes, follower)
+    recipe = AverageVelocity(subject, base, run.processes, options, initial)
+    return complete(recipe, run, user_folder(request.model), intervals)
 
 
 def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
@@ -412,29 +411,21 @@ def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
 
 
-def _subject(
-    request: AverageVelocityRequest,
-    chosen: CatalogueEntry,
-    guidance: Values,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-) -> tuple[Subject, str]:
+def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    seed = own_seed(request.seed, processes)
-    if chosen.mel_steps:
+    seed = own_seed(run.request.seed, run.processes)
+    if run.chosen.mel_steps:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
-        return cosyvoice2_subject(request, chosen, processes, follower, seed)
-    if chosen.kind != F5:
+        return cosyvoice2_subject(run, seed)
+    if run.chosen.kind != F5:
         from paretone.techniques.average_velocity.megatts3 import megatts3_subject
 
-        return megatts3_subject(request, chosen, guidance, corpus, processes, follower, seed)
-    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    strength = float(guidance["guidance"])
-    examples = speech_to_learn(request, chosen, checkpoint, strength, corpus, processes, follower)
+        return megatts3_subject(run, guidance, corpus, seed)
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, float(guidance["guidance"]), corpus)
     model = diffusion_transformer(checkpoint)
-    return F5Subject(model, examples, request.frames, seed), fingerprint(checkpoint.path, follower.check)
+    return F5Subject(model, examples, run.request.frames, seed), fingerprint(checkpoint.path, run.follower.check)
 
 
 def train(task: JobTask) -> Trained:

@@ -14,7 +14,7 @@ from paretone.models.base import Script, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques import compatibility_of, ditreducio, resolve
 from paretone.techniques.base import JobTask, require_euler
@@ -30,6 +30,7 @@ from paretone.techniques.ditreducio.record import (
 )
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, mean_absolute_error
+from paretone.techniques.resolving import knobs_under
 
 
 def calibrate_model(
@@ -63,8 +64,7 @@ def calibrate_scripts(
 def knobs_of(setting: Setting) -> Values:
     """DiTReducio's knobs under ``setting``, with defaults. Raises :class:`SettingError`."""
     require_euler(setting.options, ditreducio.ONE_COLUMN)
-    used = setting.technique(ditreducio.TECHNIQUE.name)
-    return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
+    return knobs_under(setting, ditreducio.NAME)
 
 
 def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting) -> list[Script]:

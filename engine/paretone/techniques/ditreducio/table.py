@@ -32,7 +32,6 @@ TEMPORAL = Choice(
     values=TEMPORAL_VARIANTS,
     titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
 )
-"""Knob of the output of temporal skips."""
 
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")

@@ -364,12 +364,11 @@ def fine_tune(
     chosen = entry(request.model)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
-    request, processes, follower = begin(request, chosen, follower)
-    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    guidance = equivalent_guidance(options.weight)
-    examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)
+    run = begin(request, chosen, follower)
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, equivalent_guidance(options.weight), corpus)
     rates = rates_of(request, checkpoint.weights.values(), SMALL_RATES, USUAL_RATES)
-    recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=rates.others))
+    recipe = GuidanceFree(checkpoint, examples, run.processes, replace(options, learning_rate=rates.others))
     folder = own_place(request.model) / WEIGHT_SETS
     kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
     stages = KeptStages(
@@ -378,9 +377,9 @@ def fine_tune(
         lambda stage: kept / f"{stem}-after-{stage:g}-steps.safetensors",
         recipe.save,
         Path(request.work),
-        follower,
+        run.follower,
     )
-    return complete(recipe, request, folder, intervals, processes, stages)
+    return complete(recipe, replace(run, follower=stages), folder, intervals)
 
 
 def train(task: JobTask) -> Trained:

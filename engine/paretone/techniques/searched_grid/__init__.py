@@ -29,7 +29,6 @@ EULER = "Euler"
 UNPLACED = ("spacing", "sway")
 """Sampler options that shape the usual grids and do not apply to a placed one."""
 _FIELDS = {"belonging": object, "times": list, "solver": str, "origin": str}
-"""Fields in a file."""
 
 
 @dataclass(frozen=True)

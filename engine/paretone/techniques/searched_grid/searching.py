@@ -31,18 +31,17 @@ from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.base import JobTask
-from paretone.techniques.resolving import without_slots
+from paretone.techniques.resolving import knobs_under, without_slots
 from paretone.techniques.searched_grid import (
     DISTANCE,
     FIDELITY,
     NAME,
-    TECHNIQUE,
     PlacedGrid,
     Searched,
     Start,
@@ -284,7 +283,7 @@ def search_grid(
     began = time.perf_counter()
     if not utterances:
         raise SettingError("A grid is searched on at least one sentence; give one.")
-    flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
+    flow, knobs = flow_model(model, "Searching a grid"), knobs_under(setting, NAME)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
     compatibility = placed_for(compatibility_of(flow.info, others), steps)
@@ -334,12 +333,6 @@ def search_grid(
         objective.unit,
         time.perf_counter() - began,
     )
-
-
-def knobs_of(setting: Setting) -> Values:
-    """The technique's knobs under ``setting``, with defaults."""
-    used = setting.technique(NAME)
-    return checked(TECHNIQUE.knobs, used.knobs if used else {}, TECHNIQUE.title)
 
 
 def start_grids(steps: int) -> list[tuple[str, Times]]:
