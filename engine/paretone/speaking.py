@@ -47,11 +47,6 @@ def synthesise(
     return model.speak(scripted(model, text, voice, setting, artefacts, observer), observer, play)
 
 
-def make_ready(
-    model: SpeechModel,
-    setting: Setting,
-    voice: Voice | None = None,
-    observer: Observer = SILENT,
-) -> None:
+def make_ready(model: SpeechModel, setting: Setting, voice: Voice | None = None, observer: Observer = SILENT) -> None:
     """Let ``model`` load, warm up and measure for ``setting``; unprepared artefacts may be missing."""
     model.make_ready(resolve(model.info, setting, prepared=False), observer, voice)

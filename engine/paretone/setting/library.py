@@ -119,7 +119,7 @@ class Library(Database):
         return _MIGRATIONS
 
     def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT id FROM takes")}
+        return {f"{name}.wav" for (name,) in self._open.execute("SELECT id FROM takes")}
 
     @property
     def _columns(self) -> str:
@@ -154,18 +154,15 @@ class Library(Database):
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         # The id orders takes made within one millisecond.
         query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
-        rows = self._rows(query, (*values, -1 if limit is None else limit))
-        with self._problems("read"):
-            found = tuple(_summary(row) for row in rows)
+        found = self._read(_summary, query, (*values, -1 if limit is None else limit))
         return found if unfinished else tuple(one for one in found if not one.unfinished)
 
     def summary(self, take: str) -> TakeSummary:
         """A take without audio."""
-        rows = self._rows(f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
-        if not rows:
+        found = self._read(_summary, f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
+        if not found:
             raise self._unknown(take)
-        with self._problems("read"):
-            return _summary(rows[0])
+        return found[0]
 
     def load(self, take: str) -> Take:
         """A whole take; its trace lacks the spectrogram, which is not stored."""
@@ -227,14 +224,14 @@ class Library(Database):
             take.unfinished,
             json_text([asdict(one) for one in take.repeats]),
         )
-        with self._problems("written"), self._writing():
+        with self._written() as connection:
             if take.id in self:
                 raise LibraryError(f"The take {take.id} is in the library already.")
             try:
                 files.write_atomically(path, files.wav(take.samples, take.sample_rate))
-                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                connection.execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
                 # Committed here, so that a disk too full for the row also removes the file.
-                self._open_connection().execute("COMMIT")
+                connection.execute("COMMIT")
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
@@ -265,18 +262,15 @@ class Library(Database):
         return self.summary(take)
 
     def delete(self, take: str) -> None:
+        if not self._write("DELETE FROM takes WHERE id = ?", (take,)):
+            raise self._unknown(take)
         with self._problems("written"):
-            with self._writing():
-                if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
-                    raise self._unknown(take)
             # A crash here leaves a file without a row, which the next opening removes.
             self.audio_path(take).unlink(missing_ok=True)
 
     def _change(self, take: str, assignments: str, *values: object) -> None:
-        with self._problems("written"), self._writing():
-            changed = self._open_connection().execute(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take))
-            if not changed.rowcount:
-                raise self._unknown(take)
+        if not self._write(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take)):
+            raise self._unknown(take)
 
     def _unknown(self, take: str) -> LibraryError:
         return LibraryError(f"The take library in {self.folder} has no take {shown(take)}; it may have been deleted.")

@@ -138,7 +138,7 @@ class _Reader:
             vocoder=vocoder,
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
-            evaluation=evaluation.words if evaluation is not None else "",
+            evaluation=evaluation,
             definition=fields.values if evaluation is None else {**fields.values, _HASH: evaluation.sha256},
         )
         fields.require_known()
@@ -265,8 +265,7 @@ class _Reader:
         found: dict[str, Candidate] = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
-            require_family(self._entry, setting)
-            reason = conflict(setting)
+            reason = self._problem(setting)
             if reason:
                 self._ruled_out.append((setting.fingerprint, reason))
             else:

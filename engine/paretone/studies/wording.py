@@ -19,7 +19,7 @@ from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import duration
 from paretone.techniques import technique
-from paretone.wording import counted, grouped, percent
+from paretone.wording import counted, grouped, percent, plain
 
 _SHOWN = (
     *("real_time_factor", "backbone_time_factor", "speed_up", "ops_ratio"),
@@ -240,6 +240,4 @@ def _knob(knob: Knob, value: object, first: bool) -> str:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return plain(value, digits=4)

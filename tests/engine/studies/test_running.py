@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,16 +83,14 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
     assert set(tables) == {one.key for one in chosen.candidates[1:]}
     assert all(ratio < 1 for key, ratio in ratios.items() if key in tables)
-    with sqlite3.connect(tmp_path / "s" / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
         before = direct.execute("SELECT * FROM tables").fetchall()
-    direct.close()
     # More sentences need no more calibrations.
     more = study(grid={"ditreducio.threshold": [0.5, 1.5]}, sentences=["One sentence.", "A fourth."])
     finished(tmp_path / "s", more)
-    with sqlite3.connect(tmp_path / "s" / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
         assert direct.execute("SELECT * FROM tables").fetchall() == before
         assert direct.execute("SELECT count(*) FROM takes").fetchone() == (12,)
-    direct.close()
 
 
 def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path) -> None:
