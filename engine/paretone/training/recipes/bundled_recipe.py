@@ -72,16 +72,13 @@ AnyClips = TypeVar("AnyClips")
 class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyClips, Network]):
     """Trains ``model`` from random weights on ``clips``, the model's view of ``corpus``."""
 
+    name: ClassVar[str]
+    layers: ClassVar[LayerMatrices]
+
     def __init__(
-        self,
-        corpus: Corpus[Any],
-        clips: Sequence[AnyClips],
-        model: Network,
-        layers: LayerMatrices,
-        device: torch.device,
-        options: AnyOptions,
+        self, corpus: Corpus[Any], clips: Sequence[AnyClips], model: Network, device: torch.device, options: AnyOptions
     ) -> None:
-        super().__init__(Learner.by(model.to(device), layers, options), device, options)
+        super().__init__(Learner.by(model.to(device), self.layers, options), device, options)
         self.corpus, self.clips = corpus, clips
         self.generator = torch.Generator().manual_seed(options.seed)
         """Draws on the CPU: a seed gives the same run on every device."""
@@ -112,20 +109,13 @@ Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clips, Network]):
-    name: ClassVar[str]
     term: ClassVar[str]
     """Name of the loss in the log."""
 
     def __init__(
-        self,
-        corpus: Corpus[Any],
-        clips: Sequence[Clips],
-        model: Network,
-        layers: LayerMatrices,
-        device: torch.device,
-        options: Options,
+        self, corpus: Corpus[Any], clips: Sequence[Clips], model: Network, device: torch.device, options: Options
     ) -> None:
-        super().__init__(corpus, clips, model, layers, device, options)
+        super().__init__(corpus, clips, model, device, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
         self.progress = 0.0
         """Spent share of the budget."""
@@ -241,11 +231,10 @@ class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generi
         corpus: Corpus[NaturalClip],
         clips: Sequence[NaturalClip],
         model: Network,
-        layers: LayerMatrices,
         device: torch.device,
         options: ExcerptOptions,
     ) -> None:
-        super().__init__(corpus, clips, model, layers, device, options)
+        super().__init__(corpus, clips, model, device, options)
         self._decoder = NaturalDecoder.load(device=device)
         self._draw = random.Random(options.seed)
 

@@ -23,7 +23,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -135,7 +135,6 @@ class MovingCodebooks:
         return entries
 
 
-LAYER_MATRICES = LayerMatrices(".pwconv")
 TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(8, 8, 8, 8))
 CODEC = ResidualCodecConfig(bands=LATENT)
 
@@ -178,7 +177,7 @@ class Trained(nn.Module, Generic[Codec]):
 class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     """Trains a codec; see :class:`paretone.training.session.Recipe`. Subclasses add name and quantisation."""
 
-    name: ClassVar[str]
+    layers = LayerMatrices(".pwconv")
 
     def __init__(
         self,
@@ -192,7 +191,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
         begin_blocks(codec)  # No mel statistics: latent frames are normalised already.
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
-        super().__init__(corpus, clips, Trained(codec, classifier), LAYER_MATRICES, device, options)
+        super().__init__(corpus, clips, Trained(codec, classifier), device, options)
         self._voices = voices_of(corpus.training)
 
     @abstractmethod
@@ -347,7 +346,6 @@ def band_limited(mel: Tensor, edge: Tensor, slope: Tensor, depth: Tensor) -> Ten
     return torch.maximum(mel - (depth[:, None] * beyond.clamp(0, 1))[:, :, None], mel.clamp(max=FLOOR))
 
 
-READER_MATRICES = LayerMatrices("backbone.convnext.")
 DECIBELS = LEVEL_SCALE * 20 / math.log(10)
 """Decibels per unit of a voice frame's level."""
 VALIDATION_NOISE = 0.3
@@ -379,6 +377,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
     """Trains a mel reader; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-vocoder"
+    layers = LayerMatrices("backbone.convnext.")
 
     def __init__(
         self,
@@ -400,7 +399,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
             model.mel_scale.copy_(mels.std(0))
             begin_blocks(model)
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
-        super().__init__(corpus, clips, model, READER_MATRICES, device, options)
+        super().__init__(corpus, clips, model, device, options)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "initial_weights": self._initial}

@@ -183,6 +183,7 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
     """Trains the model on normalised mels; the export has the official layout."""
 
     name = "voice-f5"
+    layers = LAYER_MATRICES
     term = "flow"
 
     def __init__(
@@ -209,7 +210,7 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
             model = DiT(architecture)
             initialise(model)
             self._initial = "random"
-        super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
+        super().__init__(corpus, corpus.training, model, device, options)
         self._normalisation = normalisation.to(device)
 
     def describe(self) -> dict[str, Any]:

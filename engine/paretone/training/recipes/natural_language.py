@@ -254,7 +254,6 @@ def layer(joined: Joined, mask: int, codebook: int) -> Canvases:
 SMALL_OMNI = Qwen3Config(
     hidden=256, layers=8, heads=4, key_value_heads=2, head_width=64, feed_forward=640, epsilon=1e-6, rope_theta=1e4
 )
-LAYER_MATRICES = LayerMatrices("layers.")
 LAYOUT = Layout(VOCABULARY)
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 """Loss weights of the codebooks, as in the official configuration."""
@@ -292,6 +291,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
     """Trains a masked model from random weights; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-omni"
+    layers = LayerMatrices("layers.")
     term = "loss"
 
     def __init__(
@@ -314,7 +314,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         torch.manual_seed(options.seed)
         config = MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1)
         network = untrained(config, LAYOUT)
-        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+        super().__init__(corpus, clips, network, device, options)
 
     def describe(self) -> dict[str, Any]:
         frames = sum(one.frames for one in self.clips)
