@@ -290,10 +290,8 @@ class Trajectory:
 
     def _recall(self, layer: int) -> LayerMemory:
         """Memory of a layer for a skip at the current step."""
-        memory, further = (
-            self._memories[layer],
-            extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer]),
-        )
+        memory = self._memories[layer]
+        further = extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer])
         if not self._forecasts or not further:
             return memory
         return LayerMemory(
@@ -306,12 +304,9 @@ class Trajectory:
         modules = []
         for name in ("attention", "feed_forward"):
             output, earlier = getattr(memory, name).output, getattr(before, name).output
-            if skipped is not None:
-                distance = getattr(skipped, name).residual
-            else:
-                distance = (
-                    residual(output, self.calibration_target.branches) if self.calibration_target.branches > 1 else None
-                )
+            distance = getattr(skipped, name).residual if skipped is not None else None
+            if skipped is None and self.calibration_target.branches > 1:
+                distance = residual(output, self.calibration_target.branches)
             change = output - earlier if self._forecasts and earlier is not None else None
             modules.append(ModuleMemory(output, distance, change))
         return LayerMemory(*modules)
