@@ -223,7 +223,11 @@ def _make(
         shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
         if not shard.holds(wanted):
             speaker = speaker or teacher()
-            shard.make(wanted, speaker, lambda place, start=start: progress(start + place, len(utterances)))
+
+            def spoken(place: int, start: int = start) -> None:
+                progress(start + place, len(utterances))
+
+            shard.make(wanted, speaker, spoken)
         progress(start + len(wanted), len(utterances))
 
 
