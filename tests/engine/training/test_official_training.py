@@ -3,7 +3,6 @@ bundled model's, from the release's folder to a file that the release is decoded
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from paretone.techniques.speculative.feature_training import DraftOnFeatures, Fe
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
+from paretone.training.manifest import ManifestRow
 from paretone.training.requests import CompanionRequest, Follower
 from paretone.training.session import Intervals
 from paretone.training.spoken_tokens import SpokenTokens
@@ -34,6 +34,7 @@ from paretone.training.teachers import LlasaTeacher, OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.training.learning import Recorder
+from tests.engine.training.manifests import write_manifest
 from tests.packages import needs
 
 pytestmark = needs("onnx", "onnxruntime", "tokenizers", "transformers")
@@ -67,21 +68,19 @@ class Release:
         return Voice("own", "Own", str(self.manifest.parent / "0.wav"), TEXTS[0])
 
 
-def write_manifest(folder: Path) -> Path:
+def recorded(folder: Path) -> Path:
     rows = []
     for number in range(RECORDINGS):
         noise = np.random.default_rng(number).standard_normal(9600 + 400 * number) * 0.1
         (folder / f"{number}.wav").write_bytes(wav(noise.astype(np.float32), 16000))
-        rows.append((f"{number}.wav", TEXTS[number % len(TEXTS)], "one", "validation" if number < 4 else "train"))
-    with (folder / "manifest.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("audio", "text", "voice", "set"), *rows])
-    return folder / "manifest.csv"
+        rows.append(ManifestRow(0, folder / f"{number}.wav", TEXTS[number % len(TEXTS)], (), "one", number < 4))
+    return write_manifest(folder / "manifest.csv", rows)
 
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Release]:
     folder = tmp_path_factory.mktemp("releases")
-    manifest = write_manifest(folder)
+    manifest = recorded(folder)
     cosy_release.write_release(folder / COSY)
     # One that has other things to say than the end.
     torch.save(cosy_release.language_weights(end=0.0), folder / COSY / "llm.pt")
