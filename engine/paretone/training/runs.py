@@ -28,7 +28,7 @@ from paretone.wording import comma_separated
 
 RECORDINGS = "recordings.csv"
 """In the work folder: manifest of a training that is validated on an evaluation set."""
-Request = TypeVar("Request", bound=FineTuningRequest, covariant=True)
+Request = TypeVar("Request", bound=FineTuningRequest)
 Validated = TypeVar("Validated", bound=TrainingRequest)
 
 _OTHER_SET = "The run to resume learnt from, or was validated on, other recordings:"
