@@ -48,6 +48,10 @@ class Database:
     error: ClassVar[type[PlainError]]
     damaged: ClassVar[type[PlainError]]
     """Error for an unreadable database; a subclass of ``error``."""
+    migrations: ClassVar[tuple[str, ...]]
+    """Statements from each schema version to the next; a new version appends and changes none."""
+    kept: ClassVar[str]
+    """Query for the ids of takes whose recordings are kept."""
 
     def __init__(self, folder: str | Path, read_only: bool = False) -> None:
         self.folder = Path(folder)
@@ -68,14 +72,6 @@ class Database:
                 self.close()
                 raise
 
-    # --- For subclasses -----------------------------------------------------------------------------------------------
-    def _migrations(self) -> tuple[str, ...]:
-        """Statements from each schema version to the next; a new version appends and changes none."""
-        raise NotImplementedError
-
-    def _kept(self) -> set[str]:
-        raise NotImplementedError
-
     def _require_no_links(self) -> None:
         """Raise the database's own error if writing or deleting would follow a symbolic link."""
         for name in self._names():
@@ -89,6 +85,9 @@ class Database:
     def _names(cls) -> tuple[str, ...]:
         """Names of its files, SQLite's included, and of the folder of its recordings."""
         return *(f"{cls.file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")), AUDIO
+
+    def audio_path(self, take: str) -> Path:
+        return audio_path(self.folder, take)
 
     # --- Opening and closing ------------------------------------------------------------------------------------------
     def _connect(self) -> sqlite3.Connection:
@@ -123,7 +122,7 @@ class Database:
                 raise self.damaged(f"The {self.title} in {self.folder} could not be opened: {name}: {kind}. {_ASIDE}")
 
     def _prepare(self) -> None:
-        migrations, connection = self._migrations(), self._open
+        migrations, connection = self.migrations, self._open
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -189,7 +188,7 @@ class Database:
                     raise ValueError(f"{table}.{name} holds a value of type {kind}")
 
     def _remove_orphans(self) -> None:
-        kept = self._kept()
+        kept = {f"{name}.wav" for (name,) in self._open.execute(self.kept)}
         for path in (self.folder / AUDIO).iterdir():
             ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
             # For links, only the link is deleted.
@@ -313,6 +312,10 @@ def _quoted(name: str) -> str:
 def _code(error: sqlite3.Error) -> int:
     """SQLite's error code; 0 for errors of Python's module without one, such as a text that is not UTF-8."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def audio_path(folder: Path, take: str) -> Path:
+    return folder / AUDIO / f"{take}.wav"
 
 
 def table_of(text: str) -> dict[str, Any]:

@@ -1,10 +1,6 @@
 """Speaking with a loaded model under a setting, without a plan.
 
-Models take plans. Each function here resolves its setting once, and reads the text once:
-
-* :func:`synthesise` speaks to the end;
-* :func:`scripted` reads a text for other methods of a model, such as ``model.operations(script)``;
-* :func:`make_ready` does preparations that should not count as speaking.
+Models take plans. Each function here resolves its setting once, and reads the text once.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from paretone import files
-from paretone.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
+from paretone.database import AUDIO_NAME, Database, json_text, texts_of
 from paretone.errors import LibraryError
 from paretone.fields import record
 from paretone.models.voices import without_folder
@@ -57,7 +57,6 @@ _MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
     """,
 )
-"""Statements from each schema version to the next; a new version appends and changes none."""
 SCHEMA = len(_MIGRATIONS)
 _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
@@ -114,12 +113,8 @@ class Library(Database):
     """"PRET"."""
     error = LibraryError
     damaged = LibraryDamaged
-
-    def _migrations(self) -> tuple[str, ...]:
-        return _MIGRATIONS
-
-    def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._open.execute("SELECT id FROM takes")}
+    migrations = _MIGRATIONS
+    kept = "SELECT id FROM takes"
 
     @property
     def _columns(self) -> str:
@@ -140,21 +135,14 @@ class Library(Database):
         Optional filters: ``model``, star, and ``words``, all of which must occur in label, text or voice; at most
         ``limit``. ``unfinished``: include takes with missing passages.
         """
-        conditions: list[str] = []
-        values: list[object] = []
-        if model:
-            conditions.append("model = ?")
-            values.append(model)
-        if starred is not None:
-            conditions.append("starred = ?")
-            values.append(int(starred))
-        for word in words.split():
-            conditions.append("instr(lower(label || ' ' || text || ' ' || voice), lower(?))")
-            values.append(word)
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        wanted: list[tuple[str, object]] = [("model = ?", model)] if model else []
+        wanted += [] if starred is None else [("starred = ?", int(starred))]
+        wanted += [("instr(lower(label || ' ' || text || ' ' || voice), lower(?))", word) for word in words.split()]
+        where = f" WHERE {' AND '.join(condition for condition, _ in wanted)}" if wanted else ""
+        values = (*(value for _, value in wanted), -1 if limit is None else limit)
         # The id orders takes made within one millisecond.
         query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
-        found = self._read(_summary, query, (*values, -1 if limit is None else limit))
+        found = self._read(_summary, query, values)
         return found if unfinished else tuple(one for one in found if not one.unfinished)
 
     def summary(self, take: str) -> TakeSummary:
@@ -185,9 +173,6 @@ class Library(Database):
                 f"The audio of this take, {path}, could not be read ({error}); delete the take."
             ) from error
         return samples
-
-    def audio_path(self, take: str) -> Path:
-        return self.folder / AUDIO / f"{take}.wav"
 
     def __len__(self) -> int:
         ((count,),) = self._rows("SELECT count(*) FROM takes", ())

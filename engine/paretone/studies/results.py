@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from paretone.database import audio_path
 from paretone.measure.estimates import UNKNOWN, Estimate, Margin, around, estimates, tail_interval, tails
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
@@ -25,7 +26,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
 from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
-from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
+from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial
 from paretone.studies.study import BASELINE, Cell, Study
 
 

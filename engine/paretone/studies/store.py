@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from paretone import files
-from paretone.database import AUDIO, Database, json_text, table_of, texts_of
+from paretone.database import Database, json_text, table_of, texts_of
 from paretone.errors import StudyError
 from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
@@ -186,12 +186,8 @@ class Store(Database):
     """"PSTY"."""
     error = StudyError
     damaged = StudyDamaged
-
-    def _migrations(self) -> tuple[str, ...]:
-        return MIGRATIONS
-
-    def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._open.execute("SELECT DISTINCT take FROM takes")}
+    migrations = MIGRATIONS
+    kept = "SELECT DISTINCT take FROM takes"
 
     # --- Definition and settings --------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
@@ -350,9 +346,6 @@ class Store(Database):
         found = self._read(parse, "SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
         return found[0] if found else None
 
-    def audio_path(self, take: str) -> Path:
-        return audio_path(self.folder, take)
-
     def audio(self, take: str) -> np.ndarray:
         """Samples of a take, float32, (n,)."""
         return read_audio(self.audio_path(take))[0]
@@ -412,10 +405,6 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
         return soundfile.read(path, dtype="float32")
     except (OSError, RuntimeError) as error:
         raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
-
-
-def audio_path(folder: Path, take: str) -> Path:
-    return folder / AUDIO / f"{take}.wav"
 
 
 _OF_CELL = "setting = ? AND utterance = ? AND seed = ? AND round = ?"
