@@ -114,7 +114,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     take, stopped = _spoken(spoken, session)
     samples, remarks = take.samples, ()
     if options.codebooks:
-        samples = _first_codebooks(take, options.codebooks, voice, session)
+        samples = first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
     remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
     part = f"{take.unfinished.partition(' ')[2]}; wrote them to {out}."
@@ -182,7 +182,7 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
     return made[-1].take, stopped
 
 
-def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
+def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
     """Samples of the take's passages, decoded from their first codebooks. Raises :class:`SettingError` for too many."""
     trace = take.trace.demasking
     parts = [
