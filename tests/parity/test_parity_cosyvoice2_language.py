@@ -14,14 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from paretone.models.cosyvoice2 import text
-from paretone.models.cosyvoice2.language_model import (
-    END,
-    STOPS,
-    CosyNames,
-    LanguageModel,
-    PromptIds,
-    Ratios,
-)
+from paretone.models.cosyvoice2.language_model import END, STOPS, CosyNames, LanguageModel, PromptIds, Ratios
 from paretone.models.cosyvoice2.text import ENOUGH, LONGEST, SHORTEST, normalised, pieces
 from paretone.models.families.language_network import IGNORED, TokenModel
 from paretone.models.networks.causal import NOTHING, CausalConfig

@@ -176,10 +176,7 @@ class Examined:
 
 
 def examine(
-    recording: str | Path,
-    transcript: str = "",
-    shortened: bool = True,
-    given_up: Callable[[], bool] = lambda: False,
+    recording: str | Path, transcript: str = "", shortened: bool = True, given_up: Callable[[], bool] = lambda: False
 ) -> Examined:
     """Run :func:`examined` in a process that ``given_up`` kills. Without a transcript, only read the recording."""
     try:

@@ -19,14 +19,7 @@ from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.front_end import (
-    CharacterFrontEnd,
-    FramePhones,
-    Passage,
-    Prompt,
-    PromptReader,
-    TextFrontEnd,
-)
+from paretone.models.f5.front_end import CharacterFrontEnd, FramePhones, Passage, Prompt, PromptReader, TextFrontEnd
 from paretone.models.f5.text import Vocabulary
 from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech

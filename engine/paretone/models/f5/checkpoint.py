@@ -56,10 +56,7 @@ _WRAPPERS = ("_orig_mod", "module")
 """Parts of weight names added by ``torch.compile`` and ``DistributedDataParallel``."""
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
 """File names in the official training for the last checkpoint, and for the initial one."""
-_LEGACY_KEYS = (
-    "mel_spec.mel_stft.mel_scale.fb",
-    "mel_spec.mel_stft.spectrogram.window",
-)
+_LEGACY_KEYS = ("mel_spec.mel_stft.mel_scale.fb", "mel_spec.mel_stft.spectrogram.window")
 
 
 class VariantUnknown(CheckpointError):

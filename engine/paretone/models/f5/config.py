@@ -56,12 +56,7 @@ class BackboneConfig:
         if backbone not in ("DiT", "UNetT"):
             raise CheckpointError(f"{where} describes a {shown(backbone)} backbone; DiT and UNetT are supported.")
         known = {one.name for one in fields(cls)} - {"backbone", "text_num_embeds"}
-        ignored = {
-            "dropout",
-            "attn_backend",
-            "attn_mask_enabled",
-            "checkpoint_activations",
-        }
+        ignored = {"dropout", "attn_backend", "attn_mask_enabled", "checkpoint_activations"}
         unknown = sorted(set(arch) - known - ignored)
         if unknown:
             raise CheckpointError(f"{where} has an architecture entry {shown(unknown[0])} that is not supported.")

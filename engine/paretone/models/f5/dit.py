@@ -53,11 +53,7 @@ class DiTBlock(nn.Module):
         super().__init__()
         self.attn_norm = AdaptiveNorm(config.dim, 6)
         self.attn = F5Attention(
-            config.dim,
-            config.heads,
-            config.dim_head,
-            config.qk_norm is not None,
-            config.pe_attn_head,
+            config.dim, config.heads, config.dim_head, config.qk_norm is not None, config.pe_attn_head
         )
         self.ff = F5FeedForward(config.dim, config.ff_mult)
 

@@ -57,11 +57,7 @@ def prompt_frames(samples: int) -> int:
 
 
 def total_frames(
-    prompt: int,
-    transcript: str,
-    text: str,
-    speed: float = 1.0,
-    fixed_seconds: float | None = None,
+    prompt: int, transcript: str, text: str, speed: float = 1.0, fixed_seconds: float | None = None
 ) -> int:
     """Frames to sample, including the prompt: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
     ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in total.

@@ -75,12 +75,7 @@ class TextEmbedding(nn.Module):
     longest = 8192
 
     def __init__(
-        self,
-        entries: int,
-        width: int,
-        conv_layers: int,
-        mask_padding: bool,
-        average_upsampling: bool,
+        self, entries: int, width: int, conv_layers: int, mask_padding: bool, average_upsampling: bool
     ) -> None:
         super().__init__()
         self.text_embed = nn.Embedding(entries + 1, width)
@@ -245,14 +240,7 @@ class RotaryEmbedding(nn.Module):
 class F5Attention(SelfAttention):
     """Self-attention of the family; the first ``rotary_heads`` heads, or all, have positions."""
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        head_width: int,
-        qk_norm: bool,
-        rotary_heads: int | None,
-    ) -> None:
+    def __init__(self, width: int, heads: int, head_width: int, qk_norm: bool, rotary_heads: int | None) -> None:
         super().__init__()
         inner = heads * head_width
         self.heads, self.rotary_heads = heads, rotary_heads

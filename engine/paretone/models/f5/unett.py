@@ -58,11 +58,7 @@ class UNetTLayer(nn.ModuleList):
 
     def __init__(self, config: BackboneConfig, joins: bool) -> None:
         attention = F5Attention(
-            config.dim,
-            config.heads,
-            config.dim_head,
-            config.qk_norm is not None,
-            config.pe_attn_head,
+            config.dim, config.heads, config.dim_head, config.qk_norm is not None, config.pe_attn_head
         )
         parts: list[Any] = [
             # Torch accepts a missing part, contrary to its types.
@@ -105,11 +101,7 @@ class UNetT(nn.Module):
         self.config = config
         self.time_embed = TimeEmbedding(config.dim)
         self.text_embed = TextEmbedding(
-            config.text_num_embeds,
-            config.text_dim,
-            config.conv_layers,
-            config.text_mask_padding,
-            False,
+            config.text_num_embeds, config.text_dim, config.conv_layers, config.text_mask_padding, False
         )
         self.text_embed.longest = 4096
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)

@@ -473,13 +473,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
         maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
         return AttentionCapture(
-            layer,
-            step,
-            passage.frames,
-            script.prompt.frames,
-            maps,
-            similarities,
-            self._frame_seconds,
+            layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
         )
 
     def _skippable(self, script: FlowScript) -> DiffusionTransformer:

@@ -276,12 +276,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return script.pace(pace)
 
     def _following(
-        self,
-        passage: Any,
-        prompt: Any,
-        options: Values,
-        first: Any,
-        codes: torch.Tensor,
+        self, passage: Any, prompt: Any, options: Values, first: Any, codes: torch.Tensor
     ) -> tuple[FramedPassage, Prompt]:
         """A later passage and its prompt, after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
         return passage, prompt
@@ -387,12 +382,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @torch.inference_mode()
     def _speak_passage(
-        self,
-        script: MaskedScript,
-        number: int,
-        before: Sequence[_Spoken],
-        pace: Pace,
-        observer: Observer,
+        self, script: MaskedScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, prompt = script.passages[number], script.prompt
         if before:

@@ -353,11 +353,7 @@ def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(value.shape) for name, value in weights.items()}
 
 
-def check_shapes(
-    expected: Mapping[str, tuple[int, ...]],
-    found: Mapping[str, tuple[int, ...]],
-    where: str,
-) -> None:
+def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], where: str) -> None:
     """Raise :class:`CheckpointError` that names missing, unexpected and differently shaped keys in ``found``."""
     problems = []
     missing = [name for name in expected if name not in found]

@@ -208,11 +208,7 @@ def find_language_weights(
 ) -> LanguageWeights:
     """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
     ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
-    readers = {
-        ("draft", DRAFTS): _draft,
-        (FEATURE_DRAFT, DRAFTS): _feature_draft,
-        ("student", STUDENTS): _student,
-    }
+    readers = {("draft", DRAFTS): _draft, (FEATURE_DRAFT, DRAFTS): _feature_draft, ("student", STUDENTS): _student}
     found: dict[str, list] = {}
     foreign = []
     for (name, kind), read in readers.items():

@@ -48,12 +48,7 @@ class LlasaSpeech(LanguageSpeech):
     """A loaded LLaSA: language model, XCodec2's decoder, and the voice encoder."""
 
     def __init__(
-        self,
-        info: ModelInfo,
-        folder: LlasaFolder,
-        network: LanguageNetwork,
-        codec: XCodec2Decoder,
-        voices: VoiceReader,
+        self, info: ModelInfo, folder: LlasaFolder, network: LanguageNetwork, codec: XCodec2Decoder, voices: VoiceReader
     ) -> None:
         """``network`` is the plain one of ``folder``; only its optimised form is kept."""
         super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)

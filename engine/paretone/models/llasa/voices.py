@@ -165,10 +165,7 @@ class VoiceReader:
         self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
 
     def __call__(
-        self,
-        voice: Voice,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
+        self, voice: Voice, check: Callable[[], None] = lambda: None, status: Callable[[str], None] = lambda text: None
     ) -> LlasaPrompt:
         """Prepare a voice; ``check`` may raise to cancel.
 

@@ -154,16 +154,7 @@ TAIL = 12000
 FRAMES_PER_LATENT = 4
 SPARE = 2
 """Maximum excess latents in a file, from rounding in its creation."""
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    EOFError,
-    SyntaxError,
-    TokenError,
-    BadZipFile,
-)
+_UNREADABLE = (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError, TokenError, BadZipFile)
 """Errors of numpy for files that are damaged or not arrays: their headers are Python literals or zip archives."""
 
 

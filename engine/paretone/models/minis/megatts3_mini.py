@@ -24,13 +24,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.phones import (
-    ENGLISH_TONE,
-    MegaPassage,
-    MegaPrompt,
-    Timed,
-    durations_of_phones,
-)
+from paretone.models.megatts3.phones import ENGLISH_TONE, MegaPassage, MegaPrompt, Timed, durations_of_phones
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
 from paretone.setting.knobs import Values

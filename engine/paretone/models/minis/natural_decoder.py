@@ -371,11 +371,7 @@ class NaturalDecoder(nn.Module):
 
     @torch.inference_mode()
     def decode(
-        self,
-        frames: Tensor,
-        pitch_scale: float = 1.0,
-        formant_scale: float = 1.0,
-        noise: Noise | None = None,
+        self, frames: Tensor, pitch_scale: float = 1.0, formant_scale: float = 1.0, noise: Noise | None = None
     ) -> Tensor:
         """Latent or voice frames, (n, 34) or (n, 36), to samples (n · 300,) float32 at 24 kHz; frame k is centred on
         sample k · 300.

@@ -28,12 +28,7 @@ from paretone.models.minis.natural_decoder import (
     of_voice,
 )
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.models.networks.vocos import (
-    StreamedBlocks,
-    StreamedOverlapAdd,
-    VocosBackbone,
-    VocosConfig,
-)
+from paretone.models.networks.vocos import StreamedBlocks, StreamedOverlapAdd, VocosBackbone, VocosConfig
 
 # Mel frames, 93.75 per second, to the decoder's latent frames, 80 per second.
 #
@@ -107,11 +102,7 @@ class StreamedNatural:
     """Latent or voice frames to audio; see :meth:`NaturalDecoder.decode`."""
 
     def __init__(
-        self,
-        decoder: NaturalDecoder,
-        pitch_scale: float = 1.0,
-        formant_scale: float = 1.0,
-        noise: Noise | None = None,
+        self, decoder: NaturalDecoder, pitch_scale: float = 1.0, formant_scale: float = 1.0, noise: Noise | None = None
     ) -> None:
         self._decoder = decoder
         self._pitch_scale, self._formant_scale = pitch_scale, formant_scale

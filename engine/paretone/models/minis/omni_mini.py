@@ -161,11 +161,7 @@ WARM_UP_FRAMES = 30
 
 class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
     def __init__(
-        self,
-        info: ModelInfo,
-        network: MaskedNetwork,
-        coding: NaturalCoding[ResidualCodec],
-        front_end: OmniMiniFrontEnd,
+        self, info: ModelInfo, network: MaskedNetwork, coding: NaturalCoding[ResidualCodec], front_end: OmniMiniFrontEnd
     ) -> None:
         super().__init__(info, network, coding.token_seconds)
         self._coding, self._front_end = coding, front_end

@@ -315,11 +315,7 @@ def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, T
 
 
 def load_normalised(
-    module: nn.Module,
-    weights: Mapping[str, Tensor],
-    where: str,
-    naming: Naming = HOOKED,
-    plain: tuple[str, ...] = (),
+    module: nn.Module, weights: Mapping[str, Tensor], where: str, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
 ) -> None:
     """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out.
 

@@ -84,11 +84,7 @@ class BidirectionalTransformer(nn.Module):
         self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
 
     def forward(
-        self,
-        embedded: Tensor,
-        positions: Tensor | None = None,
-        mask: Tensor | None = None,
-        probe: Probe | None = None,
+        self, embedded: Tensor, positions: Tensor | None = None, mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
@@ -189,12 +185,7 @@ class MaskedNetwork(nn.Module):
         return self.audio_heads(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(1, 2)
 
     def forward(
-        self,
-        text: Tensor,
-        codes: Tensor,
-        targets: int,
-        positions: Tensor | None = None,
-        mask: Tensor | None = None,
+        self, text: Tensor, codes: Tensor, targets: int, positions: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``.
 

@@ -162,12 +162,7 @@ class Vocos(nn.Module):
         load_strictly(self, needed, where)
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        device: torch.device | str = "cpu",
-        check: Callable[[], None] = lambda: None,
-    ) -> Vocos:
+    def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
         """Load an official folder. ``check`` is called between the parts and may raise to cancel.
 
         Raises :class:`CheckpointError` that names the file and its fault.

@@ -88,10 +88,7 @@ class OmniVoiceFolder:
 
 
 def read_network(
-    shards: Shards,
-    config: MaskedConfig,
-    device: torch.device | str = "cpu",
-    check: Callable[[], None] = lambda: None,
+    shards: Shards, config: MaskedConfig, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
 ) -> MaskedNetwork:
     """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
     weights, _ = shards.read(check=check)

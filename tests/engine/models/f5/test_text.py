@@ -17,13 +17,7 @@ from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.models.base import Voice
 from paretone.models.f5 import text
 from paretone.models.f5.config import HOP, SAMPLE_RATE
-from paretone.models.f5.front_end import (
-    CharacterFrontEnd,
-    Prompt,
-    PromptLevel,
-    PromptReader,
-    total_frames,
-)
+from paretone.models.f5.front_end import CharacterFrontEnd, Prompt, PromptLevel, PromptReader, total_frames
 from paretone.models.f5.text import (
     Vocabulary,
     finished_transcript,
@@ -108,10 +102,7 @@ def test_faulty_vocabularies_are_named(tmp_path: Path) -> None:
         Vocabulary.read(path).require_entries(3, str(path))
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [(" \n", "no text"), ("?!…", "no letter"), ("привет", "п р")],
-)
+@pytest.mark.parametrize(("written", "message"), [(" \n", "no text"), ("?!…", "no letter"), ("привет", "п р")])
 def test_what_cannot_be_spoken_is_refused(written: str, message: str) -> None:
     with pytest.raises(TextError, match=message):
         require_speakable(written, LATIN.encode(written))

@@ -368,14 +368,7 @@ def omnivoice(tmp_path_factory: pytest.TempPathFactory):
     return masked(tmp_path_factory.mktemp("graphs"), Again())
 
 
-@pytest.mark.parametrize(
-    "techniques",
-    [
-        (),
-        (small_release.used("guidance_stride"),),
-        (BLOCKS,),
-    ],
-)
+@pytest.mark.parametrize("techniques", [(), (small_release.used("guidance_stride"),), (BLOCKS,)])
 def test_masked_models_say_the_same(omnivoice, techniques):
     plain = small_release.setting(*techniques)
     expected = say(omnivoice, plain)

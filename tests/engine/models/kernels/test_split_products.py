@@ -65,8 +65,7 @@ def test_digits_make_up_the_numbers_to_24_bits(factor: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "most"),
-    [(_normal, 2), (_log_normal_channels, 7), (_heavy_tails, 7), (_one_strong_channel, 13)],
+    ("numbers", "most"), [(_normal, 2), (_log_normal_channels, 7), (_heavy_tails, 7), (_one_strong_channel, 13)]
 )
 @pytest.mark.parametrize("inputs", [300])
 def test_its_error_is_a_small_multiple_of_float32_s_own(

@@ -380,8 +380,7 @@ def written(folder: Path, change: dict | None = None, without: str = "") -> Path
 
 
 @pytest.mark.parametrize(
-    ("text", "transcript", "speaker"),
-    [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", "")],
+    ("text", "transcript", "speaker"), [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", "")]
 )
 def test_control_tokens_cannot_be_spoken(text: str, transcript: str, speaker: str) -> None:
     with pytest.raises(TextError, match=r"'<\|(eot_id|s_12)\|>' is a control token of LLaSA"):

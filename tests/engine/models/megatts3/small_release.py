@@ -51,14 +51,7 @@ DURATION_CONFIG = {
 SMALL_WAVVAE = WavVAEConfig(width=16, channels=4)
 SMALL_ALIGNER = AlignerConfig(bands=80, width=32, layers=1, places=400, tokens=64, vocabulary=1600)
 SMALL_DIT = DiTConfig(
-    dim=64,
-    layers=2,
-    heads=1,
-    ff_hidden=128,
-    local_cond=24,
-    ctx_mask=4,
-    phone_layers=1,
-    phone_ff_hidden=64,
+    dim=64, layers=2, heads=1, ff_hidden=128, local_cond=24, ctx_mask=4, phone_layers=1, phone_ff_hidden=64
 )
 
 

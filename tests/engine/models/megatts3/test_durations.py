@@ -9,14 +9,7 @@ import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.megatts3.aligner import (
-    END,
-    START,
-    Aligner,
-    AlignerConfig,
-    log_mel,
-    read_alignment,
-)
+from paretone.models.megatts3.aligner import END, START, Aligner, AlignerConfig, log_mel, read_alignment
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, Tempo, settled_durations
 from paretone.models.megatts3.phones import Timed, phone_number
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of

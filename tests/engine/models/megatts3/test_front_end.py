@@ -21,11 +21,7 @@ from paretone.models.megatts3.adapter import level_matched
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.front_end import OfficialFrontEnd, read_text, split_chinese
 from paretone.models.megatts3.graphemes import END, GraphemeModel
-from paretone.models.megatts3.phones import (
-    MegaPassage,
-    Timed,
-    separated,
-)
+from paretone.models.megatts3.phones import MegaPassage, Timed, separated
 from tests.engine.models.megatts3.small_release import FIRST, write_folder, write_release
 from tests.packages import needs
 

@@ -73,8 +73,7 @@ def test_recordings_are_filled_up_as_upstream_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "spare", "dtype"),
-    crossed([(1, -1, 32), (-1, 32)], [0, 1, 2], [np.float32, np.float16, ">f4"]),
+    ("shape", "spare", "dtype"), crossed([(1, -1, 32), (-1, 32)], [0, 1, 2], [np.float32, np.float16, ">f4"])
 )
 def test_latents_are_read_and_cut(
     prompt: PromptRecording, audio: Path, shape: tuple[int, ...], spare: int, dtype: object
