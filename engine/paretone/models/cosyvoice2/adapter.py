@@ -259,10 +259,8 @@ FRONT_END = "qwen2"
 
 
 def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
-    """Load all parts except the recording encoders, which are loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Load all parts except the recording encoders, which are loaded with the first new voice. Raises
+    :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder(
         f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."

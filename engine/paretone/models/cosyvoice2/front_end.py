@@ -85,10 +85,8 @@ class VoicePrompts:
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
     def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
-        """Prepare the recording ``audio``; ``check`` may raise to cancel.
-
-        Raises :class:`AudioError`, and :class:`CheckpointError` if a model is unusable.
-        """
+        """Prepare the recording ``audio``; ``check`` may raise to cancel. Raises :class:`AudioError`, and
+        :class:`CheckpointError` if a model is unusable."""
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
             raise AudioError(

@@ -64,10 +64,7 @@ class LanguageModel:
         cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
     ) -> LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
-        of text. Tensors are not copied.
-
-        Raises :class:`CheckpointError`.
-        """
+        of text. Tensors are not copied. Raises :class:`CheckpointError`."""
         weights = dict(weights)
         config = replace(config, layers=_layers(weights, where))
         rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))

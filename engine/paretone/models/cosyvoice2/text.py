@@ -73,10 +73,8 @@ def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) ->
 
 
 def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
-    """``text`` in spoken form, in one piece, with notes.
-
-    ``improved``: read numbers by rules that keep amounts, years and decimals together, unlike the official code.
-    """
+    """``text`` in spoken form, in one piece, with notes. ``improved``: read numbers by rules that keep amounts, years
+    and decimals together, unlike the official code."""
     if not text or has_special_tokens(text):
         return text, ()
     text = text.strip()

@@ -47,10 +47,8 @@ class BackboneConfig:
     def from_official(
         cls, backbone: str, entries: ConfigFile | Mapping[str, object], text_num_embeds: int, where: str = ""
     ) -> BackboneConfig:
-        """Parse the ``arch`` part of an official configuration file, or its entries, called ``where``.
-
-        Raises :class:`CheckpointError` that names an unsupported entry.
-        """
+        """Parse the ``arch`` part of an official configuration file, or its entries, called ``where``. Raises
+        :class:`CheckpointError` that names an unsupported entry."""
         file = ConfigFile.of(entries, where)
         where, arch = file.where, file.entries
         if backbone not in ("DiT", "UNetT"):

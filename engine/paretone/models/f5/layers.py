@@ -182,10 +182,8 @@ def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class InputEmbedding(nn.Module):
-    """Noised mel, prompt mel and text, concatenated, to the backbone's width.
-
-    The parts of prompt and text do not depend on the step: :meth:`constant` computes them once per sampling run.
-    """
+    """Noised mel, prompt mel and text, concatenated, to the backbone's width. The parts of prompt and text do not
+    depend on the step: :meth:`constant` computes them once per sampling run."""
 
     def __init__(self, mel_bands: int, text_width: int, width: int) -> None:
         super().__init__()
@@ -208,10 +206,8 @@ class InputEmbedding(nn.Module):
         return projected, self.conv_pos_embed.first(_masked(projected, mask), bias=True)
 
     def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """``x`` is (batch, frames, bands); the result has the rows of ``constant``, a multiple of the batch.
-
-        The branches' inputs differ only in their constant part, so the part of ``x`` is computed once.
-        """
+        """``x`` is (batch, frames, bands); the result has the rows of ``constant``, a multiple of the batch. The
+        branches' inputs differ only in their constant part, so the part of ``x`` is computed once."""
         projected, convolved = constant
         own = F.linear(x, self.proj.weight[:, : self.mel_bands])
         own_convolved = self.conv_pos_embed.first(_masked(own, None if mask is None else mask[: len(own)]), bias=False)

@@ -54,10 +54,8 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """Tensors of a flat weight file by name, on the CPU.
-
-    Raises :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or is not flat.
-    """
+    """Tensors of a flat weight file by name, on the CPU. Raises :class:`CheckpointError` if the file is missing,
+    damaged, not a checkpoint, contains code, or is not flat."""
     content = read_checkpoint(path, check)
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
@@ -103,12 +101,8 @@ def _unsound(value: Tensor) -> str:
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
-    """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only.
-
-    ``check`` is called between tensors if the format allows, and may raise to cancel.
-
-    Raises :class:`CheckpointError`.
-    """
+    """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only. ``check`` is called
+    between tensors if the format allows, and may raise to cancel. Raises :class:`CheckpointError`."""
     _require_file(path)
     if path.suffix == ".safetensors":
         with opened(path) as file:

@@ -87,10 +87,8 @@ class ImportanceRecord:
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 
     def retained(self, depth: int) -> tuple[int, ...]:
-        """The ``depth`` most important layers in their own order (SPADE: all others are removed at once).
-
-        Raises :class:`SettingError` for an impossible depth.
-        """
+        """The ``depth`` most important layers in their own order (SPADE: all others are removed at once). Raises
+        :class:`SettingError` for an impossible depth."""
         if not 1 <= depth <= self.layers:
             raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
         return tuple(sorted(self.order[:depth]))

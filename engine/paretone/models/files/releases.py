@@ -74,10 +74,8 @@ def shard_of_each(content: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository; ``saved_as`` is relative to the model's folder.
-
-    An ``index`` lists further files of its repository, saved next to it: the shards of the weights.
-    """
+    """A file of a repository; ``saved_as`` is relative to the model's folder. An ``index`` lists further files of its
+    repository, saved next to it: the shards of the weights."""
 
     repository: str
     name: str
@@ -281,10 +279,8 @@ def download(
 
 
 def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
-    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing.
-
-    Raises :class:`PlainError` if the package is missing or the server cannot be asked.
-    """
+    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing. Raises
+    :class:`PlainError` if the package is missing or the server cannot be asked."""
     transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
     return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
 

@@ -59,10 +59,7 @@ def find_weight_sets(
     weight_set_folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[WeightSet, ...]:
     """CFG-free weights in these folders made from the checkpoint with the fingerprint ``base``, ordered by weight,
-    stages of trainings last.
-
-    ``check`` may raise to cancel.
-    """
+    stages of trainings last. ``check`` may raise to cancel."""
     found = []
     for path in sorted(path for folder in weight_set_folders for path in folder.glob("*.safetensors")):
         weight, metadata = trained_guidance(path), metadata_of(path)

@@ -128,9 +128,7 @@ DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 def load_llasa(request: LoadRequest) -> LlasaSpeech:
     """Load language model, tokenizer and XCodec2's decoder; the voice encoder is loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
+    Raises :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
     dtype = computed_in(device)

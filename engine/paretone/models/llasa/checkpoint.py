@@ -184,9 +184,7 @@ def load_decoder(
     folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
 ) -> XCodec2Decoder:
     """Load the decoder in ``folder``, of either release, in float32. ``check`` is called between weights and may raise.
-
-    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights.
-    """
+    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights."""
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder} is missing: LLaSA's speech is decoded by XCodec2. Download the model again, or put the folder "

@@ -57,10 +57,8 @@ class VoiceEncoder:
         status: Callable[[str], None] = lambda text: None,
         check: Callable[[], None] = lambda: None,
     ) -> tuple[int, ...]:
-        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
-
-        ``check`` may raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable.
-        """
+        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence. ``check`` may
+        raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable."""
         shards = Shards.find(self._folder)
 
         def encode() -> np.ndarray:
@@ -88,10 +86,8 @@ class VoiceEncoder:
 
 
 def load_encoder(shards: Shards) -> Xcodec2Model:
-    """Load the converted release, including the unused decoder.
-
-    Raises :class:`CheckpointError` if ``transformers`` is missing or the release is not the converted one.
-    """
+    """Load the converted release, including the unused decoder. Raises :class:`CheckpointError` if ``transformers`` is
+    missing or the release is not the converted one."""
     try:
         from transformers import Xcodec2Model
         from transformers.utils.logging import disable_progress_bar
@@ -167,10 +163,8 @@ class VoiceReader:
     def __call__(
         self, voice: Voice, check: Callable[[], None] = lambda: None, status: Callable[[str], None] = lambda text: None
     ) -> LlasaPrompt:
-        """Prepare a voice; ``check`` may raise to cancel.
-
-        Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` if the encoder is unusable.
-        """
+        """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`, and
+        :class:`CheckpointError` if the encoder is unusable."""
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
 
     def _read(self, voice: Voice, check: Callable[[], None], status: Callable[[str], None]) -> LlasaPrompt:

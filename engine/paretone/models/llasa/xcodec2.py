@@ -63,9 +63,7 @@ class XCodec2Config:
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> XCodec2Config:
         """Sizes from the shapes of a state dict with original names; heads are 64 wide unless ``heads`` is given.
-
-        Raises :class:`CheckpointError` that names a missing or impossible weight.
-        """
+        Raises :class:`CheckpointError` that names a missing or impossible weight."""
 
         def shape(name: str, dimensions: int) -> tuple[int, ...]:
             found = shapes.get(name, ())

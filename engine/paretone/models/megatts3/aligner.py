@@ -48,10 +48,7 @@ class AlignerConfig:
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> AlignerConfig:
-        """Sizes from the official tensors, with the released number of heads.
-
-        Raises :class:`CheckpointError`.
-        """
+        """Sizes from the official tensors, with the released number of heads. Raises :class:`CheckpointError`."""
         try:
             conv = weights["encoder.conv1.weight"].shape
             config = cls(
@@ -73,10 +70,8 @@ class AlignerConfig:
 
 
 def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
-    """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames.
-
-    Raises :class:`AudioError` for a recording shorter than that.
-    """
+    """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames. Raises
+    :class:`AudioError` for a recording shorter than that."""
     if samples.shape[-1] < FRAMES_MULTIPLE * HOP:
         raise AudioError(
             f"The reference recording lasts {samples.shape[-1] / SAMPLE_RATE:.2f} s; at least 1 s of speech is needed."

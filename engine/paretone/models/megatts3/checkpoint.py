@@ -104,10 +104,8 @@ class OfficialFolder:
 
 
 def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools. Raises
+    :class:`CheckpointError`."""
     content = read_checkpoint(path, check).get("state_dict")
     part = content.get(name) if isinstance(content, Mapping) else None
     if not isinstance(part, Mapping) or not part or not all(isinstance(value, Tensor) for value in part.values()):

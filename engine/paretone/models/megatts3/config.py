@@ -53,10 +53,8 @@ class DiTConfig:
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> DiTConfig:
-        """Sizes from the shapes of a state dict with official names. ``heads``: 64 wide by default, as released.
-
-        Raises :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours.
-        """
+        """Sizes from the shapes of a state dict with official names. ``heads``: 64 wide by default, as released. Raises
+        :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours."""
 
         def shape(name: str, axes: int) -> tuple[int, ...]:
             if len(shapes.get(name, ())) != axes:

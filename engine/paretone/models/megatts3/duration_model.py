@@ -55,10 +55,8 @@ class DurationConfig:
 
     @classmethod
     def read(cls, path: Path, phones: int) -> DurationConfig:
-        """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table.
-
-        Raises :class:`CheckpointError` for missing entries, and for options with an unknown structure.
-        """
+        """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table. Raises :class:`CheckpointError`
+        for missing entries, and for options with an unknown structure."""
         return cls.of_entries(ConfigFile.read(path), phones)
 
     @classmethod

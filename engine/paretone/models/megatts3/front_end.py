@@ -202,10 +202,8 @@ class PreparedVoice:
 
 
 def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Generator | None = None) -> PreparedVoice:
-    """Read a recording and the latents next to it, or encode it if ``wavvae`` can, sampling with ``generator``.
-
-    Raises :class:`AudioError`, also without latents and encoder.
-    """
+    """Read a recording and the latents next to it, or encode it if ``wavvae`` can, sampling with ``generator``. Raises
+    :class:`AudioError`, also without latents and encoder."""
     recording = prepare_recording(read_recording(audio), window)
     path = audio.with_suffix(LATENTS)
     if path.is_file():
@@ -274,10 +272,8 @@ class OfficialFrontEnd:
 
     @classmethod
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:
-        """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well.
-
-        Raises :class:`paretone.errors.CheckpointError`.
-        """
+        """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well. Raises
+        :class:`paretone.errors.CheckpointError`."""
         folder.require_parts()
         return cls(
             folder.aligner().to(device),
@@ -289,9 +285,7 @@ class OfficialFrontEnd:
 
     def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
         """Prompt of a recording with latents, aligned. ``seed`` samples an encoder's latents; ``check`` may cancel.
-
-        Raises :class:`paretone.errors.AudioError`.
-        """
+        Raises :class:`paretone.errors.AudioError`."""
         return self._prepared(audio, seed, check)[0]
 
     def passages(

@@ -65,10 +65,8 @@ class GraphemeModel:
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
-        """Load an official folder: weights only from ``.safetensors``, and no code.
-
-        Raises :class:`CheckpointError` on what is missing.
-        """
+        """Load an official folder: weights only from ``.safetensors``, and no code. Raises :class:`CheckpointError` on
+        what is missing."""
         try:
             from transformers import AutoModelForCausalLM, AutoTokenizer
             from transformers.utils.logging import disable_progress_bar
@@ -105,10 +103,8 @@ class GraphemeModel:
 
     @torch.inference_mode()
     def __call__(self, text: str, check: Callable[[], None] = lambda: None) -> ReadPhones:
-        """Phones of one segment. ``check`` is called per token and may raise to cancel.
-
-        Raises :class:`TextError` if the model returns no phones.
-        """
+        """Phones of one segment. ``check`` is called per token and may raise to cancel. Raises :class:`TextError` if
+        the model returns no phones."""
         from transformers import StoppingCriteriaList
 
         def go_on(tokens: torch.Tensor, scores: object, **rest: object) -> torch.Tensor:

@@ -115,10 +115,8 @@ class Encoder(nn.Module):
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
-        """An encoder with the size of the official tensors, or ``None`` without encoder tensors.
-
-        Raises :class:`CheckpointError` if those that determine its size are missing.
-        """
+        """An encoder with the size of the official tensors, or ``None`` without encoder tensors. Raises
+        :class:`CheckpointError` if those that determine its size are missing."""
         if not any(name.startswith(PARTS) for name in weights):
             return None
         try:
@@ -129,10 +127,8 @@ class Encoder(nn.Module):
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Sample the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32).
-
-    ``generator`` draws ε on the CPU, in the order (B, 32, T) as upstream; the default is the global generator.
-    """
+    """Sample the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32). ``generator`` draws ε on the
+    CPU, in the order (B, 32, T) as upstream; the default is the global generator."""
     mean, log_variance = moments.chunk(2, dim=-1)
     batch, frames, channels = mean.shape
     noise = torch.randn((batch, channels, frames), generator=generator).transpose(1, 2)
@@ -340,10 +336,8 @@ class WavVAE(nn.Module):
 
     @torch.inference_mode()
     def encode(self, samples: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, sampled from the encoder's posterior.
-
-        Raises :class:`CheckpointError` without an encoder.
-        """
+        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, sampled from the encoder's posterior. Raises
+        :class:`CheckpointError` without an encoder."""
         if self.encoder is None:
             raise CheckpointError(
                 "The public release of MegaTTS 3 has no encoder for new recordings; use a recording that comes with "
@@ -354,10 +348,8 @@ class WavVAE(nn.Module):
 
     @classmethod
     def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> WavVAE:
-        """Load the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly.
-
-        Raises :class:`CheckpointError`.
-        """
+        """Load the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly. Raises
+        :class:`CheckpointError`."""
         config = WavVAEConfig.read(config_path, weights)
         with uninitialised(weights, where):
             model = cls(config, Encoder.of_weights(weights, where))

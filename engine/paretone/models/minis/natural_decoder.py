@@ -392,10 +392,8 @@ class NaturalDecoder(nn.Module):
         level: Tensor | None = None,
         noise: Noise | None = None,
     ) -> Tensor:
-        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,).
-
-        ``formant_scale`` and ``level`` (a natural logarithm) are (n,).
-        """
+        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,). ``formant_scale``
+        and ``level`` (a natural logarithm) are (n,)."""
         if not len(hidden):
             return hidden.new_zeros(0)
         train, transform = PulseTrain(), PulseSpectra()

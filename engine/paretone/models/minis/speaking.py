@@ -63,10 +63,8 @@ class MiniFolder:
 
 
 def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
-    """Phones that come with the recording, or else aligned ones, with notes for the user.
-
-    Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`.
-    """
+    """Phones that come with the recording, or else aligned ones, with notes for the user. Raises
+    :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
     if read.voice.phones:
         return read.voice.phones, read.notes
     heard = reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)

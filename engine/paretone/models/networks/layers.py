@@ -216,10 +216,8 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with an activation in between, row by row.
-
-    A family's own class holds the layers under their official names and returns them as ``first`` and ``last``.
-    """
+    """Two linear layers with an activation in between, row by row. A family's own class holds the layers under their
+    official names and returns them as ``first`` and ``last``."""
 
     activation: Callable[[Tensor], Tensor]
     """May overwrite its input."""
@@ -317,9 +315,7 @@ def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, T
 def load_normalised(
     module: nn.Module, weights: Mapping[str, Tensor], where: str, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
 ) -> None:
-    """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out.
-
-    Raises :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file.
-    """
+    """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out. Raises
+    :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file."""
     check_shapes(stored_shapes(module, naming, plain), shapes_of(weights), where)
     load_strictly(module, fused(weights, naming), where)

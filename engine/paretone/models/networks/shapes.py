@@ -51,10 +51,8 @@ _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, tor
 
 @contextmanager
 def without_weights(weights: Held | None = None, where: str = "") -> Iterator[None]:
-    """Create modules on the meta device: parameters have shapes but no values.
-
-    With ``weights`` from ``where``, raises :class:`CheckpointError` for sizes impossible for a module that takes them.
-    """
+    """Create modules on the meta device: parameters have shapes but no values. With ``weights`` from ``where``, raises
+    :class:`CheckpointError` for sizes impossible for a module that takes them."""
     with _sizes(weights, where) as mode, torch.device("meta"), mode:
         yield
 

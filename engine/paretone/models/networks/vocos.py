@@ -41,10 +41,8 @@ class VocosConfig:
 
     @classmethod
     def read(cls, path: Path) -> VocosConfig:
-        """Read an official ``config.yaml``.
-
-        Raises :class:`CheckpointError` that names what is missing or unsupported.
-        """
+        """Read an official ``config.yaml``. Raises :class:`CheckpointError` that names what is missing or
+        unsupported."""
         file = ConfigFile.read(path)
         features, backbone, head = (file.part(name, needed=True).part("init_args", needed=True) for name in PARTS)
         head.require("padding", "center", "center")
@@ -163,10 +161,8 @@ class Vocos(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
-        """Load an official folder. ``check`` is called between the parts and may raise to cancel.
-
-        Raises :class:`CheckpointError` that names the file and its fault.
-        """
+        """Load an official folder. ``check`` is called between the parts and may raise to cancel. Raises
+        :class:`CheckpointError` that names the file and its fault."""
         config = VocosConfig.read(folder / "config.yaml")
         path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
         if path is None:

@@ -118,10 +118,8 @@ FRONT_END = "qwen3"
 
 
 def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
-    """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice. Raises
+    :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder(
         "OmniVoice is a folder; choose the one with config.json, tokenizer.json and audio_tokenizer in it."

@@ -231,10 +231,8 @@ class VoiceReader:
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
     ) -> Reference:
-        """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel.
-
-        Raises :class:`TextError`, :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable.
-        """
+        """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel. Raises :class:`TextError`,
+        :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable."""
         key = voice, prepare, changed(voice.audio)
         return self._references.of(key, lambda: self._read(voice, prepare, check, status))
 
@@ -326,10 +324,8 @@ class OmniVoicePassage:
 
 
 def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[OmniVoicePassage]:
-    """Prepare ``text`` to follow ``prompt``.
-
-    Raises :class:`TextError` for a text without speech, :class:`SettingError` for an invalid description or duration.
-    """
+    """Prepare ``text`` to follow ``prompt``. Raises :class:`TextError` for a text without speech, :class:`SettingError`
+    for an invalid description or duration."""
     text = text.strip()
     if not is_spoken(text):
         raise TextError("There is nothing to speak in this text; type a sentence.")

@@ -131,10 +131,8 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def language(name: str) -> tuple[str | None, tuple[str, ...]]:
-    """Id of a language given by id or English name, with remarks for the user; ``None``: no language.
-
-    As upstream, an unknown language is ignored, with a note.
-    """
+    """Id of a language given by id or English name, with remarks for the user; ``None``: no language. As upstream, an
+    unknown language is ignored, with a note."""
     known, name = tables().languages, name.strip()
     lowered = name.lower()
     if not name or lowered == "none":
