@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paretone.audio.mel import STYLES, MelFrontEnd, htk_filterbank
+from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
@@ -65,8 +66,8 @@ def test_parity_mel_tables(fixture: Fixture) -> None:
 def test_parity_vocos_layers_and_audio(fixture: Fixture, tmp_path: Path) -> None:
     parts = {name: {"init_args": arguments} for name, arguments in fixture.description["config"].items()}
     (tmp_path / "config.yaml").write_text(json.dumps(parts), encoding="utf-8")
-    vocos = Vocos(VocosConfig.read(tmp_path / "config.yaml"))
-    vocos.load_official(fixture.weights, fixture.name)
+    config = VocosConfig.read(tmp_path / "config.yaml")
+    vocos = loaded_strictly(lambda: Vocos(config), fixture.weights, fixture.name)
     found: dict[str, Tensor] = {"mel": fixture["mel"]}
     modules = {
         "embed": vocos.backbone.embed,

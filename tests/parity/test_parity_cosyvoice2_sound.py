@@ -26,6 +26,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import (
     whisper_mel,
 )
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.files.checkpoints import loaded_strictly
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 
@@ -96,9 +97,8 @@ def flow_config(description: dict) -> FlowConfig:
 
 
 def build_flow(fixture: Fixture) -> TokenToMel:
-    model = TokenToMel(flow_config(fixture.description))
-    model.load_official(fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
+    config = flow_config(fixture.description)
+    return loaded_strictly(lambda: TokenToMel(config), fixture.weights, fixture.name)
 
 
 def is_flow(description: dict) -> bool:
@@ -333,9 +333,8 @@ def build_both(fixture: Fixture) -> tuple[TokenToMel, Hift]:
     flow, vocoder = (replace(fixture, name=f"cosyvoice2_{part}") for part in ("flow", "hift"))
     config = flow_config(flow.description)
     chunk = fixture.description["flow_static_chunk_size"]
-    model = TokenToMel(replace(config, encoder=replace(config.encoder, chunk=chunk)))
-    model.load_official(flow.weights, flow.name)
-    return model.eval().requires_grad_(False), build_vocoder(vocoder)
+    config = replace(config, encoder=replace(config.encoder, chunk=chunk))
+    return loaded_strictly(lambda: TokenToMel(config), flow.weights, flow.name), build_vocoder(vocoder)
 
 
 def is_stream(description: dict) -> bool:

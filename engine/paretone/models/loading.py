@@ -181,13 +181,13 @@ def load(
     )
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
     speech = load_chosen(request)
-    info = speech.info
+    info = speech.look_for_weights(check)
     companions: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
     trained = (*info.weight_sets, *info.interval_weights, *companions)
     require_shipped(Path(info.checkpoint), info.fingerprint)
     for one in trained:
         require_shipped(Path(one.path), one.fingerprint)
-    speech.info = replace(speech.info, lacking=devices.lacking(on), device_type=on.type)
+    speech.info = replace(info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
     require_parts_shipped()

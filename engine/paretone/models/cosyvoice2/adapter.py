@@ -35,7 +35,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_interval_weights, interval_folders
+from paretone.models.files.trained_weights import find_interval_weights
 from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
@@ -162,7 +162,7 @@ class CosySpeech(LanguageSpeech):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
-        found = find_interval_weights(interval_folders(info.id, self._flow_path), self._flow_base, check)
+        found = find_interval_weights(info.id, self._flow_path, self._flow_base, check)
         self.info = replace(info, interval_weights=found)
         return self.info
 
@@ -278,10 +278,9 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
             f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
             "they do not belong together. Download the official release again."
         )
-    digest = fingerprint(folder.checkpoint, request.check)
     info = request.info(
         checkpoint=str(folder.checkpoint),
-        fingerprint=digest,
+        fingerprint=fingerprint(folder.checkpoint, request.check),
         sample_rate=vocoder.config.sample_rate,
         layers=model.tokens.transformer.config.layers,
         branches=1,
@@ -290,6 +289,4 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
     flow_base = fingerprint(folder.root / FLOW, request.check)
-    speech = CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)
-    speech.look_for_weights(request.check)
-    return speech
+    return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

@@ -31,7 +31,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Reco
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
 from paretone.models.families.language_network import DraftTensors
-from paretone.models.files.checkpoints import read_float_weights, read_weights, shapes_of
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, read_weights, shapes_of
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.causal import CausalConfig
 
@@ -89,9 +89,8 @@ class OfficialFolder:
         """Speech tokens to mel frames, on the device."""
         path = self.root / FLOW
         weights = read_weights(path, self.check)
-        flow = TokenToMel(flow_config(shapes_of(weights), str(path)))
-        flow.load_official(weights, str(path))
-        return flow.eval().requires_grad_(False).to(self.device)
+        config = flow_config(shapes_of(weights), str(path))
+        return loaded_strictly(lambda: TokenToMel(config), weights, str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
         """Mel frames to audio, on the device."""

@@ -27,7 +27,7 @@ from paretone.models.cosyvoice2.flow_networks import (
     UpsamplingEncoder,
     conditions,
 )
-from paretone.models.files.checkpoints import load_strictly, loaded_strictly, read_float_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
@@ -111,10 +111,6 @@ class TokenToMel(nn.Module):
     def speaker(self, vector: Tensor) -> Tensor:
         """(1, speaker_width), of any norm, to (1, bands)."""
         return self.spk_embed_affine_layer(F.normalize(vector, dim=1))
-
-    def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
-        """Load the tensors of ``flow.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
-        load_strictly(self, weights, where)
 
 
 class MelStream:
@@ -278,5 +274,4 @@ def interval_estimator(flow: TokenToMel, weights: IntervalWeights) -> Estimator:
 
     path = Path(weights.path)
     named = {name.removeprefix(PREFIX): value for name, value in read_float_weights(path).items()}
-    estimator = loaded_strictly(make, named, str(path))
-    return estimator.to(flow.noise.device).eval().requires_grad_(False)
+    return loaded_strictly(make, named, str(path)).to(flow.noise.device)

@@ -24,8 +24,8 @@ from paretone.models.f5.text import Vocabulary
 from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Passages, Sampler
-from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import trained_guidance
 from paretone.models.kernels.precision import offered, upstream
 from paretone.models.loading import LoadRequest, Vocoder
 from paretone.sampling.flow import Run, euler_steps, sampling_grid
@@ -128,13 +128,11 @@ def load_f5(request: LoadRequest) -> F5Speech:
     request.check()
     front_end = _front_end(checkpoint)
     phones = front_end.phones if isinstance(front_end, FramePhones) else None
-    digest = fingerprint(checkpoint.path, request.check)
-    trained_weight = trained_weights.trained_guidance(checkpoint.path)
-    places = trained_weights.weight_set_folders(chosen.id, checkpoint.path)
+    trained_weight = trained_guidance(checkpoint.path)
     info = request.info(
         variant=checkpoint.variant,
         checkpoint=str(checkpoint.path),
-        fingerprint=digest,
+        fingerprint=fingerprint(checkpoint.path, request.check),
         sample_rate=SAMPLE_RATE,
         layers=checkpoint.config.depth,
         branches=2 if trained_weight is None else 1,
@@ -142,10 +140,6 @@ def load_f5(request: LoadRequest) -> F5Speech:
         text_front_end=checkpoint.text_front_end,
         precision="float32" if chosen.bundled else upstream(target),
         precisions=tuple(dict.fromkeys((*offered(target), upstream(target)))),
-        weight_sets=trained_weights.find_weight_sets(places, digest, request.check),
-        interval_weights=trained_weights.find_interval_weights(
-            trained_weights.interval_folders(chosen.id, checkpoint.path), digest, request.check
-        ),
         trained_guidance=trained_weight,
     )
 

@@ -110,8 +110,7 @@ class F5Checkpoint:
     def build(self) -> DiT | UNetT:
         """Backbone with these weights, float32, on the CPU, in evaluation mode."""
         make = _BACKBONES[self.config.backbone]
-        backbone = loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
-        return backbone.eval().requires_grad_(False)
+        return loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,7 @@ from paretone.models.families.evaluations import (
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
-from paretone.models.files import trained_weights
-from paretone.models.files.trained_weights import interval_backbone
+from paretone.models.files.trained_weights import find_interval_weights, find_weight_sets, interval_backbone
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
@@ -199,14 +198,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
-        model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
-        self.info = replace(
-            self.info,
-            weight_sets=trained_weights.find_weight_sets(trained_weights.weight_set_folders(model, path), base, check),
-            interval_weights=trained_weights.find_interval_weights(
-                trained_weights.interval_folders(model, path), base, check
-            ),
-        )
+        source = self.info.id, Path(self.info.checkpoint), self.info.fingerprint, check
+        weight_sets, interval_weights = find_weight_sets(*source), find_interval_weights(*source)
+        self.info = replace(self.info, weight_sets=weight_sets, interval_weights=interval_weights)
         return self.info
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:

@@ -31,7 +31,7 @@ from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
 from paretone.models.files.config_file import READ
 from paretone.models.files.releases import INDEX, shard_of_each
-from paretone.models.networks.shapes import uninitialised
+from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
 from paretone.wording import grouped, listed
 
@@ -298,12 +298,14 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
     module.load_state_dict(weights, strict=True, assign=assign)
 
 
-def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
-    """The module from ``make`` with ``weights``, see :func:`load_strictly`; initialisation is skipped."""
-    with uninitialised(weights, where):
+def loaded_strictly(
+    make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str, assign: bool = False
+) -> AnyModule:
+    """The module from ``make`` with ``weights`` by :func:`load_strictly`, for inference, without initialising it first."""
+    with (without_weights if assign else uninitialised)(weights, where):
         module = make()
-    load_strictly(module, weights, where)
-    return module
+    load_strictly(module, weights, where, assign)
+    return module.eval().requires_grad_(False)
 
 
 def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:

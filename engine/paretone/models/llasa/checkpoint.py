@@ -24,6 +24,7 @@ from paretone.models.files.checkpoints import (
     check_shapes,
     in_float32,
     load_strictly,
+    loaded_strictly,
     read_weights,
     require_fractions,
     require_numbers,
@@ -33,7 +34,7 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.llasa.tokenizer import LlasaTokenizer
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.shapes import uninitialised, without_weights
+from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first
 
 CONFIG = "config.json"
@@ -205,10 +206,7 @@ def load_decoder(
     config = XCodec2Config.from_shapes(shapes, shards.where, heads)
     if converted:
         weights[_WINDOW] = torch.hann_window(config.window)  # The converted release does not store it.
-    with uninitialised(weights, shards.where):
-        decoder = XCodec2Decoder(config)
-    load_strictly(decoder, in_float32(weights), shards.where)
-    return decoder.eval().requires_grad_(False).to(device)
+    return loaded_strictly(lambda: XCodec2Decoder(config), in_float32(weights), shards.where).to(device)
 
 
 def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:

@@ -24,7 +24,6 @@ from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Passages, Sampler
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.kernels.precision import offered
 from paretone.models.loading import LoadRequest
 from paretone.models.megatts3.checkpoint import OfficialFolder
@@ -210,20 +209,18 @@ class OfficialReading:
 def _speech(
     request: LoadRequest, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
 ) -> MegaSpeech:
-    chosen, device = request.entry, request.device
-    request.status(f"Moving {chosen.title} to {devices.title(device)} …")
+    device = request.device
+    request.status(f"Moving {request.entry.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()
-    digest = fingerprint(path, request.check)
     info = request.info(
         checkpoint=str(path),
-        fingerprint=digest,
+        fingerprint=fingerprint(path, request.check),
         sample_rate=decoder.sample_rate,
         layers=backbone.layers,
         branches=len(BRANCHES),
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=reads,
         precisions=offered(device),
-        interval_weights=find_interval_weights(interval_folders(chosen.id, path), digest, request.check),
     )
     return MegaSpeech(info, backbone, decoder, front_end)

@@ -228,8 +228,7 @@ class Aligner(nn.Module):
     def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
         """Load the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
         config = AlignerConfig.of_weights(weights, where)
-        model = loaded_strictly(lambda: cls(config), weights, where)
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: cls(config), weights, where)
 
 
 def read_alignment(tokens: Sequence[int], frames: int) -> Timed:

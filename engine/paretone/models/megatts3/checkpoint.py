@@ -80,8 +80,7 @@ class OfficialFolder:
     def backbone(self) -> MegaDiT:
         weights = read_part(self.backbone_path, "dit", self.check)
         config = DiTConfig.from_shapes(shapes_of(weights), str(self.backbone_path))
-        model = loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
 
     def aligner(self) -> Aligner:
         path = self.root / ALIGNER / WEIGHTS

@@ -284,8 +284,7 @@ class DurationModel(nn.Module):
         if table is None:
             raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
         config = DurationConfig.read(config_path, table.shape[0])
-        model = loaded_strictly(lambda: cls(config), needed, where)
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: cls(config), needed, where)
 
 
 # Codes of the duration model to spoken durations: the official rules, in order.

@@ -28,7 +28,6 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.speaking import (
     CONFIG,
@@ -304,8 +303,8 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
 def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    chosen, device = request.entry, request.device
-    request.require_folder(f"{chosen.title} is a folder with a speech tokenizer in it; choose the folder.")
+    device = request.device
+    request.require_folder(f"{request.entry.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
     info = mini_info(
@@ -315,5 +314,4 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
         branches=1,
         parameters=folder.parameters(),
     )
-    info = find_language_weights(places(chosen.id, request.place), info.fingerprint, request.check).on(info)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

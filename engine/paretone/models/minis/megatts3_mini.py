@@ -59,8 +59,7 @@ class MegaMiniFolder(MiniFolder):
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
         config = DiTConfig.from_shapes(shapes_of(weights), where)
-        model = loaded_strictly(lambda: MegaDiT(config), weights, where)
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MegaDiT(config), weights, where)
 
 
 DURATION_HOP = GROUP_HOP // LATENT_STRIDE

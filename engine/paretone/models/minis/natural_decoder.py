@@ -419,8 +419,7 @@ class NaturalDecoder(nn.Module):
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
         """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the faulty file."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
-        decoder = loaded_strictly(cls, dequantised(read_weights(path)), str(path))
-        return decoder.eval().requires_grad_(False).to(device)
+        return loaded_strictly(cls, dequantised(read_weights(path)), str(path)).to(device)
 
 
 def of_voice(frames: Tensor, formant_scale: float) -> tuple[Tensor | None, Tensor | None]:

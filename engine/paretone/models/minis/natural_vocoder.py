@@ -89,8 +89,7 @@ class MelReader(MelStatistics):
         """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the faulty file."""
         sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
         path = folder / WEIGHT_FILE
-        model = loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path))
-        return model.eval().requires_grad_(False).to(device)
+        return loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path)).to(device)
 
 
 # The decoder of natural speech in pieces, equal to decoding at once.

@@ -19,7 +19,7 @@ from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
 from paretone.models.families.passages import Decoded, GridDecoder, Passages
-from paretone.models.files.checkpoints import load_strictly, read_float_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.loading import LoadRequest
@@ -40,7 +40,6 @@ from paretone.models.minis.speaking import (
 )
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
-from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values
@@ -108,10 +107,7 @@ class OmniMiniFolder(MiniFolder):
     def network(self) -> MaskedNetwork:
         """Load the network in float32 on the CPU."""
         config, weights = self.config(), read_float_weights(self.weights_path, self.check)
-        with without_weights(weights, str(self.weights_path)):
-            network = MaskedNetwork(config)
-        load_strictly(network, weights, str(self.weights_path), assign=True)
-        return network.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MaskedNetwork(config), weights, str(self.weights_path), assign=True)
 
     def codec(self, device: torch.device | str = "cpu") -> ResidualCodec:
         """Load the codec."""

@@ -183,8 +183,7 @@ def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str
     :class:`CheckpointError`."""
     sizes = kind.sizes.read(_described(root / CONFIG_FILE))
     path = root / WEIGHT_FILE
-    model = loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path))
-    return model.eval().requires_grad_(False).to(device)
+    return loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path)).to(device)
 
 
 def _described(path: Path) -> ConfigFile:

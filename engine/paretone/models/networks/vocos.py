@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import load_strictly, read_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.shapes import Modules, uninitialised
+from paretone.models.networks.shapes import Modules
 
 PARTS = "feature_extractor", "backbone", "head"
 """Parts of an official ``config.yaml``, each with its ``init_args``."""
@@ -154,11 +154,6 @@ class Vocos(nn.Module):
         """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · hop) float32."""
         return self.head(self.backbone(mel.float()))
 
-    def load_official(self, weights: dict[str, Tensor], where: str) -> None:
-        """Load official weights, strictly; those of the feature extractor, not needed for decoding, are ignored."""
-        needed = {key: value for key, value in weights.items() if not key.startswith("feature_extractor.")}
-        load_strictly(self, needed, where)
-
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
         """Load an official folder. ``check`` is called between the parts and may raise to cancel. Raises
@@ -168,12 +163,11 @@ class Vocos(nn.Module):
         if path is None:
             raise CheckpointError(f"{folder} holds no Vocos weights; put {WEIGHT_FILES[1]} there.")
         check()
-        weights = read_weights(path)
-        with uninitialised(weights, str(path)):
-            model = cls(config)
-        model.load_official(weights, str(path))
+        # The feature extractor is not needed for decoding.
+        weights = {key: value for key, value in read_weights(path).items() if not key.startswith("feature_extractor.")}
+        model = loaded_strictly(lambda: cls(config), weights, str(path))
         check()
-        return model.eval().requires_grad_(False).to(device)
+        return model.to(device)
 
 
 # --- In pieces --------------------------------------------------------------------------------------------------------
