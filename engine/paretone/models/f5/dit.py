@@ -52,10 +52,8 @@ class DiTBlock(nn.Module):
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
         self.attn_norm = AdaptiveNorm(config.dim, 6)
-        self.attn = F5Attention(
-            config.dim, config.heads, config.dim_head, config.qk_norm is not None, config.pe_attn_head
-        )
-        self.ff = F5FeedForward(config.dim, config.ff_mult)
+        self.attn = F5Attention(config)
+        self.ff = F5FeedForward(config)
 
 
 class DiT(DiffusionTransformer[DiTConditioning]):
@@ -65,14 +63,8 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         super().__init__()
         self.config = config
         self.time_embed = TimeEmbedding(config.dim)
-        self.text_embed = TextEmbedding(
-            config.text_num_embeds,
-            config.text_dim,
-            config.conv_layers,
-            config.text_mask_padding,
-            config.text_embedding_average_upsampling,
-        )
-        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.text_embed = TextEmbedding(config)
+        self.input_embed = InputEmbedding(config)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
         self.transformer_blocks = Modules(DiTBlock(config) for _ in range(config.depth))
         self.long_skip_connection = (

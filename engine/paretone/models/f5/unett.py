@@ -57,16 +57,13 @@ class UNetTLayer(nn.ModuleList):
     """Parameters of one layer under their official numbers; :meth:`UNetT.velocity` uses them."""
 
     def __init__(self, config: BackboneConfig, joins: bool) -> None:
-        attention = F5Attention(
-            config.dim, config.heads, config.dim_head, config.qk_norm is not None, config.pe_attn_head
-        )
         parts: list[Any] = [
             # Torch accepts a missing part, contrary to its types.
             nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
             UNetTNorm(config.dim),
-            attention,
+            F5Attention(config),
             UNetTNorm(config.dim),
-            F5FeedForward(config.dim, config.ff_mult),
+            F5FeedForward(config),
         ]
         super().__init__(parts)
 
@@ -100,11 +97,8 @@ class UNetT(nn.Module):
         super().__init__()
         self.config = config
         self.time_embed = TimeEmbedding(config.dim)
-        self.text_embed = TextEmbedding(
-            config.text_num_embeds, config.text_dim, config.conv_layers, config.text_mask_padding, False
-        )
-        self.text_embed.longest = 4096
-        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.text_embed = TextEmbedding(config, longest=4096)
+        self.input_embed = InputEmbedding(config)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
         self.layers = Modules(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
         self.norm_out = UNetTNorm(config.dim)

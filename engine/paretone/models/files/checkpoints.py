@@ -301,7 +301,7 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
 def loaded_strictly(
     make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str, assign: bool = False
 ) -> AnyModule:
-    """The module from ``make`` with ``weights`` by :func:`load_strictly`, for inference, without initialising it first."""
+    """The module from ``make`` with ``weights`` by :func:`load_strictly`, not initialised first; for inference."""
     with (without_weights if assign else uninitialised)(weights, where):
         module = make()
     load_strictly(module, weights, where, assign)

@@ -135,7 +135,7 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 def find_interval_weights(
     model: str, checkpoint: Path, base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Interval weights of ``model`` made from its ``checkpoint`` with the fingerprint ``base``; ``check`` may cancel."""
+    """Interval weights of ``model`` made from its ``checkpoint`` with the fingerprint ``base``."""
     made = _made_from(base, interval_folders(model, checkpoint))
     found = ((path, described_interval(metadata, str(path), "")) for path, metadata in made)
     return tuple(replace(one, fingerprint=fingerprint(path, check)) for path, one in found if one is not None)
