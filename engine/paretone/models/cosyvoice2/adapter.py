@@ -35,7 +35,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_interval_weights
+from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
@@ -162,7 +162,7 @@ class CosySpeech(LanguageSpeech):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
-        found = find_interval_weights(info.id, self._flow_path, self._flow_base, check)
+        found = find_interval_weights(interval_folders(info.id, self._flow_path), self._flow_base, check)
         self.info = replace(info, interval_weights=found)
         return self.info
 

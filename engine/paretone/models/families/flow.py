@@ -52,7 +52,13 @@ from paretone.models.families.evaluations import (
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
-from paretone.models.files.trained_weights import find_interval_weights, find_weight_sets, interval_backbone
+from paretone.models.files.trained_weights import (
+    find_interval_weights,
+    find_weight_sets,
+    interval_backbone,
+    interval_folders,
+    weight_set_folders,
+)
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
@@ -198,9 +204,12 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
-        source = self.info.id, Path(self.info.checkpoint), self.info.fingerprint, check
-        weight_sets, interval_weights = find_weight_sets(*source), find_interval_weights(*source)
-        self.info = replace(self.info, weight_sets=weight_sets, interval_weights=interval_weights)
+        place, base = (self.info.id, Path(self.info.checkpoint)), self.info.fingerprint
+        self.info = replace(
+            self.info,
+            weight_sets=find_weight_sets(weight_set_folders(*place), base, check),
+            interval_weights=find_interval_weights(interval_folders(*place), base, check),
+        )
         return self.info
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:

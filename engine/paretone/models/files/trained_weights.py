@@ -56,12 +56,12 @@ def trained_guidance(path: Path) -> float | None:
 
 
 def find_weight_sets(
-    model: str, checkpoint: Path, base: str, check: Callable[[], None] = lambda: None
+    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[WeightSet, ...]:
-    """CFG-free weights of ``model`` made from its ``checkpoint`` with the fingerprint ``base``, ordered by weight,
-    stages of trainings last. ``check`` may raise to cancel."""
+    """CFG-free weights in ``folders`` made from the checkpoint with the fingerprint ``base``, ordered by weight, stages
+    of trainings last. ``check`` may raise to cancel."""
     found = []
-    for path, metadata in _made_from(base, weight_set_folders(model, checkpoint)):
+    for path, metadata in _made_from(base, folders):
         weight = trained_guidance(path)
         if weight is not None:
             steps, stage = metadata.get("steps", ""), metadata.get("stage") == "true"
@@ -133,11 +133,10 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 
 
 def find_interval_weights(
-    model: str, checkpoint: Path, base: str, check: Callable[[], None] = lambda: None
+    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Interval weights of ``model`` made from its ``checkpoint`` with the fingerprint ``base``."""
-    made = _made_from(base, interval_folders(model, checkpoint))
-    found = ((path, described_interval(metadata, str(path), "")) for path, metadata in made)
+    """Interval weights in ``folders`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
+    found = ((path, described_interval(told, str(path), "")) for path, told in _made_from(base, folders))
     return tuple(replace(one, fingerprint=fingerprint(path, check)) for path, one in found if one is not None)
 
 

@@ -30,13 +30,13 @@ class AverageVelocityWeights:
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> AverageVelocityWeights:
         """Weights that ``profile`` runs on ``checkpoint``. ``check`` may cancel. Raises :class:`ProfileError`."""
-        model, path = profile.setting.model, checkpoint.path
-        for one in find_interval_weights(model, path, fingerprint(path, check), check):
+        places = interval_folders(profile.setting.model, checkpoint.path)
+        for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:
-                return cls(Path(one.path), path.parent)
+                return cls(Path(one.path), checkpoint.path.parent)
         raise ProfileError(
             f"The average-velocity weights {profile.weights[:12]!r} of the profile are in none of "
-            f"{listed(interval_folders(model, path))}; put their file there."
+            f"{listed(places)}; put their file there."
         )
 
     @cached_property
