@@ -29,7 +29,6 @@ from paretone.models.loading import LoadRequest
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.megatts3.dit import BRANCHES, MegaConditioning, MegaDiT
-from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE, MegaPassage, MegaPrompt
 from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
@@ -181,29 +180,9 @@ def _official(request: LoadRequest) -> MegaSpeech:
     folder.require_parts()
     wavvae = folder.wavvae().to(request.device)
     request.status("Reading aligner and text front end …")
-    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, request.device))
+    front_end = OfficialFrontEnd.load(folder, wavvae, request.device)
     request.status(f"Reading the transformer of {request.entry.title} …")
     return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
-
-
-class OfficialReading:
-    """Official front end as a :class:`FrontEnd`. Caches the last text, which is requested repeatedly."""
-
-    def __init__(self, front_end: OfficialFrontEnd) -> None:
-        self._front_end = front_end
-        self._last: tuple[tuple[MegaPrompt, str, Tempo], Passages[MegaPassage]] | None = None
-
-    def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
-        audio = Path(voice.audio)
-        tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
-        prompt = self._front_end.prompt(audio, check=check)
-        # An unchanged recording gives the same object.
-        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, tempo):
-            passages = self._front_end.passages(text, audio, tempo, check=check)
-            self._last = (prompt, text, tempo), passages
-        return prompt, self._last[1]
 
 
 def _speech(

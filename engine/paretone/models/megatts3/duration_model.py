@@ -19,6 +19,7 @@ from paretone.errors import CheckpointError, TextError
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.phones import PHONES, TONES, PhoneEncoder, phone_number
+from paretone.models.networks.causal import rotate
 from paretone.models.networks.layers import sinusoids
 from paretone.models.networks.shapes import Modules
 
@@ -54,14 +55,9 @@ class DurationConfig:
     bias: bool = True
 
     @classmethod
-    def read(cls, path: Path, phones: int) -> DurationConfig:
+    def read(cls, file: ConfigFile, phones: int) -> DurationConfig:
         """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table. Raises :class:`CheckpointError`
         for missing entries, and for options with an unknown structure."""
-        return cls.of_entries(ConfigFile.read(path), phones)
-
-    @classmethod
-    def of_entries(cls, file: ConfigFile, phones: int) -> DurationConfig:
-        """:meth:`read` from the file's entries."""
         kind = file.text("dur_model_type")
         labels, sizes = file.texts("ling_labels"), file.numbers("ling_label_dict_size")
         needed = {
@@ -156,8 +152,7 @@ def rotated(x: Tensor, start: int) -> Tensor:
     rates = ROTARY_BASE ** -(torch.arange(0, size, 2, device=x.device).float() / size)
     angles = torch.arange(start, start + count, device=x.device)[:, None] * rates
     cosine, sine = (torch.cat([part, part], -1).to(x.dtype) for part in (angles.cos(), angles.sin()))
-    first, second = x.chunk(2, -1)
-    return x * cosine + torch.cat([-second, first], -1) * sine
+    return rotate(x, (cosine, sine))
 
 
 class DurationFeedForward(nn.Module):
@@ -283,7 +278,7 @@ class DurationModel(nn.Module):
         table = needed.get("encoder.emb.weight")
         if table is None:
             raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
-        config = DurationConfig.read(config_path, table.shape[0])
+        config = DurationConfig.read(ConfigFile.read(config_path), table.shape[0])
         return loaded_strictly(lambda: cls(config), needed, where)
 
 
@@ -326,7 +321,7 @@ def settled_durations(
     code_size: int,
     is_first: bool,
     is_last: bool,
-    tempo: Tempo | None = None,
+    tempo: Tempo = Tempo(),
     generator: torch.Generator | None = None,
 ) -> list[int]:
     """Frames of 10 ms for each of a segment's ``phones``, from the model's ``codes``.
@@ -334,7 +329,6 @@ def settled_durations(
     ``is_first`` and ``is_last``: the segment's place in the text. ``generator`` draws the disturbance: for all phones
     whether to multiply or to divide, then for all phones the amount.
     """
-    tempo = tempo or Tempo()
     frames = (torch.tensor(codes) - 1).clamp(0, code_size - 1).float()
     frames[-1] = frames[-1].clamp(*LAST) if is_last else frames[-1] + SEAM
     if tempo.disturbance:

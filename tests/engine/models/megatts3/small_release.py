@@ -90,7 +90,7 @@ def write_release(root: Path, encoder: bool = False) -> None:
         root / "aligner_lm/model_only_last.ckpt", "model", random_weights(shapes_of(Aligner(SMALL_ALIGNER)), 3)
     )
     write_config(root / "duration_lm/config.yaml", DURATION_CONFIG)
-    durations = DurationModel(DurationConfig.of_entries(ConfigFile(DURATION_CONFIG, "small"), 174))
+    durations = DurationModel(DurationConfig.read(ConfigFile(DURATION_CONFIG, "small"), 174))
     save_checkpoint(root / "duration_lm/model_only_last.ckpt", "dur_model", random_weights(shapes_of(durations), 4))
     write_config(root / "wavvae/config.yaml", WAVVAE_CONFIG)
     name = "model_only_last.ckpt" if encoder else "decoder.ckpt"

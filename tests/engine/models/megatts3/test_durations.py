@@ -20,7 +20,7 @@ DURATIONS = torch.tensor([[20, 7, 9, 0, 30, 400]])
 
 
 def model(**entries: object) -> DurationModel:
-    config = DurationConfig.of_entries(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
+    config = DurationConfig.read(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
     made = DurationModel(config)
     weights = {name: value * 4 for name, value in random_weights(shapes_of(made)).items()}
     if made.config.regression:  # Durations of some tens of frames, that vary.
