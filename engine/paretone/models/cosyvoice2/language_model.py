@@ -19,6 +19,7 @@ from torch import Tensor
 from paretone.errors import CheckpointError
 from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers, shapes_of
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request
@@ -66,8 +67,11 @@ class LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
         of text. Tensors are not copied. Raises :class:`CheckpointError`."""
         weights = dict(weights)
-        config = replace(config, layers=_layers(weights, where))
-        rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))
+        shape = WeightShapes(shapes_of(weights), where, "a language model of CosyVoice 2")
+        (rows, _), (ids, _) = shape(SPEECH, 2), shape(TEXT, 2)
+        if rows <= STOPS:
+            raise CheckpointError(f"{where} has no speech tokens: it is not a language model of CosyVoice 2.")
+        config = replace(config, layers=shape.count(rf"{re.escape(LAYERS)}(\d+)\."))
         with without_weights(weights, where):
             transformer = CausalTransformer(config)
         expected = official_shapes(config, ids, rows)
@@ -138,22 +142,6 @@ def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, t
         HEAD: (speech, config.hidden),
         BIAS: (speech,),
     }
-
-
-def _layers(weights: Mapping[str, Tensor], where: str) -> int:
-    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
-    if not numbers:
-        raise CheckpointError(
-            f"{where} holds no layers under {TRANSFORMER}; it is not a language model of CosyVoice 2."
-        )
-    return len(numbers)
-
-
-def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
-    value = weights.get(name)
-    if value is None or value.dim() != 2 or len(value) <= STOPS:
-        raise CheckpointError(f"{where} lacks the table {name}; it is not a language model of CosyVoice 2.")
-    return len(value)
 
 
 # CosyVoice 2's training format: the tensors of ``llm.pt``, and a sentence as a sequence.

@@ -1,5 +1,5 @@
-"""Names of weight files, and the reader of descriptions (``config.json``, ``config.yaml``, ``model.yaml`` and
-``layout.json``) of published and bundled models. Torch-free.
+"""Names of weight files, sizes by the shapes of weights, and the reader of descriptions (``config.json``,
+``config.yaml``, ``model.yaml`` and ``layout.json``) of published and bundled models. Torch-free.
 
 Errors name the file and the field that is missing, of the wrong type or out of range. The resulting sizes are checked
 against the weights by :mod:`paretone.models.networks.shapes`.
@@ -7,6 +7,7 @@ against the weights by :mod:`paretone.models.networks.shapes`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -32,6 +33,28 @@ READ = (*WEIGHTS, ".bin")
 def weight_files(folder: Path) -> list[Path]:
     """Files in ``folder`` with the suffix of a weight file, by name, whether or not they are readable."""
     return sorted(one for one in folder.glob("*") if one.suffix in READ)
+
+
+class WeightShapes:
+    """Shapes of the weights in a file, by name, to find the sizes of ``what``, such as ``the flow of CosyVoice 2``."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], where: str, what: str) -> None:
+        self._shapes, self._where, self._what = shapes, where, what
+
+    def __call__(self, name: str, axes: int) -> tuple[int, ...]:
+        """The shape of a weight with this number of axes. Raises :class:`CheckpointError` without it."""
+        found = self._shapes.get(name, ())
+        if len(found) != axes:
+            raise CheckpointError(f"{self._where} lacks the weight {name}: it is not {self._what}.")
+        return found
+
+    def count(self, pattern: str) -> int:
+        """Number of layers: distinct values of the group in ``pattern`` at the beginning of names. Raises
+        :class:`CheckpointError` without any."""
+        found = {match[1] for name in self._shapes if (match := re.match(pattern, name))}
+        if not found:
+            raise CheckpointError(f"{self._where} lacks layers: it is not {self._what}.")
+        return len(found)
 
 
 Sizes = TypeVar("Sizes", bound="DataclassInstance")

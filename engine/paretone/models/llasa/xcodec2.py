@@ -10,7 +10,6 @@ The decoder is not causal: attention and group norms run over the whole clip.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from torch.nn import functional
 
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.networks.shapes import Modules
 
@@ -64,17 +64,9 @@ class XCodec2Config:
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> XCodec2Config:
         """Sizes from the shapes of a state dict with original names; heads are 64 wide unless ``heads`` is given.
         Raises :class:`CheckpointError` that names a missing or impossible weight."""
-
-        def shape(name: str, dimensions: int) -> tuple[int, ...]:
-            found = shapes.get(name, ())
-            if len(found) != dimensions:
-                raise CheckpointError(f"{where} is not a decoder of XCodec2: it lacks the weight {name}.")
-            return found
-
+        shape = WeightShapes(shapes, where, "a decoder of XCodec2")
         width, latent = shape("fc_post_a.weight", 2)
-        layers = {
-            int(found[1]) for name in shapes if (found := re.match(r"generator\.backbone\.transformers\.(\d+)\.", name))
-        }
+        layers = shape.count(r"generator\.backbone\.transformers\.(\d+)\.")
         feed_forward, _ = shape("generator.backbone.transformers.0.mlp.fc1.weight", 2)
         window = shape("generator.head.out.weight", 2)[0] - 2
         heads = heads or width // HEAD_WIDTH
@@ -82,7 +74,7 @@ class XCodec2Config:
             raise CheckpointError(
                 f"{where} has impossible sizes for XCodec2: width {width}, {heads} heads, frames of {window} samples."
             )
-        return cls(width, latent, len(layers), heads, feed_forward, window)
+        return cls(width, latent, layers, heads, feed_forward, window)
 
 
 class CodecResidualBlock(nn.Module):

@@ -17,7 +17,8 @@ from torch.nn import functional
 
 from paretone.audio.mel import slaney_filterbank
 from paretone.errors import AudioError, CheckpointError
-from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.files.checkpoints import loaded_strictly, shapes_of
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.megatts3.phones import Timed, separated
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
@@ -49,18 +50,16 @@ class AlignerConfig:
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> AlignerConfig:
         """Sizes from the official tensors, with the released number of heads. Raises :class:`CheckpointError`."""
-        try:
-            conv = weights["encoder.conv1.weight"].shape
-            config = cls(
-                bands=conv[1],
-                width=conv[0],
-                layers=sum(name.endswith(".cross_attn.key.weight") for name in weights),
-                places=weights["encoder.positional_embedding"].shape[0],
-                tokens=weights["decoder.positional_embedding"].shape[0],
-                vocabulary=weights["decoder.out_proj.bias"].shape[0],
-            )
-        except KeyError as error:
-            raise CheckpointError(f"{where} is not a MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
+        shape = WeightShapes(shapes_of(weights), where, "a MegaTTS 3 aligner")
+        width, bands, _ = shape("encoder.conv1.weight", 3)
+        config = cls(
+            bands=bands,
+            width=width,
+            layers=shape.count(r"decoder\.blocks\.(\d+)\."),
+            places=shape("encoder.positional_embedding", 2)[0],
+            tokens=shape("decoder.positional_embedding", 2)[0],
+            vocabulary=shape("decoder.out_proj.bias", 1)[0],
+        )
         if config.vocabulary <= TIME_ZERO or config.width % config.heads:
             raise CheckpointError(
                 f"{where} is not a MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} "

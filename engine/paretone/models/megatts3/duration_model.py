@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError, TextError
-from paretone.models.files.checkpoints import loaded_strictly
-from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.checkpoints import loaded_strictly, shapes_of
+from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.megatts3.phones import PHONES, TONES, PhoneEncoder, phone_number
 from paretone.models.networks.causal import rotate
 from paretone.models.networks.layers import sinusoids
@@ -275,10 +275,8 @@ class DurationModel(nn.Module):
         """Load the official tensors, ``['state_dict']['dur_model']``, strictly, ignoring those of :data:`UNUSED`
         inputs. Raises :class:`CheckpointError`."""
         needed = {name: value for name, value in weights.items() if not name.startswith(UNUSED)}
-        table = needed.get("encoder.emb.weight")
-        if table is None:
-            raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
-        config = DurationConfig.read(ConfigFile.read(config_path), table.shape[0])
+        shape = WeightShapes(shapes_of(needed), where, "a MegaTTS 3 duration model")
+        config = DurationConfig.read(ConfigFile.read(config_path), shape("encoder.emb.weight", 2)[0])
         return loaded_strictly(lambda: cls(config), needed, where)
 
 

@@ -23,7 +23,8 @@ from torch.nn import functional
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded
-from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.checkpoints import shapes_of
+from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.layers import load_normalised
 from paretone.models.networks.shapes import Modules, uninitialised
 
@@ -119,11 +120,8 @@ class Encoder(nn.Module):
         :class:`CheckpointError` if those that determine its size are missing."""
         if not any(name.startswith(PARTS) for name in weights):
             return None
-        try:
-            channels, width = weights[FIRST_BIAS].shape[0], weights[LAST_WEIGHT].shape[1]
-        except KeyError as error:
-            raise CheckpointError(f"{where} has an encoder that is not complete: it lacks {error.args[0]}.") from None
-        return cls(channels, width)
+        shape = WeightShapes(shapes_of(weights), where, "a complete encoder of WavVAE")
+        return cls(shape(FIRST_BIAS, 1)[0], shape(LAST_WEIGHT, 2)[1])
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -181,12 +179,10 @@ class WavVAEConfig:
         if melgan.number("num_band", 1) != 1:
             raise CheckpointError(f"{path}: num_band must be 1; decoders of several bands are not supported.")
         ratios = tuple(melgan.numbers("up_sample", file.numbers("up_sample", cls.ratios)))
-        projection, last = (
-            _shape(weights, name, path) for name in ("proj_to_decoder.bias", "decoder.model_up.12.weight_v")
-        )
+        shape = WeightShapes(shapes_of(weights), f"The file of weights next to {path}", "a decoder of WavVAE")
         config = cls(
-            width=projection[0],
-            channels=last[1],
+            width=shape("proj_to_decoder.bias", 1)[0],
+            channels=shape("decoder.model_up.12.weight_v", 3)[1],
             ratios=ratios,
             sample_rate=file.number("audio_sample_rate", cls.sample_rate),
             hop=file.number("hop_size"),
@@ -199,12 +195,6 @@ class WavVAEConfig:
                 "decoder makes of one latent; the released numbers are 240 and 4."
             )
         return config
-
-
-def _shape(weights: Mapping[str, Tensor], name: str, path: Path) -> tuple[int, ...]:
-    if name not in weights:
-        raise CheckpointError(f"The weights next to {path} lack {name}; they contain no WavVAE decoder.")
-    return tuple(weights[name].shape)
 
 
 class Upsampling(nn.Module):

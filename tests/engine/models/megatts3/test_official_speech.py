@@ -219,7 +219,7 @@ def test_an_encoder_that_is_not_complete_is_named(tmp_path: Path) -> None:
     del weights["encoder.encoder.model.16.lstm.bias_hh_l1"]
     with pytest.raises(CheckpointError, match=r"encoder\.encoder\.model\.16\.lstm\.bias_hh_l1"):
         load(tmp_path, weights)
-    with pytest.raises(CheckpointError, match=r"not complete: it lacks proj_to_z\.weight"):
+    with pytest.raises(CheckpointError, match=r"lacks the weight proj_to_z\.weight: it is not a complete encoder"):
         load(tmp_path, {name: value for name, value in weights.items() if not name.startswith("proj_to_z")})
 
 
