@@ -170,7 +170,6 @@ class GatheringDecoder(TokenDecoder):
         """``device`` is that of the stream."""
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
-        self._begun = False
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._gathered.extend(tokens)
@@ -179,8 +178,6 @@ class GatheringDecoder(TokenDecoder):
         return self._stream.push(self._taken())
 
     def finish(self) -> np.ndarray:
-        if not self._gathered and not self._begun:
-            return np.zeros(0, np.float32)
         return self._stream.finish(self._taken())
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
@@ -193,7 +190,7 @@ class GatheringDecoder(TokenDecoder):
     def _taken(self) -> Tensor:
         """The gathered tokens, (n,)."""
         codes = torch.tensor(self._gathered, dtype=torch.long, device=self._device)
-        self._gathered, self._begun = [], True
+        self._gathered = []
         return codes
 
 

@@ -135,14 +135,12 @@ class ResidualGridDecoder(GridDecoder):
         """``device`` is that of the stream."""
         self._stream = stream
         self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)
-        self._begun = False
 
     def push(self, codes: Tensor) -> np.ndarray:
-        self._begun = self._begun or codes.shape[1] > 0
-        return self._stream.push(codes.T) if codes.shape[1] else np.zeros(0, np.float32)
+        return self._stream.push(codes.T)
 
     def finish(self) -> np.ndarray:
-        return self._stream.finish(self._none) if self._begun else np.zeros(0, np.float32)
+        return self._stream.finish(self._none)
 
     def whole(self, codes: Tensor) -> Decoded:
         return self._stream.whole(codes.T)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -178,16 +179,16 @@ class StreamedConvolution:
 
     def __init__(self, convolution: nn.Conv1d) -> None:
         self._convolution = convolution
-        self.reach = convolution.kernel_size[0] // 2
+        self._reach = convolution.kernel_size[0] // 2
         """Delay: distance from an output to the last input that it depends on."""
-        if convolution.padding != (self.reach,) or convolution.stride != (1,):
+        if convolution.padding != (self._reach,) or convolution.stride != (1,):
             raise ValueError(f"{convolution} does not keep the length, or takes other steps than 1.")
         self._kept = self._zeros()
 
     def push(self, x: Tensor) -> Tensor:
         """(1, channels, n) to the output that is now final, (1, channels', m)."""
         known = torch.cat([self._kept, x], dim=2)
-        taps = 2 * self.reach
+        taps = 2 * self._reach
         self._kept = known[:, :, max(known.shape[2] - taps, 0) :]
         if known.shape[2] <= taps:
             return x.new_zeros(1, self._convolution.out_channels, 0)
@@ -199,16 +200,13 @@ class StreamedConvolution:
         return self.push(self._zeros())
 
     def _zeros(self) -> Tensor:
-        return self._convolution.weight.new_zeros(1, self._convolution.in_channels, self.reach)
+        return self._convolution.weight.new_zeros(1, self._convolution.in_channels, self._reach)
 
 
 class StreamedBlock:
-    def __init__(self, block: nn.Module) -> None:
-        if not isinstance(block, ConvNeXtBlock):
-            raise TypeError(f"{type(block).__name__} is not a ConvNeXt block.")
+    def __init__(self, block: ConvNeXtBlock) -> None:
         self._block = block
         self._convolution = StreamedConvolution(block.dwconv)
-        self.reach = self._convolution.reach
         self._waiting = block.dwconv.weight.new_zeros(1, block.dwconv.in_channels, 0)
         """Inputs without final outputs."""
 
@@ -231,9 +229,8 @@ class StreamedBlock:
 
 class StreamedBlocks:
     def __init__(self, blocks: Iterable[nn.Module]) -> None:
-        """Raises :class:`TypeError` for other kinds of blocks."""
-        self._blocks = [StreamedBlock(block) for block in blocks]
-        self.reach = sum(block.reach for block in self._blocks)
+        """``blocks``: those of a network, each a :class:`ConvNeXtBlock`."""
+        self._blocks = [StreamedBlock(cast("ConvNeXtBlock", block)) for block in blocks]
 
     def push(self, x: Tensor) -> Tensor:
         """(1, width, n) to (1, width, m)."""
