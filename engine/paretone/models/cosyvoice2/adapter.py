@@ -18,11 +18,11 @@ from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
-from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
+from paretone.models.cosyvoice2.config import TOKEN_RATE
 from paretone.models.cosyvoice2.flow_networks import Estimator
 from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
-from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds, Ratios
+from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import (
     AcousticPrompt,
@@ -128,7 +128,6 @@ def _silence() -> np.ndarray:
 
 TEXT, MARKS = "text", "marks"
 """Names of the tables that embed prompts."""
-RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
 MOST_ESTIMATORS = 2
 
@@ -184,7 +183,7 @@ class CosySpeech(LanguageSpeech):
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
-        request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,), RATIOS)
+        request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,))
         tokens, length = network.tokens, request.first_position
         tokens.reach(length + 1)
         cache = tokens.cache(length + 1)
@@ -211,7 +210,7 @@ class CosySpeech(LanguageSpeech):
         return prepare(text, mode, instruction, voice, heard, self._tokenizer)
 
     def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
-        return model_of(network).request(prompt.ids, passage.ids, RATIOS)
+        return model_of(network).request(prompt.ids, passage.ids)
 
     @property
     def official_ids(self) -> OfficialIds:

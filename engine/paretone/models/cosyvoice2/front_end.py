@@ -38,7 +38,7 @@ from paretone.models.cosyvoice2.config import (
     ZERO_SHOT,
 )
 from paretone.models.cosyvoice2.language_model import PromptIds
-from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, SPEECH_RATE, RecordingEncoder, speech_mel
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, MEL, SPEECH_RATE, RecordingEncoder
 from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normalised, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
 from paretone.models.families.passages import Passages
@@ -136,7 +136,7 @@ class VoicePrompts:
 
     @staticmethod
     def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
-        mel = speech_mel(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
+        mel = MEL(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))[0]
         # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:
