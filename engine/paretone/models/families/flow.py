@@ -1,17 +1,5 @@
 """Base of all flow models: text and a voice to audio, with measuring, skipping and inspection.
 
-A family (:mod:`paretone.models.f5.adapter`, :mod:`paretone.models.megatts3.adapter`) derives from :class:`FlowSpeech`
-and implements:
-
-* :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`FlowSpeech._begin`: the state shared by the evaluations of a passage;
-* :meth:`FlowSpeech._sampler`: the noise of a passage, drawn in advance, and the sampler's single step;
-* :meth:`FlowSpeech._guided`: the velocities of all branches to the guided velocity;
-* :meth:`FlowSpeech._decode`: the last state to audio;
-* :meth:`FlowSpeech._operations`: the cost of one evaluation;
-* :meth:`FlowSpeech._warm_up`: one run of everything;
-* optionally ``_fader`` (how passages are joined) and ``_seconds`` (audible duration of a passage).
-
 ``Knob.trajectory`` marks the options that shape the trajectory, for which artefacts must have been made. All families
 have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``; without an option ``solver``, the solver is
 Euler's.
@@ -94,9 +82,6 @@ class Backbones:
         self._warm_up = warm_up
         self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
         """By fingerprint of the weights, precision and compile mode."""
-
-    def __len__(self) -> int:
-        return 1 + len(self._others)
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
         """The backbone, a module of the model's own type, with the weights and precision of a plan."""

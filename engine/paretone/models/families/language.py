@@ -1,17 +1,5 @@
 """Base of all speech language models: text and a voice to tokens, one after another, and audio as they arrive.
 
-A model derives from :class:`LanguageSpeech` and implements:
-
-* :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`LanguageSpeech._request`: the transformer's prompt for a passage;
-* :meth:`LanguageSpeech._token_sampler`: sampling of its tokens;
-* :meth:`LanguageSpeech._decoder`: a decoder for the tokens of one passage;
-* :meth:`LanguageSpeech._warm_up`: one run of everything;
-* :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
-* optionally ``_planned_decoder`` (a decoder that depends on the plan), ``_fade_seconds`` and ``_ends`` (how passages
-  are joined, and where they end), ``_ready_voice`` (preparation of a voice outside the measured time),
-  ``_draft_prompt`` (the part of the prompt that a draft reads).
-
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself:
 all matrix and attention products of the transformers and their heads, for the prompt and every token read, including
 the draft's and rejected tokens. The voice's part of the prompt counts for every text; the decoder of tokens to audio
@@ -199,11 +187,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
         """Networks with recorded passes, by their source and bucket."""
-        self._token_rate = token_rate
-
-    @property
-    def token_rate(self) -> float:
-        return self._token_rate
+        self.token_rate = token_rate
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
@@ -385,7 +369,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         decoder = self._planned_decoder(script.prompt, seed, script.plan)
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
-        progress = TokenProgress(observer, expected, number, tokens, self._token_rate)
+        progress = TokenProgress(observer, expected, number, tokens, self.token_rate)
         cycles: list[Cycle] = []
 
         def seen(start: float) -> Trace:
@@ -397,7 +381,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         with self._enough_memory(passage):
             requests = self._requests(script, passage)
             unguarded = self._decoding(script, passage, requests, observer.check)
-        guard = RunawayGuard(self._token_rate, passage.expected)
+        guard = RunawayGuard(self.token_rate, passage.expected)
         decoding = guarded(unguarded, guard)
         while (cycle := self._next(decoding, passage)) is not None:
             backbone_seconds += time.perf_counter() - began
@@ -482,7 +466,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return f"{guard.found} Another seed may do better."
         if cycles and cycles[-1].stopped:
             return ""
-        seconds = sum(len(cycle.tokens) for cycle in cycles) / self._token_rate
+        seconds = sum(len(cycle.tokens) for cycle in cycles) / self.token_rate
         return (
             f"Speech did not end by itself and was stopped after {seconds:.1f} s; what was spoken until then was kept. "
             "Another seed may do better."
@@ -519,7 +503,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         starts: tuple[float, ...],
         run_away: tuple[bool, ...],
     ) -> DecodingTrace:
-        return DecodingTrace(self._token_rate, self.own.tokens.codes, passages, starts, run_away)
+        return DecodingTrace(self.token_rate, self.own.tokens.codes, passages, starts, run_away)
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:

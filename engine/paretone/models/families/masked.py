@@ -1,15 +1,5 @@
 """Base of all masked models: text and a voice to a canvas of codes, filled in step by step, to audio.
 
-A model derives from :class:`MaskedSpeech` and implements:
-
-* :meth:`MaskedSpeech._prompt`: prepare a voice;
-* :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
-* :meth:`MaskedSpeech._request`: a passage to the rows before its canvas;
-* :meth:`MaskedSpeech._decoder`: a decoder for the codes of one passage;
-* :meth:`MaskedSpeech._warm_up`: one run of everything;
-* optionally ``_joiner`` (how passages are joined and post-processed), ``_following`` (what later passages take from the
-  first), ``_ready_voice`` (preparation of a voice outside the measured time).
-
 All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; with ``by_sentence``,
 ``_passages`` gives each sentence its own passage.
 
@@ -75,9 +65,6 @@ class MaskedNetworks:
         self._warm_up = warm_up
         self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
         """By precision."""
-
-    def __len__(self) -> int:
-        return 1 + len(self._others)
 
     @contextlib.contextmanager
     def standing_in(self, other: FusedMasked) -> Iterator[None]:
@@ -240,8 +227,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
         """``network`` is on the model's device; one frame of its canvas is audible for ``frame_seconds``."""
         super().__init__(info)
-        self._networks = MaskedNetworks(network, info.precision, self._warm_up)
-        self._device = self._networks.own.device
+        self.networks = MaskedNetworks(network, info.precision, self._warm_up)
+        """The network as loaded and as it runs."""
+        self._device = self.networks.own.device
         self._frame_seconds = frame_seconds
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network compiled last, with its source and mode as the key."""
@@ -285,20 +273,15 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
-    @property
-    def networks(self) -> MaskedNetworks:
-        """The network as loaded and as it runs."""
-        return self._networks
-
     def warm_up(self) -> None:
-        self._warm_up(self._networks.own)
+        self._warm_up(self.networks.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """No further weights exist."""
         return self.info
 
     def make_ready(self, plan: MaskedPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        self._launched(self._networks.of(plan.precision, observer.status), plan, observer.status)
+        self._launched(self.networks.of(plan.precision, observer.status), plan, observer.status)
         if voice is not None:
             self._ready_voice(voice, plan.options, observer)
 
@@ -321,7 +304,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     def require_codebooks(self, count: int) -> None:
         """Raise :class:`SettingError` if there are fewer than ``count`` codebooks."""
-        there = self._networks.plain.config.codebooks
+        there = self.networks.plain.config.codebooks
         if not 0 <= count <= there:
             raise SettingError(f"{self.info.title} has {there} codebooks: decode 1 to {there}, not {count}.")
 
@@ -344,7 +327,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """
         if not 0 <= step < passage.steps:
             raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
-        config = self._networks.plain.config
+        config = self.networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
         self.require_codebooks(codebooks)
@@ -361,7 +344,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return prompt, self._passages(text, voice, prompt, options, seed)
 
     def _network(self, plan: MaskedPlan, voice: Voice, observer: Observer) -> FusedMasked:
-        return self._launched(self._networks.of(plan.precision), plan)
+        return self._launched(self.networks.of(plan.precision), plan)
 
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
@@ -529,7 +512,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return replace(trace, demasking=self._demasking_trace(passages))
 
     def _demasking_trace(self, passages: tuple[DemaskedPassage, ...]) -> DemaskingTrace:
-        return DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
+        return DemaskingTrace(self._frame_seconds, self.networks.plain.config.mask, passages)
 
 
 def _demasked(canvas: Canvas, steps: int, start: float, blocks: tuple[Block, ...]) -> DemaskedPassage:

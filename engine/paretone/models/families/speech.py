@@ -275,14 +275,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
 
     @staticmethod
-    def _require_numbers(samples: np.ndarray) -> None:
-        require_numbers(samples)
-
-    def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
-        """:meth:`_require_numbers`, but name the plug-ins whose parts ran."""
+    def _require_sound(plan: Plan, samples: np.ndarray) -> None:
+        """:func:`require_numbers`, but name the plug-ins whose parts ran."""
         owners = sorted({part.owner for part in plan.parts.values() if part.owner})
         try:
-            self._require_numbers(samples)
+            require_numbers(samples)
         except PlainError as error:
             if not owners:
                 raise

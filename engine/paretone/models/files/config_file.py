@@ -109,7 +109,10 @@ class ConfigFile:
     def number(self, name: str, default: int | None = None, least: int = 1, most: int = MOST) -> int:
         """An integer from ``least`` to ``most``."""
         wanted = "a positive whole number" if least == 1 else f"a whole number from {least}"
-        return self._entry(name, default, int, lambda value: value >= least, wanted, lambda value: value <= most, most)
+        value: int = self._entry(name, default, int, lambda value: value >= least, wanted)
+        if value > most:
+            raise self.wrong(name, f"at most {most}")
+        return value
 
     def real(self, name: str, above: float = 0.0, below: float = 1e12) -> float:
         wanted = f"a number above {above:g} and below {below:g}"
@@ -130,27 +133,14 @@ class ConfigFile:
 
     def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """A non-empty list of positive integers."""
-        values = self._entry(
-            name,
-            default,
-            list | tuple,
-            lambda found: bool(found) and all(map(_is_count, found)),
-            "whole numbers above 0",
-        )
-        return tuple(values)
+        return self._list(name, default, int, lambda one: 0 < one <= MOST, "whole numbers above 0")
 
     def reals(self, name: str) -> tuple[float, ...]:
         """A non-empty list of positive numbers."""
-        values = self._entry(
-            name, None, list | tuple, lambda found: bool(found) and all(map(_is_positive, found)), "numbers above 0"
-        )
-        return tuple(values)
+        return self._list(name, None, int | float, lambda one: 0 < float(one) < MOST, "numbers above 0")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        values = self._entry(
-            name, None, list | tuple, lambda found: all(isinstance(one, str) for one in found), "a list of words"
-        )
-        return tuple(values)
+        return self._list(name, None, str, bool, "a list of words")
 
     def require(self, name: str, value: object, default: object = None) -> None:
         """Raise unless the entry ``name``, or ``default`` if missing, equals ``value``."""
@@ -162,16 +152,13 @@ class ConfigFile:
         """The error that ``name`` should be ``wanted``."""
         return CheckpointError(f"{self.where}: {name} should be {wanted}, not {shown(self.entries.get(name))}.")
 
-    def _entry(
-        self,
-        name: str,
-        default: object,
-        kind: Any,
-        holds: Callable[[Any], bool],
-        wanted: str,
-        fits: Callable[[Any], bool] = lambda value: True,
-        most: int = MOST,
-    ) -> Any:
+    def _list(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> tuple:
+        def hold(found: Sequence[Any]) -> bool:
+            return bool(found) and all(is_of(one, kind) and holds(one) for one in found)
+
+        return tuple(self._entry(name, default, list | tuple, hold, wanted))
+
+    def _entry(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> Any:
         value = self.entries.get(name)
         if value is None:
             value = default
@@ -181,14 +168,4 @@ class ConfigFile:
             )
         if not is_of(value, kind) or not holds(value):
             raise self.wrong(name, wanted)
-        if not fits(value):
-            raise self.wrong(name, f"at most {most}")
         return value
-
-
-def _is_count(value: object) -> bool:
-    return is_of(value, int) and 0 < value <= MOST
-
-
-def _is_positive(value: object) -> bool:
-    return is_of(value, int | float) and 0 < float(value) < MOST  # type: ignore[arg-type]

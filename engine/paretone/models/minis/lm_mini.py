@@ -279,7 +279,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
 
     def _draft_prompt(self, prompt: MiniPrompt) -> MiniPrompt:
-        tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
+        tokens = round(DRAFT_PROMPT_SECONDS * self.token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
     def _ends(self, passages: Sequence[MiniPassage]) -> Sequence[int]:

@@ -71,8 +71,7 @@ class OmniVoiceSpeech(MaskedSpeech):
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniVoicePrompt:
         if not options["clone"]:
             return OmniVoicePrompt()
-        heard = self._voices(voice, bool(options["prepare"]), check)
-        return OmniVoicePrompt(heard.transcript, heard.codes, heard.level, heard.notes)
+        return self._voices(voice, bool(options["prepare"]), check)
 
     def _passages(
         self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
@@ -101,7 +100,7 @@ class OmniVoiceSpeech(MaskedSpeech):
         text = torch.tensor(ids, device=self._device)
         codes = prompt.codes
         if codes is None:
-            codes = text.new_zeros(self._networks.plain.config.codebooks, 0)
+            codes = text.new_zeros(self.networks.plain.config.codebooks, 0)
         return MaskedRequest(text, codes, passage.frames)
 
     def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:

@@ -166,14 +166,10 @@ class DecoderBlock(nn.Module):
         self.conv_t1 = nn.ConvTranspose1d(
             channels, channels // 2, 2 * ratio, ratio, math.ceil(ratio / 2), output_padding=ratio % 2
         )
-        for number, dilation in enumerate(DILATIONS, 1):
-            setattr(self, f"res_unit{number}", ResidualUnit(channels // 2, dilation))
+        self.res_unit1, self.res_unit2, self.res_unit3 = (ResidualUnit(channels // 2, one) for one in DILATIONS)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv_t1(self.snake1(x))
-        for number in range(1, len(DILATIONS) + 1):
-            x = getattr(self, f"res_unit{number}")(x)
-        return x
+        return self.res_unit3(self.res_unit2(self.res_unit1(self.conv_t1(self.snake1(x)))))
 
 
 class AcousticDecoder(nn.Module):
@@ -318,15 +314,12 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
-        for number, dilation in enumerate(DILATIONS, 1):
-            setattr(self, f"res_unit{number}", ResidualUnit(channels, dilation))
+        self.res_unit1, self.res_unit2, self.res_unit3 = (ResidualUnit(channels, one) for one in DILATIONS)
         self.snake1 = Snake(channels)
         self.conv1 = nn.Conv1d(channels, 2 * channels, 2 * ratio, ratio, math.ceil(ratio / 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        for number in range(1, len(DILATIONS) + 1):
-            x = getattr(self, f"res_unit{number}")(x)
-        return self.conv1(self.snake1(x))
+        return self.conv1(self.snake1(self.res_unit3(self.res_unit2(self.res_unit1(x)))))
 
 
 class AcousticEncoder(nn.Module):
