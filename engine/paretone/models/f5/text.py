@@ -188,14 +188,11 @@ class Vocabulary:
         return Encoded(tokens, tuple(self._ids.get(token, 0) for token in tokens), unknown)
 
 
-def encode_bytes(text: str) -> Encoded:
-    """Ids of the byte tokenizer: UTF-8."""
-    return Encoded(tuple(text), tuple(text.encode()))
-
-
 def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
-    """Ids of ``text`` by a model's ``tokenizer``; without a ``vocabulary`` it is the byte tokenizer."""
-    return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
+    """Ids of ``text`` by a model's ``tokenizer``; without a ``vocabulary`` its bytes in UTF-8."""
+    if vocabulary is None:
+        return Encoded(tuple(text), tuple(text.encode()))
+    return vocabulary.encode(text, tokenizer)
 
 
 def require_readable(transcript: str, encoded: Encoded) -> None:

@@ -65,8 +65,7 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
 
 def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
     """:func:`read_weights` in float32; integers are unchanged."""
-    weights = read_weights(path, check)
-    return in_float32(weights)
+    return in_float32(read_weights(path, check))
 
 
 def in_float32(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
