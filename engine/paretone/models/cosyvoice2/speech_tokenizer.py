@@ -21,7 +21,7 @@ from paretone import device as devices
 from paretone.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
 from paretone.errors import CheckpointError
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.models.files.checkpoints import fingerprint, needing, require_part
 from paretone.reading import first_line
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ class RecordingEncoder:
 
     def __init__(self, folder: Path) -> None:
         """Raises :class:`CheckpointError` if a file or the package is missing; reads nothing yet."""
-        require_onnxruntime()
+        with needing("CosyVoice 2 encodes recordings with the package onnxruntime", INSTALL):
+            import onnxruntime  # noqa: F401
         self.tokenizer_path, self.speaker_path = folder / TOKENIZER, folder / SPEAKER
         self._tokenizer, self._speaker = OnnxModel(self.tokenizer_path), OnnxModel(self.speaker_path)
 
@@ -148,13 +149,3 @@ class OnnxModel:
         options.intra_op_num_threads = devices.thread_count()
         options.log_severity_level = 4  # No output on the terminal: errors are raised.
         return onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
-
-
-def require_onnxruntime() -> None:
-    """Raise :class:`CheckpointError` that names the extra if the package is missing."""
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError:
-        raise CheckpointError(
-            f"CosyVoice 2 encodes recordings with the package onnxruntime, which is not installed; {INSTALL}"
-        ) from None

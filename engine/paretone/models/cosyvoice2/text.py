@@ -20,7 +20,7 @@ from paretone.errors import CheckpointError, TextError
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.writing import spell_numbers
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import require_part
+from paretone.models.files.checkpoints import needing, require_part
 from paretone.reading import first_line, read_json
 
 if TYPE_CHECKING:
@@ -215,12 +215,8 @@ class TextTokenizer:
     @classmethod
     def load(cls, folder: Path) -> TextTokenizer:
         """Load the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
-        try:
+        with needing("CosyVoice 2 reads text with the package tokenizers", INSTALL):
             from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-        except ImportError:
-            raise CheckpointError(
-                f"CosyVoice 2 reads text with the package tokenizers, which is not installed; {INSTALL}"
-            ) from None
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
             require_part(path, "download the official release again")

@@ -288,13 +288,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         ids = self._official_prompt(passage, prompt)
         request = self._request(self.own, passage, prompt, options)
         most = request.maximum if request.length is None else request.length
-        counted = list(range(len(ids)))
-        positions = request.positions.tolist()
-        assert len(positions) == len(ids)
-        if positions == counted and request.first_position == len(ids):
-            return OfficialPrompt(passage.text, ids, request.minimum, most)
-        assert request.first_position == positions[-1] + 1
-        return OfficialPrompt(passage.text, ids, request.minimum, most, tuple(positions))
+        positions = tuple(request.positions.tolist())
+        assert len(positions) == len(ids) and request.first_position == positions[-1] + 1
+        counted = positions == tuple(range(len(ids)))
+        return OfficialPrompt(passage.text, ids, request.minimum, most, None if counted else positions)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:

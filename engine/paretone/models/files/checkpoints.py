@@ -367,8 +367,38 @@ def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tu
         )
 
 
-def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
-    """Raise :class:`CheckpointError` if ``transformers`` invents or ignores weights; ``found``: its loading report."""
+@contextlib.contextmanager
+def needing(what: str, install: str) -> Iterator[None]:
+    """Raise :class:`CheckpointError` for a missing package that is imported within: ``what`` names it and its use,
+    ``install`` how to get it."""
+    try:
+        yield
+    except ImportError:
+        raise CheckpointError(f"{what}, which is not installed; {install}") from None
+
+
+@contextlib.contextmanager
+def loading(where: object) -> Iterator[None]:
+    """Raise :class:`CheckpointError` if ``transformers`` cannot load ``where`` within: invalid folders cause errors of
+    any kind, from three packages."""
+    try:
+        yield
+    except Exception as error:
+        raise CheckpointError(f"{where} cannot be loaded ({first_line(error)}); download it again.") from None
+
+
+def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
+    """The model that ``load``, a ``from_pretrained`` of ``transformers``, makes of ``folder``, in float32, for
+    inference: weights only from ``.safetensors``, nothing downloaded. Raises :class:`CheckpointError`, also if it invents or
+    ignores weights."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    with loading(where):
+        # With output_loading_info it returns a pair, contrary to its types.
+        model, found = load(
+            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
+        )
     for kind, what in (
         ("missing_keys", "missing"),
         ("mismatched_keys", "of another shape"),
@@ -377,6 +407,7 @@ def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
         names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
         if names:
             raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; download it again.")
+    return model.eval().requires_grad_(False)
 
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
@@ -433,12 +464,8 @@ TOKENIZER = "tokenizer.json"
 def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
     """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
     how to get the package. Raises :class:`CheckpointError` if package, file or tokens are missing."""
-    try:
+    with needing(f"{title} reads text with the package tokenizers", install):
         from tokenizers import Tokenizer
-    except ImportError:
-        raise CheckpointError(
-            f"{title} reads text with the package tokenizers, which is not installed; {install}"
-        ) from None
     path = folder / TOKENIZER
     require_part(path, f"it belongs in the folder of {title}'s weights")
     try:

@@ -20,6 +20,7 @@ from paretone.errors import AudioError, CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.megatts3.phones import Timed, separated
+from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
 
@@ -96,15 +97,13 @@ class AlignerAttention(nn.Module):
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(B, n, width) to twice (B, heads, n, width / heads)."""
-        return self._split(self.key(x)), self._split(self.value(x))
+        return split_heads(self.key(x), self.heads), split_heads(self.value(x), self.heads)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, causal: bool = False) -> Tensor:
         """(B, n, width) to the same shape."""
-        found = functional.scaled_dot_product_attention(self._split(self.query(x)), keys, values, is_causal=causal)
+        query = split_heads(self.query(x), self.heads)
+        found = functional.scaled_dot_product_attention(query, keys, values, is_causal=causal)
         return self.out(found.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 class AlignerBlock(nn.Module):

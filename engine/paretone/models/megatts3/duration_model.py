@@ -20,7 +20,7 @@ from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.megatts3.phones import PHONES, TONES, PhoneEncoder, phone_number
 from paretone.models.networks.causal import rotate
-from paretone.models.networks.layers import sinusoids
+from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
 
 HEADS = 8
@@ -136,8 +136,7 @@ class RotaryAttention(nn.Module):
         """(1, n, width) to the same shape; n is one if there is a past."""
         start = past.keys.shape[2] if past else 0
         query, key, value = (
-            part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for part in functional.linear(x, self.in_proj_weight).chunk(3, -1)
+            split_heads(part, HEADS) for part in functional.linear(x, self.in_proj_weight).chunk(3, -1)
         )
         query, key = rotated(query, start), rotated(key, start)
         if past:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.megatts3.config import LATENT_STRIDE
+from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 
 ENGLISH = tuple(
@@ -165,8 +166,7 @@ class RelativeAttention(nn.Module):
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         """(rows, phones, width) to the same; ``valid`` as for :class:`PhonePrenet`."""
         query, key, value = (
-            convolve(projection, x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for projection in (self.conv_q, self.conv_k, self.conv_v)
+            split_heads(convolve(projection, x), self.heads) for projection in (self.conv_q, self.conv_k, self.conv_v)
         )
         query = query / math.sqrt(query.shape[-1])
         band = self._band(x)

@@ -106,6 +106,11 @@ def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = No
         target[:, turned:] = x[:, turned:]
 
 
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(…, sequence, width) to (…, heads, sequence, width / heads)."""
+    return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
+
+
 class SelfAttention(nn.Module):
     """Self-attention over (rows, sequence, width) with rotated queries and keys.
 
