@@ -389,8 +389,8 @@ def loading(where: object) -> Iterator[None]:
 
 def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
     """The model that ``load``, a ``from_pretrained`` of ``transformers``, makes of ``folder``, in float32, for
-    inference: weights only from ``.safetensors``, nothing downloaded. Raises :class:`CheckpointError`, also if it invents or
-    ignores weights."""
+    inference: weights only from ``.safetensors``, nothing downloaded. Raises :class:`CheckpointError`, also if it
+    invents or ignores weights."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()

@@ -23,7 +23,7 @@ from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.adapter import MegaSpeech
 from paretone.models.megatts3.checkpoint import OfficialFolder, read_part
 from paretone.models.megatts3.duration_model import DurationModel
-from paretone.models.megatts3.front_end import PromptRecording, prepare_recording, prepare_voice, read_latents
+from paretone.models.megatts3.front_end import PromptRecording, prepare_recording, read_latents
 from paretone.models.megatts3.wavvae import PaddedConv1d, WavVAE, sampled_latents
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
@@ -140,13 +140,6 @@ def test_files_that_are_no_arrays_are_refused_and_never_unpickled(prompt: Prompt
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(AudioError, match="not a file of latents"):
         read_latents(path, prompt, audio)
-
-
-def test_a_recording_alone_is_refused_with_the_reason_and_what_to_do(audio: Path) -> None:
-    with pytest.raises(AudioError) as raised:
-        prepare_voice(audio, WINDOW, WavVAE(SMALL_WAVVAE))
-    for part in ("public release of MegaTTS 3 has no encoder", "voice.npy is missing", "wavvae/model_only_last.ckpt"):
-        assert part in str(raised.value)
 
 
 def load(folder: Path, weights: dict[str, Tensor], **entries: object) -> WavVAE:
