@@ -110,7 +110,6 @@ def own_voice(recording: str | Path, transcript: str = "") -> Voice:
 
 
 def is_own(voice: str) -> bool:
-    """Whether the voice with this id is the user's own."""
     return voice.startswith(_PREFIX)
 
 

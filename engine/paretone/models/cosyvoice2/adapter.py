@@ -133,8 +133,6 @@ MOST_ESTIMATORS = 2
 
 
 class CosySpeech(LanguageSpeech):
-    """A loaded CosyVoice 2: language model, flow, vocoder, and front end."""
-
     elements = frozenset({"strong", "laughter"})
 
     def __init__(

@@ -81,18 +81,15 @@ class OfficialFolder:
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Tensors of the draft, under the names of ``llm.pt``."""
         return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
     def flow(self) -> TokenToMel:
-        """Speech tokens to mel frames, on the device."""
         path = self.root / FLOW
         weights = read_weights(path, self.check)
         config = flow_config(shapes_of(weights), str(path))
         return loaded_strictly(lambda: TokenToMel(config), weights, str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
-        """Mel frames to audio, on the device."""
         path = self.root / VOCODER
         weights = read_weights(path, self.check)
         vocoder = Hift(hift_config(shapes_of(weights), str(path)))

@@ -196,8 +196,6 @@ class RelativeAttention(nn.Module):
 
 
 class EncoderFeedForward(nn.Module):
-    """Two linear layers with a SiLU in between."""
-
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
         self.w_1 = nn.Linear(width, inner)
@@ -208,8 +206,6 @@ class EncoderFeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.self_attn = RelativeAttention(config)
@@ -312,8 +308,6 @@ BRANCHES = 2
 
 
 class CausalBlock(nn.Module):
-    """Convolution, norm over channels, Mish."""
-
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.block = nn.Sequential(CausalConv(inputs, outputs, 3), nn.Identity(), nn.LayerNorm(outputs))
@@ -362,8 +356,6 @@ class EstimatorAttention(nn.Module):
 
 
 class GeluLinear(nn.Module):
-    """A linear layer and an exact GELU."""
-
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.proj = nn.Linear(inputs, outputs)
@@ -373,8 +365,6 @@ class GeluLinear(nn.Module):
 
 
 class EstimatorFeedForward(nn.Module):
-    """Two linear layers, with four times the width in between."""
-
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.net = nn.Sequential(GeluLinear(channels, 4 * channels), nn.Identity(), nn.Linear(4 * channels, channels))
@@ -384,8 +374,6 @@ class EstimatorFeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(config.channels)

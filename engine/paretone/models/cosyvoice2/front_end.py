@@ -171,8 +171,6 @@ SHORT_TEXT = 0.5
 
 @dataclass(frozen=True)
 class CosyPrompt:
-    """A prepared voice, with its ids for the language model."""
-
     voice: VoicePrompt = field(repr=False)
     ids: PromptIds
     notes: tuple[str, ...] = ()

@@ -85,7 +85,6 @@ def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
 
 
 def has_special_tokens(text: str) -> bool:
-    """Whether ``text`` contains control tokens."""
     return "<|" in text and "|>" in text
 
 
@@ -206,8 +205,6 @@ WORDS = (
 
 
 class TextTokenizer:
-    """Text to ids of the language model's text embedding."""
-
     def __init__(self, tokenizer: Tokenizer, where: str) -> None:
         self._tokenizer = tokenizer
         self.where = where
@@ -245,7 +242,6 @@ class TextTokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """Ids of ``text``, without additions."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:

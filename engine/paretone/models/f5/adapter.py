@@ -35,8 +35,6 @@ from paretone.setting.knobs import Values
 
 
 class F5Speech(FlowSpeech):
-    """A loaded F5-TTS or E2-TTS model: backbone, vocoder, text front end."""
-
     _backbone: DiT | UNetT
 
     def __init__(

@@ -129,7 +129,6 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         return self.proj_out(modulate(hidden, shift, scale)).float()
 
     def fuse(self) -> None:
-        """Prepare for inference; see also :meth:`ConvPositionEmbedding.fuse`."""
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
 

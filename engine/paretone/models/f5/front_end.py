@@ -82,7 +82,6 @@ class PromptLevel:
 
     @property
     def raised(self) -> bool:
-        """Whether the prompt is quieter than the target."""
         return self.level < TARGET_LEVEL
 
     def normalised(self, samples: Tensor) -> Tensor:

@@ -270,8 +270,6 @@ def _gelu(x: Tensor) -> Tensor:
 
 
 class F5FeedForward(FeedForward):
-    """Feed-forward of the family, with a tanh-approximated GELU."""
-
     activation = staticmethod(_gelu)
 
     def __init__(self, config: BackboneConfig) -> None:

@@ -113,8 +113,6 @@ def _lacking(package: str) -> str:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a text, and its unknown tokens."""
-
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     unknown: tuple[str, ...] = ()

@@ -307,7 +307,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluator: Evaluator,
         combining: Callable[[Combine], Combine] | None,
     ) -> Evaluations:
-        """Evaluations that choose their branches one by one."""
         plan, options = script.plan, script.options
         times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
         strengths = plan.guidance.strengths or own
@@ -336,14 +335,12 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @staticmethod
     def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
-        """Times of the backbone's evaluations, in order."""
         return evaluation_times(times, options.get("solver", "euler"))
 
     @staticmethod
     def _integrate(
         velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
     ) -> Tensor:
-        """Integrate from noise to the last of ``times``."""
         return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
 
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:

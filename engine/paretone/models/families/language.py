@@ -424,7 +424,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
-        """Requests of the model and its draft."""
         target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
         if draft is None or isinstance(draft.tokens, FeatureDrafter):
@@ -438,7 +437,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         requests: tuple[Request, Request | None],
         check: Callable[[], None],
     ) -> Decoding:
-        """The loop that continues ``requests``."""
         networks, plan = script.network, script.plan
         request, draft_request = requests
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
@@ -470,7 +468,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         )
 
     def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
-        """The next cycle; ``None`` after the last."""
         with self._enough_memory(passage):
             return next(decoding, None)
 

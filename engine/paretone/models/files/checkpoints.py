@@ -511,7 +511,6 @@ class Shards:
 
     @property
     def where(self) -> str:
-        """Name in error messages."""
         return str(self.paths[0] if len(self.paths) == 1 else self.folder)
 
     def fingerprint(self, check: Callable[[], None] = lambda: None) -> str:

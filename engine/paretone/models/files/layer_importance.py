@@ -73,7 +73,6 @@ class ImportanceRecord:
 
     @property
     def deciding(self) -> LayerImportance:
-        """The measure that selects layers."""
         return self._taken[0]
 
     @property
@@ -219,6 +218,5 @@ def renumbered(name: str, places: Mapping[int, int]) -> str | None:
 
 
 def layer_of(name: str) -> int | None:
-    """Layer of a tensor from its official name, or ``None``."""
     found = _LAYER.search(name)
     return None if found is None else int(found[2])

@@ -33,8 +33,6 @@ HIGGS = "LicenseRef-Boson-Higgs-Audio-2-Community"
 
 @dataclass(frozen=True)
 class Licence:
-    """A licence in a few words, with a link."""
-
     summary: str
     link: str
 
@@ -464,8 +462,6 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
 
 
 class _StatusError(Exception):
-    """A response other than the file."""
-
     def __init__(self, status: int) -> None:
         self.response = self
         self.status_code = status
@@ -473,7 +469,6 @@ class _StatusError(Exception):
 
 
 def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
-    """Verify the checksum and rename the file."""
     with _writing(transfer.destination):
         sound = _is_sound(transfer, check)
         if sound:

@@ -414,7 +414,6 @@ class MaskedRun:
 
     @property
     def memory(self) -> Memory | None:
-        """Kept keys and values of the rows before the canvas."""
         return self._memory
 
     def short_passes(self, guides: Sequence[Guide]) -> list[bool]:

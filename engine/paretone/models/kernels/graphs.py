@@ -534,7 +534,6 @@ class _PaddedRun(MaskedRun):
                     target[start : start + frames].copy_(source[other.stop - frames : other.stop])
 
     def look_at(self, first: int) -> None:
-        """Score the frames from ``first``."""
         torch.arange(first, first + len(self._places), out=self._places)
 
 

@@ -85,7 +85,6 @@ Model = TypeVar("Model", DiffusionTransformer, UNetT)
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
-    """The useful precisions on ``device``."""
     if device.type == "cuda":
         return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
     if device.type == "mps":

@@ -44,8 +44,6 @@ class LlasaPassage:
 
 
 class LlasaSpeech(LanguageSpeech):
-    """A loaded LLaSA: language model, XCodec2's decoder, and the voice encoder."""
-
     def __init__(
         self, info: ModelInfo, folder: LlasaFolder, network: LanguageNetwork, codec: XCodec2Decoder, voices: VoiceReader
     ) -> None:

@@ -60,8 +60,6 @@ def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "
 
 @dataclass(frozen=True)
 class LlasaTokenizer:
-    """Texts to ids of the model's vocabulary."""
-
     tokenizer: Tokenizer
     first_code: int
     """Id of code 0; the others follow it."""

@@ -68,7 +68,6 @@ class VoiceEncoder:
         return tuple(kept_codes(self._cache, samples, shards.fingerprint(check), encode, 1).tolist())
 
     def rest(self) -> None:
-        """Unload the encoder."""
         self._loaded = None
 
     @torch.inference_mode()
@@ -125,7 +124,6 @@ class LlasaPrompt:
     notes: tuple[str, ...] = ()
 
     def seconds(self, text: str) -> float:
-        """Expected seconds of ``text``."""
         return spoken_bytes(text) / self.rate
 
 
@@ -136,8 +134,6 @@ def spoken_bytes(text: str) -> int:
 
 
 class VoiceReader:
-    """Reads voices, and caches the last one."""
-
     def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
         """``codes``: number of codes in the language model."""
         self._encoder = encoder

@@ -109,8 +109,6 @@ class CodecAttention(nn.Module):
 
 
 class CodecFeedForward(nn.Module):
-    """Two linear layers with a SiLU, without biases."""
-
     def __init__(self, width: int, inner_width: int) -> None:
         super().__init__()
         self.fc1 = nn.Linear(width, inner_width, bias=False)
@@ -122,8 +120,6 @@ class CodecFeedForward(nn.Module):
 
 
 class CodecBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.att_norm = nn.RMSNorm(config.width, eps=EPSILON)
@@ -138,8 +134,6 @@ class CodecBlock(nn.Module):
 
 
 class CodecBackbone(nn.Module):
-    """Convolutions, transformer blocks, convolutions."""
-
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         width = config.width

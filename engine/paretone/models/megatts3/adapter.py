@@ -80,8 +80,6 @@ class FrontEnd(Protocol):
 
 
 class MegaSpeech(FlowSpeech):
-    """A loaded MegaTTS 3: backbone, latent decoder, front end."""
-
     _backbone: MegaDiT
 
     def __init__(self, info: ModelInfo, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd) -> None:

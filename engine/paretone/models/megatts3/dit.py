@@ -67,8 +67,6 @@ class MegaAttention(SelfAttention):
 
 
 class MegaFeedForward(FeedForward):
-    """Feed-forward with SiLU under its official names."""
-
     activation = staticmethod(F.silu)
 
     def __init__(self, width: int, hidden: int) -> None:

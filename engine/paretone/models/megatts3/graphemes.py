@@ -49,8 +49,6 @@ class ReadPhones:
 
 
 class GraphemeModel:
-    """Converts text to phones."""
-
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
         # Any: transformers' types hide the methods of generating models.
         self._model = cast("Any", model)
@@ -86,7 +84,6 @@ class GraphemeModel:
         return cls(pretrained(load, folder, str(folder)).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
-        """Prompt tokens."""
         return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
 
     @torch.inference_mode()

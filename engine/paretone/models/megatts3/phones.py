@@ -191,8 +191,6 @@ class RelativeAttention(nn.Module):
 
 
 class PhoneFeedForward(nn.Module):
-    """A convolution over neighbouring phones, ReLU, and a projection back."""
-
     def __init__(self, width: int, hidden: int, kernel: int) -> None:
         super().__init__()
         self.conv_1 = nn.Conv1d(width, hidden, kernel, padding=kernel // 2)

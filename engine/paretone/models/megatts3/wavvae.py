@@ -80,8 +80,6 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualLSTM(nn.Module):
-    """A two-layer LSTM over time with a residual connection."""
-
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.lstm = nn.LSTM(channels, channels, num_layers=2)

@@ -131,7 +131,6 @@ class Spectra:
         return type(self)(self.harmonic + by, self.harmonic_phase, self.noise + by, self.free + by, self.free_phase)
 
     def shaped(self, scale: Tensor | None, level: Tensor | None) -> Self:
-        """Apply :meth:`warped` and :meth:`louder` if given."""
         spectra = self if scale is None else self.warped(scale)
         return spectra if level is None else spectra.louder(level)
 
@@ -141,12 +140,10 @@ class Spectra:
 
     @property
     def _filter(self) -> Tensor:
-        """The filter of the pulses, complex."""
         return torch.polar(_magnitude(self.harmonic), self.harmonic_phase)
 
     @property
     def _free(self) -> Tensor:
-        """The free part, complex."""
         return torch.polar(_magnitude(self.free), self.free_phase)
 
 
@@ -201,8 +198,6 @@ _HALF = WINDOW // 2
 
 
 class Noise(Protocol):
-    """Source of noise."""
-
     def draw(self, frames: int) -> Tensor:
         """(frames, bins) complex64 of the next frames, standard normal in both parts."""
 

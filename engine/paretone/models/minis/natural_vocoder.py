@@ -160,7 +160,6 @@ class LatentVocoder(nn.Module):
 
     @classmethod
     def is_at(cls, folder: Path) -> bool:
-        """Whether ``folder`` holds a mel reader."""
         return (folder / CONFIG_FILE).is_file()
 
     @classmethod

@@ -110,7 +110,6 @@ class OmniMiniFolder(MiniFolder):
         return loaded_strictly(lambda: MaskedNetwork(config), weights, str(self.weights_path), assign=True)
 
     def codec(self, device: torch.device | str = "cpu") -> ResidualCodec:
-        """Load the codec."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)
 
 
@@ -129,8 +128,6 @@ class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
 
 
 class ResidualGridDecoder(GridDecoder):
-    """Decodes a grid by a stream of codes."""
-
     def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
         """``device`` is that of the stream."""
         self._stream = stream

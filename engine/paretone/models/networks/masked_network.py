@@ -147,7 +147,6 @@ class MaskedConfig:
 
     @property
     def rows(self) -> int:
-        """Rows of all codebooks together."""
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:

@@ -41,8 +41,6 @@ WARM_UP_FRAMES = 12
 
 
 class OmniVoiceSpeech(MaskedSpeech):
-    """A loaded OmniVoice: network, codec, and front end."""
-
     def __init__(
         self,
         info: ModelInfo,

@@ -209,8 +209,6 @@ class OmniVoicePrompt:
 
 
 class VoiceReader:
-    """Reads voices, and caches the last one."""
-
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
         """Codes are cached in the folder ``cache``; the codec has ``rate`` samples per second and ``hop`` per frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
@@ -342,7 +340,6 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[Omn
 
 
 def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
-    """Frames of the whole text, and the resulting speed."""
     wanted = float(options["duration"])
     if not wanted:
         speed = float(options["speed"])

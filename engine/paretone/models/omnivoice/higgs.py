@@ -393,8 +393,6 @@ class SemanticEncoder(nn.Module):
 
 
 class EncodingCodebook(Codebook):
-    """A codebook that can find nearest entries."""
-
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__(config)
         self.project_in = nn.Linear(config.width, config.codebook_width)

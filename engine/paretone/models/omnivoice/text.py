@@ -242,7 +242,6 @@ def sentences(text: str) -> list[str]:
 
 
 def is_spoken(text: str) -> bool:
-    """Whether ``text`` has anything audible."""
     return any(map(str.isalnum, text))
 
 
@@ -276,8 +275,6 @@ NOT_TOLD = "None"
 
 @dataclass(frozen=True)
 class OmniVoiceTokenizer:
-    """Texts to ids of the model's vocabulary."""
-
     tokenizer: Tokenizer
 
     @classmethod
