@@ -97,10 +97,8 @@ class OfficialFolder:
         return vocoder.eval().requires_grad_(False).to(self.device)
 
     def _transformer(self) -> CausalConfig:
-        path = self.root / CONFIG
-        file = ConfigFile.read(path)
-        if file.text("model_type") != "qwen2":
-            raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Download it again.")
+        file = ConfigFile.read(self.root / CONFIG)
+        file.require("model_type", "qwen2")
         return CausalConfig.read(file)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
-from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
+from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulation
 from paretone.models.networks.shapes import Modules
 from paretone.sampling.guidance import ALL, NOTHING
 from paretone.sampling.operations import OperationCounts
@@ -126,7 +126,7 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = run.final_modulations[evaluation]
-        return self.proj_out(modulate(hidden, shift, scale)).float()
+        return self.proj_out(modulation(shift, scale)(hidden)).float()
 
     def fuse(self) -> None:
         super().fuse()

@@ -145,10 +145,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # --- To be implemented by a family -------------------------------------------------------------------------------
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
-    def _warm_up(self, backbone: Any) -> None:
-        """Run all once with ``backbone``: first runs choose kernels and allocate memory, which slows takes."""
-
-    @abstractmethod
     def _begin(
         self,
         backbone: Any,
@@ -355,15 +351,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
         """Sampling of the first passage, (1, frames, bands), for timing. Raises :class:`PlainError`."""
-        passage = script.passages[0]
-
-        @torch.inference_mode()
-        def sample() -> Tensor:
-            run, sampler = self._started(script, passage)
-            evaluations = self._evaluations(script, passage, run)
-            return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
-
-        return sample
+        return lambda: self._drawn(script, script.passages[0], lambda: None)
 
     @torch.inference_mode()
     def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:

@@ -191,10 +191,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
-    def _warm_up(self, network: LanguageNetwork) -> None:
-        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
-
-    @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
         """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
 

@@ -236,10 +236,6 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
-    def _warm_up(self, network: FusedMasked) -> None:
-        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
-
-    @abstractmethod
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
         """Prepare a voice. ``check`` is called during long work and may raise to cancel. Raises :class:`PlainError`."""
 

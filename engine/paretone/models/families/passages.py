@@ -175,8 +175,6 @@ class StreamingDifference:
     """Largest difference of a sample, full scale 1."""
     level: float
     """RMS of the difference over RMS of the audio, in decibels; minus infinity if equal."""
-    samples: int
-    """Difference of the lengths in samples."""
 
     @property
     def sentence(self) -> str:
@@ -193,11 +191,11 @@ def streaming_difference(streamed: np.ndarray, whole: np.ndarray) -> StreamingDi
     shared = min(len(streamed), len(whole))
     error = streamed[:shared].astype(np.float64) - whole[:shared]
     if not shared:
-        return StreamingDifference(0.0, -np.inf, abs(len(streamed) - len(whole)))
+        return StreamingDifference(0.0, -np.inf)
     energy = float(np.mean(whole[:shared].astype(np.float64) ** 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         level = 10 * np.log10(float(np.mean(error**2)) / energy) if energy and error.any() else -np.inf
-    return StreamingDifference(float(np.abs(error).max()), float(level), abs(len(streamed) - len(whole)))
+    return StreamingDifference(float(np.abs(error).max()), float(level))
 
 
 def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDifference | None:

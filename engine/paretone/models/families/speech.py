@@ -145,6 +145,10 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
         cancel. Random properties, such as pace, are drawn from ``seed``, or the mean. Raises :class:`PlainError`."""
 
+    @abstractmethod
+    def _warm_up(self, network: Any) -> None:
+        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
+
     # --- To be implemented by a family -------------------------------------------------------------------------------
     @abstractmethod
     def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:

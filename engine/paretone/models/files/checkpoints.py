@@ -226,15 +226,8 @@ def _torch_file(path: Path) -> object:
         raise _holds_code(path, code) from None
     except (RuntimeError, EOFError, OSError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
-    except (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-        OverflowError,
-        struct.error,
-    ):  # what no pickle is
+    # What is no pickle.
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error):
         raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
 
 

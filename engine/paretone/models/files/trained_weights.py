@@ -192,14 +192,7 @@ class LanguageWeights:
     """Layers from most to least important, if measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
-        return replace(
-            info,
-            drafts=self.drafts,
-            feature_drafts=self.feature_drafts,
-            students=self.students,
-            foreign=self.foreign,
-            layer_order=self.layer_order,
-        )
+        return replace(info, **vars(self))
 
 
 def find_language_weights(

@@ -122,7 +122,7 @@ def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
 def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
     """A copy of ``network`` with shared weights, whose passes are compiled at the first call."""
     plain = copy.copy(network)
-    plain._layers = tuple(
+    plain.layers = tuple(
         replace(
             layer,
             queries_keys_values=_unpacked(layer.queries_keys_values),

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -40,14 +40,6 @@ Result = TypeVar("Result")
 Record = Callable[[Callable[[], Result]], tuple[Replay, Result]]
 """Returns a replay function and the location of its result. Raises :class:`RuntimeError`."""
 Entry = TypeVar("Entry")
-
-
-class Memory(Protocol):
-    """Memory meter for a device's recordings; see :class:`CudaMemory`."""
-
-    def held(self) -> int: ...
-
-    def capacity(self) -> int: ...
 
 
 def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
@@ -97,7 +89,7 @@ class _Kept(Generic[Entry]):
 class GraphCache(Generic[Entry]):
     """Least recently used cache of recordings, bounded by number and memory."""
 
-    def __init__(self, record: Record = record_cuda, memory: Memory | None = None) -> None:
+    def __init__(self, record: Record = record_cuda, memory: CudaMemory | None = None) -> None:
         self.record = record
         self.most = 1
         """Maximum number of recordings."""
@@ -105,7 +97,7 @@ class GraphCache(Generic[Entry]):
         """Maximum bytes of all recordings; ``None``: no limit."""
         self.status: Callable[[str], None] = lambda text: None
         """Status callback for recording, which takes long."""
-        self._memory = CudaMemory() if memory is None else memory
+        self._memory = memory or CudaMemory()
         self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
         self._failed: set[Hashable] = set()
         self._said: list[str] = []

@@ -143,8 +143,7 @@ def parameters(network: LanguageNetwork) -> int:
 def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
     """The transformer's sizes, the rows of its tables, and whether the tables are tied."""
     file = ConfigFile.read(path)
-    if file.text("model_type") != "llama":
-        raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
+    file.require("model_type", "llama")
     return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
 
 

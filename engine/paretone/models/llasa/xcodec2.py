@@ -259,8 +259,6 @@ class Window:
     context: int = 100
     first: int = FIRST_CODES
     """Maximum size of the first window, for an earlier start."""
-    ahead: int = REACH
-    """Codes required after a window."""
 
 
 class WindowedDecoder(TokenDecoder):
@@ -283,7 +281,7 @@ class WindowedDecoder(TokenDecoder):
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._codes.extend(tokens)
         pieces = [np.zeros(0, np.float32)]
-        while len(self._codes) - self._heard >= self._fresh + self._window.ahead:
+        while len(self._codes) - self._heard >= self._fresh + REACH:
             pieces.append(self._next(self._heard + self._fresh))
         return np.concatenate(pieces)
 
@@ -309,7 +307,7 @@ class WindowedDecoder(TokenDecoder):
     def _next(self, end: int) -> np.ndarray:
         """Audio from the last final code up to code ``end``."""
         hop = self._codec.samples_per_code
-        start, last = max(self._heard - self._window.context, 0), min(end + self._window.ahead, len(self._codes))
+        start, last = max(self._heard - self._window.context, 0), min(end + REACH, len(self._codes))
         audio = self._decode(self._codes[start:last])[(self._heard - start) * hop :]
         overlap = min(FADE_CODES * hop, len(self._ending), len(audio))
         if overlap:

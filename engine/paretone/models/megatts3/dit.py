@@ -25,8 +25,8 @@ from paretone.models.networks.layers import (
     FeedForward,
     SelfAttention,
     TimeEmbedding,
-    modulate,
     modulate_items,
+    modulation,
     rotary_frequencies,
     rotary_table,
     sinusoids,
@@ -264,7 +264,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: MegaConditioning) -> Tensor:
         scale, shift = run.final_modulations[evaluation]
-        return self.encoder.out_proj(modulate(hidden, shift, scale))
+        return self.encoder.out_proj(modulation(shift, scale)(hidden))
 
     def project(self, left: Tensor) -> Tensor:
         return self.postnet(left)

@@ -67,13 +67,8 @@ def modulation(shift: Tensor, scale: Tensor) -> Callable[[Tensor], Tensor]:
     return partial(F.layer_norm, normalized_shape=scale.shape, weight=1 + scale, bias=shift, eps=NORM_EPSILON)
 
 
-def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """:func:`modulation` of ``x``."""
-    return modulation(shift, scale)(x)
-
-
 def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """:func:`modulate` with a shift and a scale per item, each (items, 1, width)."""
+    """:func:`modulation` of ``x`` with a shift and a scale per item, each (items, 1, width)."""
     return F.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale) + shift
 
 

@@ -33,7 +33,6 @@ from paretone.models.networks.causal import (
     rotations,
 )
 from paretone.models.networks.shapes import Modules
-from paretone.reading import shown
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,7 @@ class MaskedConfig:
     def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
         """Read the sizes of a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` with the field."""
         file = ConfigFile.of(config)
-        kind = file.text("model_type")
-        if kind != "omnivoice":
-            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only omnivoice is supported.")
+        file.require("model_type", "omnivoice")
         entries, mask = file.number("audio_vocab_size", least=2), file.number("audio_mask_id")
         if mask != entries - 1:
             raise CheckpointError(

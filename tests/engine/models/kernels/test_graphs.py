@@ -19,7 +19,7 @@ from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
-from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
+from paretone.models.kernels.graphs import CudaMemory, GraphCache, GraphedTransformer
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -89,7 +89,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an 
 # --- The cache --------------------------------------------------------------------------------------------------------
 
 
-class Weighed:
+class Weighed(CudaMemory):
     """Stands in for a card's memory: what is recorded says what it weighs."""
 
     def __init__(self, capacity: int) -> None:

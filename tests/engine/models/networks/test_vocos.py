@@ -150,7 +150,6 @@ def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
 def test_the_difference_of_two_recordings() -> None:
     whole = np.array([0.5, -0.5, 0.5, -0.5], np.float32)
     found = streaming_difference(whole[:3] + np.float32(0.05), whole)
-    assert found.samples == 1
     assert found.largest == pytest.approx(0.05, abs=1e-6)
     assert found.level == pytest.approx(-20, abs=0.01)
     assert "-20 dB" in found.sentence
