@@ -14,7 +14,6 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.mel import VOCOS, MelFrontEnd
 from paretone.errors import CheckpointError
-from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import HOP, SAMPLE_RATE
@@ -62,16 +61,10 @@ class F5Speech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self,
-        text: str,
-        voice: Voice,
-        options: Values,
-        check: Callable[[], None] = lambda: None,
-        seed: int | None = None,
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
-        speed, quick_start = float(options["speed"]), bool(options["quick_start"])
-        return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed, HowToRead.of(options))
+        return prompt, self._front_end.passages(text, prompt, options, seed)
 
     def _begin(
         self,

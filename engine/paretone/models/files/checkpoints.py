@@ -424,13 +424,13 @@ def is_packed_file(path: Path) -> bool:
         return isinstance(file, PackedFile)
 
 
-def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
+def plain_file(path: Path) -> bytes:
     """The safetensors file at ``path`` for other software: its bytes if not packed, else a reproducible unpacked file
     with the same tensors and metadata. Raises :class:`CheckpointError`."""
     with opened(path) as file:
         if not isinstance(file, PackedFile):
             return path.read_bytes()
-        return with_sorted_metadata(save(_tensors(file, check), file.metadata()))
+        return with_sorted_metadata(save(_tensors(file, lambda: None), file.metadata()))
 
 
 def _kind(value: Tensor) -> str:

@@ -105,12 +105,7 @@ class MegaSpeech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self,
-        text: str,
-        voice: Voice,
-        options: Values,
-        check: Callable[[], None] = lambda: None,
-        seed: int | None = None,
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         return self._front_end(text, voice, options, check, seed)
 

@@ -95,7 +95,7 @@ def settle(
     phones: list[int],
     first: bool = False,
     last: bool = False,
-    tempo: Tempo | None = None,
+    tempo: Tempo = Tempo(),
     seed: int = 0,
 ) -> list[int]:
     return settled_durations(codes, phones, 128, first, last, tempo, torch.Generator().manual_seed(seed))

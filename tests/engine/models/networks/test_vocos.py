@@ -96,7 +96,7 @@ def test_blocks(size: int, length: int) -> None:
     streamed = StreamedBlocks(blocks)
     pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
-    assert streamed.reach == 9
+    assert sum(piece.shape[2] for piece in pieces) == max(length - 9, 0)
 
 
 @pytest.mark.parametrize(("size", "length"), crossed(PIECES, [2, 3, 9, 40]))
@@ -132,7 +132,7 @@ def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, 
     decoder = make_decoder()
     streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
     difference = streaming_difference(streamed, whole.samples)
-    assert difference.samples == 0
+    assert len(streamed) == len(whole.samples)
     assert length == 1 or difference.level <= -60, (
         "the pitch is added up over all pieces, in other sums than of the whole"
     )
