@@ -8,7 +8,7 @@ the tone of English.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,6 +56,7 @@ FIRST_JOINED, LAST_JOINED = 200, 788
 TONES_OF_CHINESE = (4, 11, 12, 13, 14, 15)
 """Numbers of the six tones of Chinese phones, "1" to "6"."""
 KEPT_TONES = frozenset((0, *TONES_OF_CHINESE))
+"""The backbone takes everything but Chinese and padding with the tone of English."""
 
 _NUMBERS = {name: number for number, name in enumerate(PHONES)}
 
@@ -80,11 +81,6 @@ def joined(phone: int, tone: int) -> int:
         return phone
     position = TONES_OF_CHINESE.index(tone)
     return FIRST_JOINED + 1 + (phone - FIRST_CHINESE) * len(TONES_OF_CHINESE) + position
-
-
-def tones_for_speech(tones: Iterable[int]) -> list[int]:
-    """Tones for the backbone: everything but Chinese and padding gets the tone of English."""
-    return [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in tones]
 
 
 def frames_of_phones(durations: Sequence[int]) -> np.ndarray:
@@ -296,12 +292,13 @@ class MegaPassage:
     def of(cls, text: str, prompt: Timed, spoken: Timed) -> MegaPassage:
         """``spoken`` after ``prompt``; as upstream, an incomplete last latent is dropped."""
         whole = prompt + spoken
+        tones = [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in whole.tones]
         frames = whole.frames // LATENT_STRIDE
         return cls(
             text,
             frames,
             _row(whole.phones),
-            _row(tones_for_speech(whole.tones)),
+            _row(tones),
             _row(frames_of_phones(whole.durations)[: frames * LATENT_STRIDE]),
         )
 
