@@ -176,26 +176,9 @@ VOCABULARY, MERGES = "vocab.json", "merges.txt"
 END_OF_PROMPT = "<|endofprompt|>"
 """Mark after an instruction that precedes a text."""
 ADDED = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    END_OF_PROMPT,
-    "[breath]",
-    "<strong>",
-    "</strong>",
-    "[noise]",
-    "[laughter]",
-    "[cough]",
-    "[clucking]",
-    "[accent]",
-    "[quick_breath]",
-    "<laughter>",
-    "</laughter>",
-    "[hissing]",
-    "[sigh]",
-    "[vocalized-noise]",
-    "[lipsmack]",
-    "[mn]",
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", END_OF_PROMPT, "[breath]", "<strong>", "</strong>", "[noise]"),
+    *("[laughter]", "[cough]", "[clucking]", "[accent]", "[quick_breath]", "<laughter>", "</laughter>", "[hissing]"),
+    *("[sigh]", "[vocalized-noise]", "[lipsmack]", "[mn]"),
 )
 """Tokens after the vocabulary; the first three are Qwen2's own."""
 WORDS = (

@@ -115,12 +115,6 @@ class MaskedScript(Script):
         blocks = self.plan.blocks
         return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
 
-    def pace(self, measured: Pace) -> Pace:
-        """The pace that limits steps: the ``measured`` one, or one with assumed step times."""
-        blocks = self.plan.blocks
-        assumed = blocks is not None and self.paced and not blocks.adaptive
-        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
-
     def steps_of(self, number: int, place: int) -> int:
         blocks = self.plan.blocks
         if blocks is None:
@@ -178,18 +172,10 @@ class DemaskingProgress:
             self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
         # A block may take fewer steps than planned.
         reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
-        self._observer.step(
-            StepReport(
-                self._number,
-                self._passages,
-                reached - 1,
-                self._steps,
-                seconds,
-                self._seconds,
-                self._before,
-                self._total,
-            )
+        report = StepReport(
+            self._number, self._passages, reached - 1, self._steps, seconds, self._seconds, self._before, self._total
         )
+        self._observer.step(report)
 
 
 @dataclass(frozen=True)
@@ -257,7 +243,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return PassageJoiner(CrossFader(0))
 
     def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
-        return script.pace(pace)
+        blocks = script.plan.blocks
+        assumed = blocks is not None and blocks.step_seconds > 0 and not blocks.adaptive
+        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else pace
 
     def _following(
         self, passage: Any, prompt: Any, options: Values, first: Any, codes: torch.Tensor

@@ -32,13 +32,8 @@ from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE, DurationMod
 from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.wavvae import WavVAE
 
-TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE = (
-    "diffusion_transformer",
-    "aligner_lm",
-    "duration_lm",
-    "g2p",
-    "wavvae",
-)
+TRANSFORMER, ALIGNER, DURATIONS = "diffusion_transformer", "aligner_lm", "duration_lm"
+GRAPHEMES, WAVVAE = "g2p", "wavvae"
 PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"

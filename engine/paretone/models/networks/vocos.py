@@ -132,13 +132,9 @@ class FourierHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, frames, width) to (B, samples)."""
-        return self.istft(self.spectrum(hidden))
-
-    def spectrum(self, hidden: Tensor) -> Tensor:
-        """(B, frames, width) to (B, window // 2 + 1, frames) complex."""
         log_magnitude, phase = self.out(hidden).transpose(1, 2).chunk(2, dim=1)
         magnitude = log_magnitude.exp().clip(max=LARGEST_MAGNITUDE)
-        return magnitude * (torch.cos(phase) + 1j * torch.sin(phase))
+        return self.istft(magnitude * (torch.cos(phase) + 1j * torch.sin(phase)))
 
 
 class Vocos(nn.Module):

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretone.errors import SettingError
 from paretone.front_end import speakable
@@ -53,21 +53,13 @@ class Tables:
 
 @functools.cache
 def tables() -> Tables:
-    read = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
-    return Tables(
-        read["languages"],
-        read["duration_weights"],
-        tuple((last, kind) for last, kind in read["duration_ranges"]),
-        frozenset(read["split_punctuation"]),
-        frozenset(read["closing_marks"]),
-        frozenset(read["end_punctuation"]),
-        frozenset(read["abbreviations"]),
-        read["nonverbal"],
-        frozenset(read["instruct_english"]),
-        frozenset(read["instruct_chinese"]),
-        read["instruct_translations"],
-        tuple(map(frozenset, read["instruct_exclusive"])),
-    )
+    read: dict[str, Any] = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
+    del read["source"]
+    ranges, exclusive = map(tuple, read.pop("duration_ranges")), map(frozenset, read.pop("instruct_exclusive"))
+    sets: dict[str, Any] = {
+        name: frozenset(value) if isinstance(value, list) else value for name, value in read.items()
+    }
+    return Tables(**sets, duration_ranges=tuple(ranges), instruct_exclusive=tuple(exclusive))
 
 
 # Duration of a text, from the kinds of its characters and the pace of the reference.
