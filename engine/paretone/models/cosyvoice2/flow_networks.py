@@ -30,9 +30,8 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """All appended rows, as a view. Raises :class:`ValueError` if empty."""
-        if self._held is None:
-            raise ValueError("Nothing was appended yet.")
+        """All appended rows, as a view."""
+        assert self._held is not None
         return self._held[..., : self.length, :]
 
     def extend(self, new: Tensor) -> Tensor:

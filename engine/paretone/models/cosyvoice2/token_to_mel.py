@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -67,14 +68,6 @@ def new_estimator(config: FlowConfig) -> Estimator:
     return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
-class Decoder(nn.Module):
-    """Holds the estimator under its official name."""
-
-    def __init__(self, estimator: Estimator) -> None:
-        super().__init__()
-        self.estimator = estimator
-
-
 class TokenToMel(nn.Module):
     """The weights of the flow; :class:`MelStream` runs it."""
 
@@ -87,7 +80,7 @@ class TokenToMel(nn.Module):
         self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
         self.encoder = UpsamplingEncoder(config.encoder)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
-        self.decoder = Decoder(new_estimator(config))
+        self.decoder = nn.ModuleDict({"estimator": new_estimator(config)})
         frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
         generator = torch.Generator().manual_seed(NOISE_SEED)
         noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
@@ -95,7 +88,7 @@ class TokenToMel(nn.Module):
 
     @property
     def estimator(self) -> Estimator:
-        return self.decoder.estimator
+        return cast("Estimator", self.decoder["estimator"])
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
         """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with streaming's attention."""

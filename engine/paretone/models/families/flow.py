@@ -51,7 +51,6 @@ from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
 from paretone.models.kernels.precision import in_precision
-from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -412,7 +411,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def calibration_target(self, script: FlowScript) -> CalibrationTarget:
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
-        backbone = self._skippable(script)
+        backbone = require_layers(script.backbone, self.info.title)
         return CalibrationTarget(
             backbone,
             run,
@@ -429,7 +428,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def capture_attention(
         self, script: FlowScript, layer: int, step: int, observer: Observer = SILENT
     ) -> AttentionCapture:
-        backbone, passage = self._skippable(script), script.passages[0]
+        backbone, passage = require_layers(script.backbone, self.info.title), script.passages[0]
         if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
             raise SettingError(
                 f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
@@ -448,6 +447,3 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return AttentionCapture(
             layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
         )
-
-    def _skippable(self, script: FlowScript) -> DiffusionTransformer:
-        return require_layers(script.backbone, self.info.title)

@@ -167,8 +167,8 @@ class DurationFeedForward(nn.Module):
         return self.ffn_2(functional.gelu(self.ffn_1(x.transpose(1, 2)).transpose(1, 2)))
 
 
-class Operation(nn.Module):
-    """Body of a decoder layer, a level of the official names."""
+class DecoderLayer(nn.Module):
+    """Attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -182,14 +182,6 @@ class Operation(nn.Module):
         found, past = self.self_attn(self.layer_norm1(x), past)
         x = x + found
         return x + self.ffn(self.layer_norm2(x)), past
-
-
-class DecoderLayer(nn.Module):
-    """A layer under its official name."""
-
-    def __init__(self, width: int, bias: bool) -> None:
-        super().__init__()
-        self.op = Operation(width, bias)
 
 
 class DurationModel(nn.Module):
@@ -210,7 +202,9 @@ class DurationModel(nn.Module):
         self.ling_label_embed_layers = nn.ModuleDict({"tone": nn.Embedding(config.tones, config.text_width)})
         self.enc_proj = nn.Linear(config.text_width, config.width)
         self.code_emb = nn.Embedding(config.codes + 2, config.width)
-        self.layers = Modules(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
+        self.layers = Modules(
+            nn.ModuleDict({"op": DecoderLayer(config.width, config.bias)}) for _ in range(config.layers)
+        )
         self.layer_norm = nn.LayerNorm(config.width)
         project_out: nn.Module
         if config.regression:
@@ -239,7 +233,7 @@ class DurationModel(nn.Module):
         x = self.code_emb(codes) + text
         kept = []
         for place, layer in enumerate(self.layers):
-            x, now = layer.op(x, past[place] if past else None)
+            x, now = layer["op"](x, past[place] if past else None)
             kept.append(now)
         return self.project_out_dim(self.layer_norm(x)), tuple(kept)
 

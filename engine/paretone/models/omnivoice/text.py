@@ -56,10 +56,8 @@ def tables() -> Tables:
     read: dict[str, Any] = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
     del read["source"]
     ranges, exclusive = map(tuple, read.pop("duration_ranges")), map(frozenset, read.pop("instruct_exclusive"))
-    sets: dict[str, Any] = {
-        name: frozenset(value) if isinstance(value, list) else value for name, value in read.items()
-    }
-    return Tables(**sets, duration_ranges=tuple(ranges), instruct_exclusive=tuple(exclusive))
+    rest: dict[str, Any] = {name: frozenset(one) if isinstance(one, list) else one for name, one in read.items()}
+    return Tables(**rest, duration_ranges=tuple(ranges), instruct_exclusive=tuple(exclusive))
 
 
 # Duration of a text, from the kinds of its characters and the pace of the reference.
