@@ -29,7 +29,7 @@ from paretone.measure.roofline.report import (
 from paretone.models.f5.unett import UNetT, UNetTLayer
 from paretone.models.families.evaluations import FlowInternals, Phase
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.layers import SelfAttention, modulate
+from paretone.models.networks.layers import SelfAttention, modulation
 from paretone.wording import percent
 
 Piece = tuple[str, Run]
@@ -81,10 +81,10 @@ class Pieces:
         block, normed = self._backbone.blocks[index], self._normed[index]
         shift, scale, gate, *forward = self._run.modulations[self._phase.first, index]
         return [
-            (NORMS, partial(modulate, self.hidden, shift, scale)),
+            (NORMS, lambda: modulation(shift, scale)(self.hidden)),
             *self._attention(block.attention, normed),
             (NORMS, partial(torch.addcmul, self.hidden, gate, normed)),
-            (NORMS, partial(modulate, self.hidden, forward[0], forward[1])),
+            (NORMS, lambda: modulation(forward[0], forward[1])(self.hidden)),
             (FEED_FORWARD, partial(block.feed_forward, normed)),
             (NORMS, partial(torch.addcmul, self.hidden, forward[2], normed)),
         ]
