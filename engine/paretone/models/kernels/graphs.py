@@ -250,7 +250,7 @@ class GraphedTransformer(nn.Module):
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(
-            ("language", id(self.plain), id(cache), tokens, seen),
+            ("language", id(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
             lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
             f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
         )
@@ -274,7 +274,8 @@ class _Step:
         positions: Tensor,
     ) -> None:
         config, device, tokens = transformer.config, transformer.device, embedded.shape[1]
-        self._of = transformer, cache
+        # What the recording reads must live as long as it: longer speech has another table of rotations.
+        self._of = transformer, cache, transformer.rotations
         # Recording runs the pass, so what it writes into the cache must be correct.
         self._embedded, self._positions = embedded.clone(), positions.clone()
         self._offsets = torch.arange(tokens, device=device)

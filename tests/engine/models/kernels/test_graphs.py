@@ -327,6 +327,12 @@ def test_passes_have_the_same_hidden_states(tmp_path, bucket):
             for cache in caches:
                 cache.crop(kept)
     assert record.replayed == 2 * 35, "all but the prompts"
+    before = record.recorded
+    graphed.reach(2 * len(plain.transformer.rotations))
+    caches[1].crop(68)
+    again = graphed.transformer(embedded, caches[1], places)
+    torch.testing.assert_close(again, states[0], atol=1e-4, rtol=1e-4)
+    assert record.recorded == before + 1, "the rotations of further positions are another table"
     assert record.recorded == len(graphs) < 12
 
 
