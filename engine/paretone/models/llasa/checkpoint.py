@@ -153,16 +153,9 @@ def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
 # weight of neither the decoder nor the encoder is an error.
 
 
-ORIGINAL_ENCODER = (
-    "CodecEnc.",
-    "SemanticEncoder_module.",
-    "SemanticDecoder_module.",
-    "semantic_model.",
-    "fc_prior.",
-    "fc_post_s.",
-)
+_ENCODER = r"(CodecEnc|SemanticEncoder_module|SemanticDecoder_module|semantic_model|fc_prior|fc_post_s)\."
 """Encoder of the original release, and its training parts."""
-CONVERTED_ENCODER = ("acoustic_encoder.", "semantic_encoder.", "semantic_adapter.", "fc_encoder.")
+_CONVERTED_ENCODER = r"(acoustic_encoder|semantic_encoder|semantic_adapter|fc_encoder)\."
 _WINDOW = "generator.head.istft.window"
 _CONVERTED = "acoustic_decoder."
 _NAMES: tuple[tuple[str, str], ...] = (
@@ -195,7 +188,7 @@ def load_decoder(
         lambda name: name.startswith(("generator.", "fc_post_a.", _CONVERTED, "quantizer.")), check
     )
     converted = any(name.startswith(_CONVERTED) for name in weights)
-    strange = [name for name in others if not name.startswith(CONVERTED_ENCODER if converted else ORIGINAL_ENCODER)]
+    strange = [name for name in others if not re.match(_CONVERTED_ENCODER if converted else _ENCODER, name)]
     if strange:
         raise CheckpointError(f"{shards.where} is not XCodec2: it holds {named_first(strange, NAMES_SHOWN)}.")
     if converted:
