@@ -94,13 +94,11 @@ class ConfigFile:
     def part(self, name: str, *, needed: bool = False) -> ConfigFile:
         """The mapping under ``name``; empty if missing and not ``needed``."""
         entries = self.entries.get(name)
-        if entries is None and not needed:
-            entries = {}
-        if not isinstance(entries, Mapping):
-            if entries is None:
-                raise CheckpointError(f"{self.where} lacks the part {shown(name)}; take the published file.")
+        if entries is None and needed:
+            raise CheckpointError(f"{self.where} lacks the part {shown(name)}; take the published file.")
+        if not isinstance(entries, Mapping | None):
             raise self.wrong(name, "a list of names and values")
-        return ConfigFile(entries, f"{self.where}: {name}")
+        return ConfigFile(entries or {}, f"{self.where}: {name}")
 
     def has(self, name: str) -> bool:
         """Whether there is a value under ``name``."""
@@ -145,6 +143,8 @@ class ConfigFile:
     def require(self, name: str, value: object, default: object = None) -> None:
         """Raise unless the entry ``name``, or ``default`` if missing, equals ``value``."""
         found = self.entries.get(name, default)
+        if found is None:
+            raise CheckpointError(f"{self.where} lacks {shown(name)}; only {shown(value)} is supported.")
         if type(found) is not type(value) or found != value:
             raise CheckpointError(f"{self.where} has {name} {shown(found)}; only {shown(value)} is supported.")
 
@@ -159,9 +159,7 @@ class ConfigFile:
         return tuple(self._entry(name, default, list | tuple, hold, wanted))
 
     def _entry(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> Any:
-        value = self.entries.get(name)
-        if value is None:
-            value = default
+        value = self.entries[name] if self.has(name) else default
         if value is None:
             raise CheckpointError(
                 f"{self.where} lacks {shown(name)}, which should be {wanted}; download the file again."

@@ -26,8 +26,6 @@ from paretone.sampling.skipping import LayerMemory, LayerPlan
 _log = logging.getLogger(__name__)
 
 Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
-PRODUCTS = "queries_keys_values", "output", "gate_up", "down"
-"""Products of a masked network's layer."""
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
 """Tensors of a flow model's run with one row per evaluation."""
@@ -125,7 +123,14 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
     """A copy of ``network`` with shared weights, whose passes are compiled at the first call."""
     plain = copy.copy(network)
     plain.layers = tuple(
-        replace(layer, **{name: _unpacked(getattr(layer, name)) for name in PRODUCTS}) for layer in network.layers
+        replace(
+            layer,
+            queries_keys_values=_unpacked(layer.queries_keys_values),
+            output=_unpacked(layer.output),
+            gate_up=_unpacked(layer.gate_up),
+            down=_unpacked(layer.down),
+        )
+        for layer in network.layers
     )
     made = copy.copy(plain)
 
@@ -140,12 +145,13 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
 
 def notes_of(backbone: object) -> tuple[str, ...]:
     """New notes on compiling ``backbone`` since the last call; empty if it is not compiled."""
-    return function.notes() if (function := getattr(backbone, "compiled_function", None)) else ()
+    function = getattr(backbone, "compiled_function", None)
+    return () if function is None else function.notes()
 
 
 def warmed(backbone: object) -> None:
     """Exclude the time of compiling ``backbone`` so far from takes; no effect if it is not compiled."""
-    if function := getattr(backbone, "compiled_function", None):
+    if (function := getattr(backbone, "compiled_function", None)) is not None:
         function.warmed()
 
 
