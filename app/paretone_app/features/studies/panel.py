@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
 from paretone.studies.study import Study, duration
+from paretone.studies.wording import faulty_takes
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
 from paretone_app.numbers import counted, grouped
@@ -38,7 +39,8 @@ def plan_words(study: Study, seconds: float | None) -> str:
         counted(study.rounds, "round", "rounds"),
     ]
     product = " × ".join(parts)
-    sentences = f"{_takes(study.takes)}: {product}.", study.evaluation, _further(study), _omitted(study)
+    listed = study.evaluation.words if study.evaluation else ""
+    sentences = f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study)
     words = " ".join(filter(None, sentences))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
@@ -63,8 +65,14 @@ def progress_words(summary: OpenStudy) -> str:
         return f"{plan} {_omitted(summary.study)}".strip()
     if summary.left:
         failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
-        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{failed}"
-    return f"Finished: {_takes(summary.made)}. {_omitted(summary.study)}".strip()
+        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{_faulty(summary)}{failed}"
+    return f"Finished: {_takes(summary.made)}.{_faulty(summary)} {_omitted(summary.study)}".strip()
+
+
+def _faulty(summary: OpenStudy) -> str:
+    """Count of faulty takes as a sentence after a space, or ``""`` if none was checked."""
+    faulty, takes = faulty_takes(summary.results) if summary.results is not None else (0, 0)
+    return f" Faults in {grouped(faulty)} of {_takes(takes)}." if takes else ""
 
 
 def _omitted(study: Study) -> str:

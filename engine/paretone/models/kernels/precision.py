@@ -86,7 +86,8 @@ Model = TypeVar("Model", DiffusionTransformer, UNetT)
 
 def offered(device: torch.device) -> tuple[str, ...]:
     if device.type == "cuda":
-        return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
+        native = torch.cuda.is_bf16_supported(including_emulation=False)  # Cards before Ampere emulate it.
+        return ("float32", "bfloat16", "float16") if native else ("float32", "float16")
     if device.type == "mps":
         return "float32", "float16"
     # Without native instructions, fewer bits are emulated, which takes longer than float32.

@@ -55,6 +55,14 @@ def show(panel: StudiesPanel, seen: OpenStudy) -> None:
     panel.show_summary(seen)
 
 
+def test_the_header_counts_faulty_takes(panel: StudiesPanel, seen: OpenStudy) -> None:
+    assert seen.results is not None
+    one, *others = seen.results.settings
+    checked = replace(one, figures={**one.figures, "faulty_takes": Estimate(0.5, 0.0, 1.0, 4, 3)})
+    show(panel, replace(seen, results=replace(seen.results, settings=(checked, *others))))
+    assert "Faults in 2 of 4 takes." in panel.state
+
+
 def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPanel, seen: OpenStudy) -> None:
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
