@@ -86,7 +86,7 @@ def test_a_language_model_is_compared(paretone: Paretone, tmp_path: Path, monkey
     assert "streamed to whole" not in paretone(*streamed)[1]
     # As with a decoder that looks at the whole utterance.
     monkeypatch.setattr(GatheringDecoder, "exact", False)
-    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: StreamingDifference(0.1, -18.4, 0))
+    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: StreamingDifference(0.1, -18.4))
     said = paretone(*streamed)[1]
     assert "streamed to whole (dB)" in said and "-18" in said
     assert json.loads(paretone(*streamed, "--json")[1])["a"]["streaming_difference"] == -18.4
