@@ -246,7 +246,6 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
 
 
 def _data(given: str) -> Path:
-    """The ``given`` folder or the user's data folder."""
     from paretone_app.shell.only_window import chosen_folder
 
     return Path(given) if given else chosen_folder()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QSizePolicy, QTextBrowser, QToolButton, QWidget
 
@@ -27,8 +27,8 @@ _LEAST = 8
 class ComputingButton(QToolButton):
     """As wide as its text; elided if there is no room."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.line = ""
         """The full text, never elided."""
         self.setAutoRaise(True)
@@ -108,8 +108,6 @@ class DoctorDialog(QDialog):
 
 
 class DoctorPresenter(Presenter):
-    """Owns the dialog and the device button in the status bar."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.dialog: DoctorDialog | None = None
@@ -155,7 +153,6 @@ class DoctorPresenter(Presenter):
         if self.dialog is dialog:
             dialog.show_findings(found)
 
-    @Slot()
     def _dialog_gone(self) -> None:
         self.dialog = None
 

@@ -168,8 +168,6 @@ _CHARACTERS = 44
 
 
 class DropOverlay(QWidget):
-    """Covers the window; mouse events pass through."""
-
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
         self._window = window

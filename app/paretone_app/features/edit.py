@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -182,7 +182,6 @@ class Figures:
 
     @property
     def rows(self) -> int:
-        """Number of lines below the titles."""
         return max(0, len(self.text.splitlines()) - 1)
 
     @property
@@ -292,7 +291,6 @@ class UndoKeys(QObject):
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._follow)
 
-    @Slot(QWidget, QWidget)
     def _follow(self, _before: QWidget | None, focus: QWidget | None) -> None:
         if self._field is not None and isValid(self._field):
             self._field.removeEventFilter(self)
@@ -336,8 +334,6 @@ def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
 
 
 class EditPresenter(Presenter):
-    """Owns the dialogs while they are open."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._status, self._features = services.status, services.features
@@ -399,7 +395,6 @@ class EditPresenter(Presenter):
         self._workspaces.go_to("takes")
         takes.go_to(take)
 
-    @Slot()
     def _finder_gone(self) -> None:
         self.finder = None
 
@@ -430,7 +425,6 @@ class EditPresenter(Presenter):
             str(self._results.library.folder.parent),
         )
 
-    @Slot()
     def _preferences_gone(self) -> None:
         self.preferences = None
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
@@ -82,7 +82,6 @@ class ProfileExport:
 
 
 def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
-    """The technique that runs these weights, if any."""
     return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
 
 
@@ -93,8 +92,8 @@ class AccountView(QTextBrowser):
     """Lists dropped parts first: they must not be missed. Hidden for Paretone's own profiles, which hold everything,
     and for targets that cannot take the profile (the reason is below the path)."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         build.named(self, "Dropped and honoured")
         self.setTabChangesFocus(True)
         self.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
@@ -164,7 +163,6 @@ class DestinationDialog(QDialog):
         self.path.textChanged.connect(self.check)
         self.path.setFocus()
 
-    @Slot()
     def check(self) -> None:
         problem, remark = self.problem()
         self.export_button.setEnabled(not problem)
@@ -174,7 +172,6 @@ class DestinationDialog(QDialog):
     def typed(self) -> str:
         return self.path.text().strip()
 
-    @Slot()
     def _browse(self) -> None:
         title = self.windowTitle()
         if self.takes_folder:
@@ -186,7 +183,6 @@ class DestinationDialog(QDialog):
         self.path.setText(str(path))
 
     def proposed(self, name: str) -> str:
-        """``name`` in the folder of the last export."""
         return str(file_dialogs.last_folder(self, _KIND) / name)
 
     def accept(self) -> None:
@@ -266,7 +262,6 @@ class ProfileDialog(DestinationDialog):
             rows.append(("Evidence", text))
         return rows
 
-    @Slot(int)
     def _show_target(self, index: int) -> None:
         chosen = self._chosen
         self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
@@ -302,7 +297,6 @@ class ProfileDialog(DestinationDialog):
         reason = self._export.account(target).why_not
         return (reason, "") if reason else folder_problem(self.path.text())
 
-    @Slot()
     def export(self) -> None:
         path, target = Path(self.typed), self._chosen
         try:
@@ -352,7 +346,6 @@ class WeightsDialog(DestinationDialog):
     def _chosen(self) -> StudentWeights | DraftWeights:
         return self._found[self.weights.currentIndex()]
 
-    @Slot()
     def _show(self) -> None:
         """Describe the chosen weights, and propose a folder unless the user has typed one."""
         chosen = self._chosen
@@ -366,7 +359,6 @@ class WeightsDialog(DestinationDialog):
             self.path.selectAll()
         self.check()
 
-    @Slot()
     def _type(self) -> None:
         self._by_hand = True
 
@@ -377,7 +369,6 @@ class WeightsDialog(DestinationDialog):
         self._by_hand = True
         super().take(path)
 
-    @Slot()
     def export(self) -> None:
         chosen = self._chosen
         self.accept()
@@ -389,8 +380,6 @@ def _kind(weights: StudentWeights | DraftWeights) -> str:
 
 
 class ExportPresenter(Presenter):
-    """Owns no panel: exporting is a dialog."""
-
     written = Signal(str)
 
     def __init__(self, services: Services) -> None:
@@ -452,7 +441,6 @@ class ExportPresenter(Presenter):
         dialog.wanted.connect(self._export_weights)
         dialog.open()
 
-    @Slot(str, str, str)
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
         state = self._state
         settings = self._settings_for(file)
@@ -470,7 +458,6 @@ class ExportPresenter(Presenter):
         knobs = self._state.selection.knobs(runs.name)
         return Values({name: value for name, value in knobs.items() if name not in choosing})
 
-    @Slot(str)
     def _tell(self, path: str) -> None:
         place = self._state.selection.model_folder
         folder = f" --folder {shlex.quote(place)}" if place else ""

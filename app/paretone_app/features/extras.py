@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from paretone import extras
@@ -72,11 +72,9 @@ class ExtrasPresenter(Presenter):
         self.dialog.destroyed.connect(self._dialog_gone)
         self.dialog.open()
 
-    @Slot()
     def _dialog_gone(self) -> None:
         self.dialog = None
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         missing = extras.named_in(sentence) if outcome is Outcome.FAILED and job.kind is not Kind.INSTALL else None
         if missing is not None and not self._state.installing.why_not():
@@ -86,7 +84,6 @@ class ExtrasPresenter(Presenter):
                 sentence, (install,), lambda _: self._actions.attempt(lambda: self._state.installing.start(name))
             )
 
-    @Slot(object, bool)
     def _installed(self, extra: Extra, ready: bool) -> None:
         after = "It can be used now." if ready else "Restart Paretone to use it."
         self._notices.say(f"Installed: {extra.title}. {after}", "info")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Slot
-
 from paretone.errors import ProfileError
 from paretone.models import catalogue
 from paretone.models.voices import shown_name, without_folder
@@ -77,7 +75,6 @@ class ProfilesPresenter(Presenter):
             text += f" It was measured with the voice {shown_name(named)}, which is not here."
         self._notices.say(text, "info")
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if job.kind is not Kind.LOAD or self._waiting is None:
             return

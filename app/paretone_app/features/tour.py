@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -180,7 +180,6 @@ class TourCard(QGroupBox):
             self.fit()
 
     def fit(self) -> None:
-        """Fit the height to the words."""
         width = _WIDTH * self.fontMetrics().height()
         layout = self.layout()
         if layout is not None:
@@ -188,7 +187,6 @@ class TourCard(QGroupBox):
             self.resize(width, layout.totalHeightForWidth(width))
 
     def take_focus(self) -> None:
-        """Focus the button to press next."""
         button = self.help_button if self.help_button.isVisible() and self.help_button.isEnabled() else self.next_button
         self.setFocusProxy(button)
         button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -277,7 +275,6 @@ class TourPresenter(Presenter):
         self.card.take_focus()
         self._show_stop(self.course)
 
-    @Slot()
     def end(self) -> None:
         if self.course is None:
             return
@@ -296,7 +293,6 @@ class TourPresenter(Presenter):
         else:
             self._workspaces.enter()
 
-    @Slot(int)
     def _go(self, by: int) -> None:
         course = self.course
         if course is None:
@@ -335,14 +331,12 @@ class TourPresenter(Presenter):
         )
 
     def _control(self, action: QAction) -> QWidget | None:
-        """The visible button of ``action``."""
         for one in self._window.findChildren(QAbstractButton):
             does = one.defaultAction() if isinstance(one, QToolButton) else None
             if (does or (one.action if isinstance(one, ActionButton) else None)) is action and _in_sight(one):
                 return one
         return None
 
-    @Slot()
     def _help(self) -> None:
         """Do the next part; further parts of the stop follow once it is done. Focus in the card stays there: the next
         Enter is meant for the tour, not for the panel just shown."""
@@ -355,7 +349,6 @@ class TourPresenter(Presenter):
                 self.card.take_focus()
                 self._before = before
 
-    @Slot()
     def _look(self) -> None:
         course = self.course
         if course is None:

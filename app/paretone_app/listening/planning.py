@@ -198,7 +198,6 @@ class ListeningPlan:
         return ""
 
     def remarks(self) -> tuple[str, ...]:
-        """Remarks before the test, in sentences."""
         made = []
         sentences = len(self.used)
         if self.method == ABX:

@@ -99,7 +99,6 @@ class ListeningSession(ABC):
         return self.items[self.trial.item]
 
     def hear(self, button: int) -> None:
-        """The sound of ``button`` is heard from now on."""
         if not 0 <= button < len(self.trial.order):
             raise ValueError(f"there is no button {button}")
         if self.sounding is not None and button != self.sounding:

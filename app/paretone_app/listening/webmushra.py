@@ -255,14 +255,12 @@ def bundle(
 
 
 def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
-    """Noise at the loudness of the test."""
     samples = calibration.noise(RATE)
     target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
     return samples * np.float32(calibration.gain(samples, RATE, target))
 
 
 def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
-    """Practice copies of the first pages."""
     return [
         {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
         for number, page in enumerate(pages[:practice], start=1)

@@ -160,7 +160,6 @@ class FigureCanvas(Chart):
         scale.frame.arrange()
 
     def _needed(self, legend: bool) -> QSizeF:
-        """Least size for the figure without cutting anything off."""
         panels, across, shared = self._shown, self._across, self._shared
         letters = QFontMetricsF(self.font())
         scaled = not shared and bool(self._scaled)

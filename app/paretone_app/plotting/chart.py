@@ -416,14 +416,12 @@ class ZoomChart(Chart):
         self.zoom(_ZOOM)
 
     def move_section(self, across: float, up: float) -> None:
-        """Move the section by these shares of its lengths."""
         self.show_sections(moved(self.frame, self.wholes, across, up))
 
     def show_everything(self) -> None:
         self.show_sections(EVERYTHING)
 
     def bring_into_view(self, place: QPointF) -> None:
-        """Move the section to ``place``, which may lie outside."""
         self.show_sections(with_place(self.frame, self.wholes, place))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -459,7 +457,6 @@ class ZoomChart(Chart):
         return True
 
     def show_shape(self, event: QMouseEvent) -> None:
-        """Set the cursor shape for the drag."""
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor

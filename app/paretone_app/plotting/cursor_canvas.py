@@ -29,8 +29,6 @@ ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class CursorCanvas(QWidget):
-    """Subclasses paint, move the cursor and describe values."""
-
     screen_role = CHART
     own_keys: tuple[Qt.Key, ...] = ()
     """Keys without modifiers, handled before the window's shortcuts."""
@@ -155,7 +153,6 @@ class LineCanvas(CursorCanvas):
         return start + (at - line * self.per_line) / self.per_line * self.room()
 
     def lines_in(self, event: QPaintEvent) -> Iterator[int]:
-        """The lines to repaint."""
         for line in range(self.lines):
             if self.line_rectangle(line).intersects(QRectF(event.rect())):
                 yield line

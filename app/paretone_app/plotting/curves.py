@@ -64,8 +64,6 @@ class Series:
 
 
 class CurveLayers:
-    """Curves in a frame, with marks at their points."""
-
     def __init__(self, frame: Frame, z: float) -> None:
         self.frame = frame
         self.curves: list[pg.PlotCurveItem] = []

@@ -80,7 +80,6 @@ class TickAxis(BareAxis):
         self.picture = None
 
     def set_title(self, along: Dimension) -> None:
-        """Title of the axis, with its better end."""
         self._along = along
         self._place_title()
 

@@ -163,7 +163,6 @@ def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
 
 
 def figure_sheet(figure: Figure, colours: Colours = LIGHT) -> Sheet:
-    """The figure with title and caption on a sheet."""
     across = min(figure.across, len(figure.panels))
     canvas = FigureCanvas(colours, on_paper=True)
     canvas.show_figure(figure)

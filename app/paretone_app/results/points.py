@@ -93,14 +93,12 @@ class Point:
 
     @property
     def haystack(self) -> str:
-        """Text for the search."""
         texts = dict.fromkeys(one.text for one in self.sounds)
         return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
 
 
 @lru_cache(maxsize=65_536)
 def candidate_key(setting: Setting) -> str:
-    """Key of ``setting`` in a study."""
     return setting.bare.fingerprint
 
 

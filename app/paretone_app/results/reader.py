@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
@@ -102,7 +102,6 @@ class Results(QObject):
     def _is_seen(self) -> bool:
         return any(one.isVisible() for one in self._watching)
 
-    @Slot()
     def read(self) -> None:
         """Compute the points of changed sources, if a view shows them."""
         if not self._is_seen:
@@ -116,13 +115,11 @@ class Results(QObject):
             elif isinstance(what, Path):
                 self.read_study(what)
 
-    @Slot()
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""
         self._stale |= {_LISTENED, _TAKES, *self.studies}
         self.read()
 
-    @Slot()
     def _takes_changed(self) -> None:
         self._stale.add(_TAKES)
         self.read()

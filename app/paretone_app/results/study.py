@@ -74,8 +74,6 @@ class FailedTake:
 
 @dataclass(frozen=True)
 class OpenStudy:
-    """A study as last read."""
-
     folder: Path
     file: Path
     """Its definition; may be missing."""

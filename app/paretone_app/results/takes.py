@@ -39,7 +39,6 @@ class KeptTakes(QObject):
 
     @property
     def finished(self) -> tuple[TakeSummary, ...]:
-        """Takes with all passages."""
         return tuple(one for one in self.all if not one.unfinished)
 
     def read(self) -> None:

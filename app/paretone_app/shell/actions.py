@@ -95,7 +95,6 @@ class Actions(QObject):
         *,
         checkable: bool = False,
     ) -> Action:
-        """An action of a panel, without a menu entry."""
         action = Action(text, tip, parent=self, checkable=checkable)
         self._made.append(action)
         self.bind(action, do, why_not)
@@ -114,7 +113,6 @@ class Actions(QObject):
             action.refresh()
 
     def attempt(self, do: Callable[[], object]) -> None:
-        """Call ``do``; emit its :class:`PlainError` with :attr:`failed`."""
         self.about_to_run.emit()
         try:
             do()

@@ -8,7 +8,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
@@ -84,11 +84,9 @@ class Docks(QObject):
                 bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         return False
 
-    @Slot()
     def _look_soon(self) -> None:
         self._looking.start()
 
-    @Slot()
     def _look(self) -> None:
         if not self.host.isVisible():
             return
@@ -103,7 +101,6 @@ class Docks(QObject):
             self._front = seen.objectName() if seen is not None else self._front
             self.front_changed.emit()
 
-    @Slot()
     def _note_widths(self) -> None:
         sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
@@ -135,7 +132,6 @@ class Docks(QObject):
         right, below = next(self._in(Region.RIGHT), None), next(self._in(Region.BELOW), None)
         return right is not None and below is not None and right in self.host.tabifiedDockWidgets(below)
 
-    @Slot()
     def _fit(self) -> None:
         """Follow a change of width: in a narrow workspace the panels to the right of the centre become tabs below
         it, in a wide one they return. Visibility and panels that the user moved stay."""
@@ -295,13 +291,11 @@ class Docks(QObject):
         return self._before is not None
 
     def show_only(self, name: str) -> None:
-        """Maximise one panel, until :meth:`show_as_before`."""
         self._before = self.saved()
         for place, dock in self:
             dock.setVisible(place.name == name)
 
     def show_as_before(self) -> None:
-        """Restore the panels hidden by :meth:`show_only`."""
         if self._before is not None:
             self.host.restoreState(self._before, self.version)
             self._before = None

@@ -91,8 +91,6 @@ class FeatureAction:
 
 @dataclass(frozen=True)
 class MenuPart:
-    """Entries of one menu."""
-
     menu: str
     """Title of the menu, with its mnemonic. A new title makes a new menu, before *View*."""
     actions: tuple[str | None, ...]

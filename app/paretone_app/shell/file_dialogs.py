@@ -72,7 +72,6 @@ def last_folder(parent: QWidget, kind: str) -> Path:
 
 
 def note_folder(parent: QWidget, kind: str, folder: Path) -> None:
-    """Use ``folder`` as the next default for this kind."""
     settings = _settings(parent)
     if settings is not None and folder.is_absolute():
         settings.setValue(f"{_FOLDERS}/{kind}", str(folder))

@@ -120,7 +120,6 @@ async def finished(window: MainWindow, begin: Callable[[], object]) -> None:
 
 
 async def until(condition: Callable[[], bool], window: MainWindow, patience: float = PATIENCE_SECONDS) -> None:
-    """Wait for ``condition``, at most ``patience`` seconds."""
     waited = 0.0
     while not condition():
         await asyncio.sleep(0.02)

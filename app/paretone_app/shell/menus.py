@@ -46,7 +46,6 @@ class Menus:
         theme: Theme,
         parts: Iterable[MenuPart] = (),
     ) -> None:
-        """``parts`` are the entries declared by features, in order."""
         self._theme = theme
         self._actions = actions
         self._devices: dict[str, QAction] = {}
@@ -151,7 +150,6 @@ def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
 
 
 def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
-    """Insert the entries of ``part`` into ``menu``."""
     there = menu.actions()
     place = there.index(actions[part.after]) + 1 if part.after else len(there)
     if part.before:
@@ -249,7 +247,6 @@ skipped, and Paretone lets you hear what that costs.</p>
 
 
 def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
-    """Show what Paretone and its panels are for."""
     features = tuple(features)
     steps = "".join(f"<li>{step.meaning}</li>" for step in main_job(features))
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)

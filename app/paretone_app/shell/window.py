@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
@@ -214,7 +214,6 @@ class MainWindow(QMainWindow):
             super().keyPressEvent(event)
 
     # --- Around the workspaces ----------------------------------------------------------------------------------------
-    @Slot()
     def _show_workspace(self) -> None:
         current = self.workspaces.current
         self.rail.show_current(current)
@@ -238,7 +237,6 @@ class MainWindow(QMainWindow):
             self._was_painted = True
             QTimer.singleShot(0, self._after_first_paint)
 
-    @Slot()
     def _after_first_paint(self) -> None:
         self.workspaces.enter()
         self.painted.emit()
@@ -246,7 +244,6 @@ class MainWindow(QMainWindow):
         self._build_next()
 
     def start_engine(self) -> None:
-        """Start the engine's thread and load the chosen model."""
         if self._engine is not None or self._closing:
             return
         self.status.say("Starting the engine…")
@@ -259,7 +256,6 @@ class MainWindow(QMainWindow):
         self.settings.sync()
         self.state.loading.reload()
 
-    @Slot()
     def _build_next(self) -> None:
         if self._closing:
             return
@@ -282,7 +278,6 @@ class MainWindow(QMainWindow):
         if self._engine is not None:
             self._engine.submit(command)
 
-    @Slot(object)
     def _handle(self, event: Event) -> None:
         """Update the state first, then the presenters, then the job."""
         if isinstance(event, ModelLoaded | JobFailed | JobCancelled):
@@ -294,9 +289,7 @@ class MainWindow(QMainWindow):
             presenter.follow(event)
         self.jobs.handle(event)
 
-    @Slot()
     def _refresh(self) -> None:
-        """Update enabled actions, reasons and hints."""
         self.action.refresh()
         for presenter in self.features:
             presenter.refresh()
@@ -306,7 +299,6 @@ class MainWindow(QMainWindow):
         self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
 
-    @Slot()
     def _follow_theme(self) -> None:
         if self.is_closed:
             return
@@ -339,7 +331,6 @@ class MainWindow(QMainWindow):
         # Later: Qt ignores close() from within closeEvent().
         QTimer.singleShot(0, self._wait_for_engine)
 
-    @Slot()
     def _wait_for_engine(self) -> None:
         if self._engine is not None and not self._engine.join(0):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -102,12 +102,10 @@ class Gallery(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.look_again()
 
-    @Slot()
     def look_again(self) -> None:
         if self._docks.host.isVisible() and self._bar.isVisible():
             self._soon.start()
 
-    @Slot()
     def _show_front(self) -> None:
         front = self._docks.front
         for name, card in self.cards.items():
@@ -115,12 +113,10 @@ class Gallery(QWidget):
             card.setChecked(name == front)
         self.look_again()
 
-    @Slot()
     def _take_all(self) -> None:
         self._waiting = deque(name for name, card in self.cards.items() if not card.isHidden())
         self._turn.start()
 
-    @Slot()
     def _take_one(self) -> None:
         if not (self._waiting and self._docks.host.isVisible()):
             return
@@ -135,7 +131,6 @@ class Gallery(QWidget):
             self._turn.start()
 
     def _picture(self, panel: QWidget) -> QPixmap:
-        """Small picture of ``panel`` with round corners."""
         ratio = self.devicePixelRatioF()
         seen = panel.grab().scaled(
             QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio)),
@@ -229,7 +224,6 @@ class Workspaces(QObject):
             self.enter()
 
     def enter(self) -> None:
-        """Focus the front panel of the current workspace."""
         self._enter(self.shown.front)
 
     def _show(self, workspace: Workspace) -> bool:
@@ -287,7 +281,6 @@ class Workspaces(QObject):
         return tuple(place.name for place in self.shown.places)
 
     def put(self, name: str, panel: QWidget) -> None:
-        """Put ``panel`` into its dock or bar."""
         self.panels[name] = panel
         bar = next((one for one in self.bars if one.name == name), None)
         if bar is not None:
@@ -334,7 +327,6 @@ class Workspaces(QObject):
             docks.unlock(on)
 
     def suit(self, family: str) -> None:
-        """Show the panels for models of ``family``, see :meth:`Docks.suit`."""
         for docks in self._docks.values():
             docks.suit(family)
         self._move_panels()
@@ -375,7 +367,6 @@ class Workspaces(QObject):
         return room
 
     def look_again(self) -> None:
-        """Renew the pictures of panels in the gallery."""
         if self.current in self.galleries:
             self.galleries[self.current].look_again()
 

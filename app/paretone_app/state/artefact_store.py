@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
@@ -117,9 +117,7 @@ class ArtefactStore(ArtefactSource):
             self._selection.put_knobs(self._technique.name, **self.knobs_of(artefact))
         self.changed.emit()
 
-    @Slot()
     def _find(self) -> None:
-        """Use the stored artefact that fits the selection."""
         found = self.chosen(self.compatibility())
         if found != self.artefact:
             self.artefact = found

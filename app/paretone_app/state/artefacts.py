@@ -35,7 +35,6 @@ class ArtefactSource(QObject):
         raise NotImplementedError
 
     def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for the current selection."""
         raise NotImplementedError
 
     def find(self, entry: UsedTechnique) -> Artefact | None:
@@ -108,7 +107,6 @@ class Artefacts(QObject):
         return source.problem() if source is not None else ""
 
     def of(self, setting: Setting) -> tuple[Artefact, ...]:
-        """The artefacts in use for the techniques of ``setting``."""
         kept = (self._sources[one.technique].artefact for one in setting.techniques if one.technique in self._sources)
         return tuple(one for one in kept if one is not None)
 

@@ -196,7 +196,6 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
 
 
 def difference_words(one: Difference) -> tuple[str, str, str]:
-    """Title of the difference and both values, for display."""
     if one.technique:
         return wording(one), one.left, one.right
     if one.what == "model":

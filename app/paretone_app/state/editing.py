@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from paretone.models.base import Voice
@@ -116,7 +116,6 @@ class Editing(QObject):
         self._do("use setting of a study", lambda: self._selection.adopt_setting(setting))
 
     def adopt_profile(self, setting: Setting, artefacts: Sequence[Artefact], voice: str, why: str) -> None:
-        """Select ``setting`` with its ``artefacts`` and ``voice``, as one entry named ``why``."""
         with self._changing():
             self._stack.beginMacro(why)
             try:
@@ -164,13 +163,10 @@ class Editing(QObject):
         finally:
             self._depth -= 1
 
-    @Slot()
     def _count(self) -> None:
         self._pushes += 1
 
-    @Slot()
     def _follow_model(self) -> None:
-        """Discard the entries of the former model."""
         if self._model != self._selection.model_id:
             self._model = self._selection.model_id
             self.forget()
@@ -246,7 +242,6 @@ class OwnVoices(QObject):
         self._put(f"add voice {named.title}", (*others, named), named)
 
     def change(self, voice: Voice, title: str, transcript: str) -> None:
-        """Change the name or transcript of the recording ``voice``."""
         changed = replace(voice, title=self.free_name(title, voice.id), transcript=transcript)
         if changed == voice:
             return
@@ -270,7 +265,6 @@ class OwnVoices(QObject):
             name = f"{base} {number}"
         return name
 
-    @Slot()
     def _tell_names(self) -> None:
         known_as(self._selection.own_voices)
 

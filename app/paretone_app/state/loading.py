@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
@@ -94,7 +94,6 @@ class Loading(QObject):
         self._cost.set_operations(kept.operations if kept else None)
         self._selection.choose_model(model, folder, variant, device, kept.info if kept else None)
 
-    @Slot(object, object)
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
         """After a failed load, select the model that the engine still has."""
         another = any(one.kind is Kind.LOAD for one in self._jobs.running)

@@ -61,8 +61,6 @@ class ModelSelection:
 
 @dataclass(frozen=True)
 class RememberedModel:
-    """Saved selection of one model; its contents may no longer exist."""
-
     folder: str = ""
     """Folder of its files; ``""`` for the default one."""
     variant: str = ""

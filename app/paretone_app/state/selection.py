@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError, SettingError
 from paretone.front_end.pronunciations import in_force
@@ -117,7 +117,6 @@ class Selection(QObject):
             self._announcing = False
         self.changed.emit()
 
-    @Slot()
     def _artefact_changed(self) -> None:
         if not self._announcing:
             self.changed.emit()
@@ -149,7 +148,6 @@ class Selection(QObject):
             self.changed.emit()
 
     def set_info(self, info: ModelInfo) -> None:
-        """The chosen model was loaded, or got new weights."""
         self.info = info
         self._own.folder, self._own.variant = self.model_folder, self.model_variant
         self.announce(model=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
@@ -108,13 +108,11 @@ class Making(QObject):
         """Make these, in order, at idle times; replaces the earlier list."""
         self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
 
-    @Slot()
     def try_again(self) -> None:
         """Forget failures: a model was loaded."""
         self.problems.clear()
         self.changed.emit()
 
-    @Slot()
     def _give_up_rest(self) -> None:
         """Drop the queue; the take under way continues."""
         self._waiting.clear()
@@ -129,7 +127,6 @@ class Making(QObject):
         self.artefacts.update((one.fingerprint, one) for one in event.artefacts)
         self.take_made.emit(event.take)
 
-    @Slot(object, object)
     def _note(self, wanted: Wanted, event: Event) -> None:
         if isinstance(event, TakeMade):
             self._keep(event)
@@ -137,14 +134,12 @@ class Making(QObject):
             self.problems[wanted] = event.sentence
             self.changed.emit()
 
-    @Slot()
     def _begin(self) -> None:
         if self._waiting and self._running is None and not self._jobs.busy:
             wanted = self._waiting.popleft()
             self._running = self._jobs.start(Kind.MAKE, wanted.command).number, wanted
             self.changed.emit()
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._running is not None and job.number == self._running[0]:
             wanted, self._running = self._running[1], None
@@ -193,7 +188,6 @@ class Coming(QObject):
         self.side, self.trace = side, _joined([self._passages[number] for number in sorted(self._passages)])
         self.changed.emit()
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.number == self._job:
             self._forget()
@@ -391,7 +385,6 @@ class Synthesis(QObject):
         self._runs[event.job] = len(event.runs)
         self.timed_again.emit(event.take, event.runs)
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if job.kind is not Kind.REPEAT or not isinstance(job.command, TimeAgain):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QToolButton, QWidget
 
@@ -62,7 +62,6 @@ class Action(QAction):
         :meth:`refresh` calls it."""
         self._reasons.append(why_not)
 
-    @Slot()
     def refresh(self) -> None:
         """Enable or disable it by its reasons."""
         if self._reasons:
@@ -107,7 +106,6 @@ class ActionButton(QPushButton):
         self._follow()
 
     def set_text(self, text: str) -> None:
-        """Change the text while the action has another effect."""
         self._text = text
         self._follow()
 
@@ -122,7 +120,6 @@ class ActionButton(QPushButton):
         self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
 
-    @Slot()
     def _follow(self) -> None:
         action = self.action
         own = action.text() if self._letter else action.title
@@ -134,8 +131,6 @@ class ActionButton(QPushButton):
 
 
 class ActionBox(QCheckBox):
-    """Check box of a checkable action."""
-
     def __init__(self, action: Action, text: str) -> None:
         super().__init__(text)
         self.action = action
@@ -144,7 +139,6 @@ class ActionBox(QCheckBox):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setChecked(self.action.isChecked())
         self.setToolTip(self.action.explained())
@@ -163,7 +157,6 @@ class MenuButton(QPushButton):
             action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         possible = any(action.isEnabled() for action in self._offered)
         self.setEnabled(possible)
@@ -179,7 +172,6 @@ class IconButton(QToolButton):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setAccessibleName(self.action.title)
         self.setEnabled(self.action.isEnabled())

@@ -95,7 +95,6 @@ class ComboBox(OnPurpose, QComboBox):
 
     @property
     def shown(self) -> str:
-        """The text shown, elided."""
         return self._elided(self._option())
 
     def paintEvent(self, event: QPaintEvent) -> None:

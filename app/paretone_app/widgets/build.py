@@ -83,7 +83,6 @@ def label(
 
 
 def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> Label:
-    """A label that wraps."""
     return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
 
 

@@ -17,8 +17,6 @@ _AROUND = BROAD
 
 
 class EmptyState(QWidget):
-    """Sentence and button in the middle, over the sketch."""
-
     def __init__(self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False) -> None:
         """``in_a_line``: short text and button side by side, for a low view."""
         super().__init__()

@@ -32,15 +32,12 @@ from paretone_app.widgets.layouts import HBoxLayout
 
 
 class Caution(QWidget):
-    """A warning about the comparison."""
-
     def __init__(self) -> None:
         super().__init__(visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
         build.fill(HBoxLayout(self), [self._icon, (self._text, 1)])
 
     def say(self, sentence: str) -> None:
-        """Show ``sentence``; hide if empty."""
         self._text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -100,7 +97,6 @@ class JobProgress(QProgressBar):
         self.setAccessibleName(name)
 
     def begin(self) -> None:
-        """Start, indeterminate."""
         self.setRange(0, 0)
         self.setFormat("")
 
@@ -125,8 +121,8 @@ class InstallOffer(QWidget):
     """Button to install missing packages; hidden if none is missing. During installation the button cancels, and a
     line shows the progress."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._installing: Installing | None = None
         self._extra: Extra | None = None
         self._action = Action("Install", parent=self)
@@ -143,7 +139,6 @@ class InstallOffer(QWidget):
         installing.changed.connect(self._show)
 
     def offer(self, sentence: str) -> None:
-        """Offer the package named in ``sentence``, if any."""
         self.offer_extra(extras.named_in(sentence))
 
     def offer_extra(self, extra: Extra | None) -> None:
@@ -225,8 +220,6 @@ class TickList(QListWidget):
 
 
 class TextsTable(QTableWidget):
-    """Rows of texts."""
-
     def __init__(
         self,
         name: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
 from paretone.setting.take import Take, Trace
@@ -23,12 +23,10 @@ class SideButtons(QWidget):
     chosen = Signal(str)
     """The user chose ``"A"`` or ``"B"``."""
 
-    def __init__(
-        self, what: str, parent: QWidget | None = None, verb: str = "Show", between: QWidget | None = None
-    ) -> None:
+    def __init__(self, what: str, verb: str = "Show", between: QWidget | None = None) -> None:
         """``what``: subject of the labels, such as "the tokens of take". ``between``: widget between the two
         buttons."""
-        super().__init__(parent)
+        super().__init__()
         self.buttons = {side: QPushButton(side) for side in SIDES}
         self._group = QButtonGroup(self)
         line = HBoxLayout(self)
@@ -83,7 +81,6 @@ class SidePanel(QWidget):
         self.side_buttons.chosen.connect(self.show_side)
 
     def has_side(self, side: str) -> bool:
-        """Whether side ``"A"`` or ``"B"`` has content."""
         raise NotImplementedError
 
     def _show(self) -> None:
@@ -94,7 +91,6 @@ class SidePanel(QWidget):
         self.side_buttons.show_side(self.side, there)
 
     def show_side(self, side: str) -> None:
-        """Show ``"A"`` or ``"B"``, if it has content."""
         if self.has_side(side):
             self.side = side
         self._show()
@@ -121,7 +117,6 @@ class TakePanel(SidePanel):
         playing.streamed_at.connect(self._show_streamed)
         coming.changed.connect(self._follow_coming)
 
-    @Slot(str, float)
     def _show_heard(self, side: str, seconds: float) -> None:
         chosen, now = self._takes.get(CHOSEN), None if self._playing is None else self._playing.now
         if not side and chosen is not None and now is not None and now.key == chosen.id:
@@ -129,12 +124,10 @@ class TakePanel(SidePanel):
         if not self.is_coming(self.side):
             self.set_position(side, seconds)
 
-    @Slot(str, float)
     def _show_streamed(self, side: str, seconds: float) -> None:
         if self.is_coming(side):
             self.set_position(side, seconds)
 
-    @Slot()
     def _follow_coming(self) -> None:
         if self._follows is not None:
             self.show_coming(self._follows.side, self._follows.trace)

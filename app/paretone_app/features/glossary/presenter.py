@@ -97,8 +97,6 @@ def _of(term: Term) -> str:
 
 
 class GlossaryPresenter(Presenter):
-    """Owns no panel: the glossary is a dialog."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._named = services.terms
@@ -107,7 +105,6 @@ class GlossaryPresenter(Presenter):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, collected at first use."""
         if not self._terms:
             self._terms = all_terms(term for name in self._named for term in imported(name))
         return self._terms

@@ -33,8 +33,8 @@ class GroupsActions:
 class GroupsPanel(QWidget):
     """Table of the groups; plays the chosen group's tokens one after another."""
 
-    def __init__(self, can: GroupsActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, can: GroupsActions) -> None:
+        super().__init__()
         self._groups: Groups | None = None
         self.can = can
         for action in (can.play, can.save_sound):
@@ -58,7 +58,6 @@ class GroupsPanel(QWidget):
         self.setFocusProxy(self.table)
 
     def set_groups(self, groups: Groups | None) -> None:
-        """Show these groups; ``None`` if the selection has none."""
         if groups == self._groups:
             return
         self._groups = groups

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
-from PySide6.QtWidgets import QGraphicsRectItem, QWidget
+from PySide6.QtWidgets import QGraphicsRectItem
 
 from paretone.figures.scatter import Scale
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
@@ -47,8 +47,8 @@ class LayerBars(Chart):
     ideal, least = (40.0, 24.0), (16.0, 12.0)
     framed = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Importance of the layers", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Importance of the layers", colours)
         self._record: ImportanceRecord | None = None
         self._layers = 0
         self._retained: frozenset[int] = frozenset()

@@ -56,8 +56,8 @@ class LayersPanel(QWidget):
     toggled = Signal(int)
     depth_changed = Signal(int)
 
-    def __init__(self, colours: Colours, can: LayersActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: LayersActions) -> None:
+        super().__init__()
         self.can = can
         self._layers = 0
         self._retained: tuple[int, ...] = ()

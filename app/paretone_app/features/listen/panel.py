@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -37,8 +37,8 @@ class ListenPanel(QWidget):
     loop_wanted = Signal(float, float)
     """Loop a part of A and B: start and end in seconds."""
 
-    def __init__(self, deck: Deck, playing: Playing, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, deck: Deck, playing: Playing, colours: Colours) -> None:
+        super().__init__()
         self._deck = deck
         self._playing = playing
         self._colours = colours
@@ -113,12 +113,10 @@ class ListenPanel(QWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(slot)
 
-    @Slot()
     def _note_seen(self) -> None:
         """A loop begins with the visible section."""
         self._deck.seen = self.plots.seen
 
-    @Slot()
     def _show_takes(self) -> None:
         self._coming = None
         self.plots.set_names(*(_name(take) for take in self._deck.analysis.takes))
@@ -145,7 +143,6 @@ class ListenPanel(QWidget):
         self.plots.set_pictures(picture_a, picture_b, reason)
         self.plots.set_loop(deck.loop)
 
-    @Slot()
     def _draw_coming(self) -> None:
         """Draw the streaming take, at most 30 times per second."""
         if self._coming is not None and self.isVisible():
@@ -156,7 +153,6 @@ class ListenPanel(QWidget):
         self._draw_coming()
         self._show_heard()
 
-    @Slot(float)
     def _show_position(self, seconds: float) -> None:
         now = self._playing.now
         if self.isVisible():
@@ -165,16 +161,13 @@ class ListenPanel(QWidget):
             self.plots.set_position(now.start + seconds if there else None)
         self._facts.show_underruns(self._deck.player.underruns, self._deck.waits[0])
 
-    @Slot()
     def _show_heard(self) -> None:
         now = self._playing.now
         if now.origin is not Origin.TEST:
             self.plots.set_heard(SIDES.index(now.letter) if now.letter else None)
             self._show_position(self._playing.position)
 
-    @Slot()
     def _show_deck(self) -> None:
-        """Show the loop and the mode of switching."""
         deck = self._deck
         if deck.lent:
             return

@@ -285,8 +285,8 @@ class ComparisonPlots(QWidget):
 
     ROWS = ("A", "B", "A − B")
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self.pictures: list[Picture | None] = [None, None, None]
         self.heard: int | None = None
         self._loudest = 0.0

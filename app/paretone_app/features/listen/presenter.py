@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.session.events import AudioReady, Event
@@ -69,7 +68,6 @@ class ListenPresenter(Presenter):
         self._show_comparison()
         return self.listen
 
-    @Slot()
     def _show_comparison(self) -> None:
         if self.listen is None:
             return
@@ -88,7 +86,6 @@ class ListenPresenter(Presenter):
         ]
         built(self.listen).set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
 
-    @Slot()
     def _note_compared(self) -> None:
         self._compared = self._sides
         self.changed.emit()
@@ -105,7 +102,6 @@ class ListenPresenter(Presenter):
                 self.listen.begin_take(side, event.sample_rate)
         self.listen.add_to_take(event.samples)
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         side = STREAM_SIDES.get(job.kind)
         if side is None:

@@ -76,8 +76,8 @@ class PartsBar(QWidget):
 
     screen_role = CHART
 
-    def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, colours: Colours) -> None:
+        super().__init__()
         self._title = title
         self._colours = colours
         self.parts: tuple[tuple[str, float], ...] = ()
@@ -133,8 +133,8 @@ class PartsBar(QWidget):
 class _Figure(QFrame):
     screen_role = GROUP
 
-    def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, meaning: str) -> None:
+        super().__init__()
         self.name = build.label(name, "muted")
         self.name.setProperty(TERM, name)
         self.value = build.label("–", "title", wrapped=True)
@@ -161,8 +161,8 @@ class _Figure(QFrame):
 class MetersPanel(QScrollArea):
     """Live figures of a synthesis, and a comparison of A and B."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self._times: list[float] = []
         self._factors: list[float] = []

@@ -36,14 +36,12 @@ _MARK = 4
 
 
 class WaveStrip(QSlider):
-    """One waveform. Methods in, signals out."""
-
     sought = Signal(float)
     region_drawn = Signal(float, float)
     """A loop was drawn: start and end in seconds."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(Qt.Orientation.Horizontal, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
         self._colours = colours
         self._now = Heard()
         self._envelope: Envelope | None = None
@@ -74,7 +72,6 @@ class WaveStrip(QSlider):
         self.update()
 
     def set_envelope(self, envelope: Envelope | None, gain: float) -> None:
-        """Draw this waveform, scaled by the playback ``gain``."""
         self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
         self.update()
 
@@ -236,8 +233,8 @@ class PlayerPanel(QWidget):
     disabled = Signal()
     """The bar was disabled, as when the window closes: stop playback at once."""
 
-    def __init__(self, colours: Colours, can: PlayerActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: PlayerActions) -> None:
+        super().__init__()
         self.can = can
         for action in (can.start, can.play, can.stop, can.loop):
             action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
@@ -355,7 +352,6 @@ class PlayerPanel(QWidget):
         self.strip.set_position(seconds)
 
     def toggle_matching(self) -> None:
-        """Switch loudness matching on or off."""
         self._match.toggle()
 
     def reconnect(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
@@ -83,7 +83,6 @@ class PlayerPresenter(Presenter):
     def shut_down(self) -> None:
         self.playback.shut_down()
 
-    @Slot()
     def _show_takes_to_hear(self) -> None:
         compared = self._state.comparison
         takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
@@ -91,7 +90,6 @@ class PlayerPresenter(Presenter):
         self.deck.set_take("B", compared.take_b)
         self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
 
-    @Slot()
     def _note_listening(self) -> None:
         now, sides = self.playing.now, (self._state.comparison.take_a, self._state.comparison.take_b)
         if now.sounding != self._sounding:
@@ -99,7 +97,6 @@ class PlayerPresenter(Presenter):
             if now.sounding and all(take is not None for take in sides) and now.origin is Origin.COMPARED:
                 self.compared.emit()
 
-    @Slot(str)
     def _tell_audio_problem(self, sentence: str) -> None:
         if sentence:
             self._notices.note(sentence, Level.WARNING)
@@ -115,7 +112,6 @@ class PlayerPresenter(Presenter):
             deck.toggle_play()
         self.compared.emit()
 
-    @Slot(str, float)
     def hear(self, side: str, seconds: float) -> None:
         """Play side ``"A"`` or ``"B"`` from ``seconds`` on; of a streaming take, the part received."""
         now = self.playing.now
@@ -175,12 +171,10 @@ class PlayerPresenter(Presenter):
             title, text = setting_title(command.setting, what), command.text
         self.playback.begin_stream(event.sample_rate, title, text, side)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         if job.kind in STREAM_SIDES:
             self.deck.expect_stream()
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, _outcome: Outcome) -> None:
         if job.number == self._streaming:
             self._end_stream()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -88,12 +88,10 @@ def _tip(report: RooflineReport, one: Component) -> str:
 
 
 class RooflineTable(QTableWidget):
-    """One report. Ctrl+C copies it as text."""
-
     row_chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(COLUMNS), parent)
+    def __init__(self) -> None:
+        super().__init__(0, len(COLUMNS))
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
         self.setAccessibleName("Components")
@@ -269,8 +267,8 @@ class RooflineActions:
 class RooflinePanel(SidePanel):
     """Top: measuring. Middle: the roofline plot next to the waterfall. Bottom: the table of one side."""
 
-    def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
-        super().__init__("the table of", colours, parent, first="A")
+    def __init__(self, colours: Colours, can: RooflineActions) -> None:
+        super().__init__("the table of", colours, first="A")
         self.can = can
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self._running: str | None = None

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen
-from PySide6.QtWidgets import QWidget
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
@@ -40,8 +39,8 @@ class Waterfall(Chart):
     least = (20.0, 12.0)
     saved_alone = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
-        super().__init__("Where the time goes", colours, parent, on_paper)
+    def __init__(self, colours: Colours, on_paper: bool = False) -> None:
+        super().__init__("Where the time goes", colours, on_paper=on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         frame = self.frame
@@ -270,8 +269,8 @@ class RooflinePlot(Chart):
     own_keys = _MOVES
     saved_alone = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
-        super().__init__("Roofline plot", colours, parent, on_paper)
+    def __init__(self, colours: Colours, on_paper: bool = False) -> None:
+        super().__init__("Roofline plot", colours, on_paper=on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self.points: tuple[RooflinePoint, ...] = ()
         self._at = -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QSizePolicy, QWidget
 
@@ -40,8 +40,8 @@ class StepGrid(QWidget):
 
     screen_role = CHART
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self.times: tuple[float, ...] = ()
         self.others: tuple[float, ...] = ()
@@ -262,7 +262,6 @@ class TechniqueCard(QGroupBox):
         self.as_published.setVisible(bool(there))
         _say(self.comparison, localised(found.sentence) if found is not None else "")
 
-    @Slot()
     def _choose_published(self) -> None:
         self.published_chosen.emit(self.published.currentData())
 
@@ -348,8 +347,8 @@ class TechniqueList(QWidget):
     rebuilt = Signal()
     """Widgets were added or reordered."""
 
-    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, colours: Colours) -> None:
+        super().__init__()
         self._state = state
         self._colours = colours
         self.groups: dict[str, TechniqueCard] = {}
@@ -401,7 +400,6 @@ class TechniqueList(QWidget):
             self.groups[name].show_selection(self._state)
         self._show_folded()
 
-    @Slot()
     def show_reasons(self) -> None:
         """Show remarks, gains, what prevents a run, and offers of training."""
         for name in self._order:
@@ -432,7 +430,6 @@ class TechniqueList(QWidget):
         self.experiments.setVisible(bool(folded))
         self.rebuilt.emit()
 
-    @Slot(bool)
     def _fold(self, open_: bool) -> None:
         """Show all experiments, or only those in use; focus the first one unfolded."""
         before = self._folded

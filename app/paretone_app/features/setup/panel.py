@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from paretone.errors import PlainError
@@ -88,10 +88,8 @@ class SetupPanel(QWidget):
     problem = Signal(str)
     training_wanted = Signal(str, object)
 
-    def __init__(
-        self, state: AppState, colours: Colours, model_actions: ModelActions, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions) -> None:
+        super().__init__()
         self._state = state
         self.model_choice = ModelChoice(state.selection, model_actions)
         content = QWidget()
@@ -176,7 +174,6 @@ class SetupPanel(QWidget):
         bar = self._scroll.verticalScrollBar().sizeHint().width()
         return QSize(self._scroll.content.minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
 
-    @Slot()
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
@@ -189,14 +186,12 @@ class SetupPanel(QWidget):
         self.grid.set_colours(colours)
         self.techniques.set_colours(colours)
 
-    @Slot()
     def _show_model(self) -> None:
         self.voice_choice.show_model()
         self.model_choice.show_models()
         self.techniques.show_techniques()
         self._show_selection()
 
-    @Slot()
     def _show_selection(self) -> None:
         state = self._state
         self.model_choice.show_choice()
@@ -215,7 +210,6 @@ class SetupPanel(QWidget):
         self.techniques.show_selection()
         self._show_cost()
 
-    @Slot()
     def _show_cost(self) -> None:
         state = self._state
         self.techniques.show_reasons()
@@ -227,13 +221,11 @@ class SetupPanel(QWidget):
         self.cost.setText(cost_line(state))
 
     # --- Changing ---------------------------------------------------------------------------------------------------
-    @Slot()
     def _choose_sentence(self) -> None:
         if self.sentences.currentData() is not None:
             self._take_over_text()
             self._state.editing.set_text(self.sentences.currentData())
 
-    @Slot()
     def _take_over_text(self) -> None:
         self._pending_text.stop()
         self._state.editing.set_text(self.text.toPlainText(), typed=True)

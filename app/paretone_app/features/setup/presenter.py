@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
@@ -146,7 +146,6 @@ class SetupPresenter(Presenter):
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
 
-    @Slot(str, object)
     def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
         self._features.find(TrainingPresenter).propose(technique, **knobs)
 
@@ -172,7 +171,6 @@ class SetupPresenter(Presenter):
         )
         dialog.open()
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone import files
@@ -107,7 +106,6 @@ class StrategyPresenter(Presenter):
         self._show_table()
         return self.strategy
 
-    @Slot()
     def _show_table(self) -> None:
         if self.strategy is None:
             return
@@ -150,7 +148,6 @@ class StrategyPresenter(Presenter):
         if trials:
             self.strategy.add_trials(trials)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
@@ -160,7 +157,6 @@ class StrategyPresenter(Presenter):
             threshold = None if for_end else float(knobs["threshold"])
             self.strategy.begin_calibration(state.selection.info.layers, steps, threshold, for_end)
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.CALIBRATE:
             if self.strategy is not None:

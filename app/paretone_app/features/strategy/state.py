@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError, ProfileError, SettingError
 from paretone.files import reason, write_atomically
@@ -391,7 +391,6 @@ class StrategyState(ArtefactStore):
         self.artefact = self._derivation(record, self.threshold).table
         self.changed.emit()
 
-    @Slot()
     def _find(self) -> None:
         """Use the newest calibration that fits, unless it is in use; without one, drop a table of another model."""
         wanted = self.compatibility()

@@ -96,7 +96,6 @@ class TakeCells(CursorCanvas):
             self.update()
 
     def set_cursor(self, row: int, column: int) -> None:
-        """Move the cursor to the nearest valid cell."""
         if self.grid is None:
             return
         rows, columns = self.grid.shape
@@ -107,7 +106,6 @@ class TakeCells(CursorCanvas):
             self.moved.emit(*cell)
 
     def describe(self, row: int, column: int) -> str:
-        """A cell with its position, as sentences."""
         if self.grid is None:
             return ""
         state = self._states.get((row, column))
@@ -159,7 +157,6 @@ class TakeCells(CursorCanvas):
         return QRectF(self._label_width + column * wide, self._top + row * high, wide, high)
 
     def cell_at(self, place: QPointF) -> Cell | None:
-        """The cell at ``place``."""
         if self.grid is None or not all(self.grid.shape):
             return None
         rows, columns = self.grid.shape
@@ -226,7 +223,6 @@ class TakeCells(CursorCanvas):
             painter.drawText(line, Qt.AlignmentFlag.AlignCenter, shortened)
 
     def _lines(self, grid: TakeGrid, row: int, column: int) -> list[str]:
-        """The value, and its difference from the reference."""
         take, state = grid.takes[row][column], self._states.get((row, column))
         if take is None:
             return ["" if state is None else "…" if state[0] == WAITING else "!"]
@@ -377,7 +373,6 @@ class TakeGridPanel(QWidget):
         return edit
 
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
-        """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             build.offer(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean

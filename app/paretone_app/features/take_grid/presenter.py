@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
@@ -53,7 +53,6 @@ class CellHearing(QObject):
         load_audio: Callable[[], Callable[[str], tuple[np.ndarray, int]]],
         parent: QObject,
     ) -> None:
-        """``load_audio`` returns the function that reads takes by id."""
         super().__init__(parent)
         self._player, self._load_audio = player, load_audio
         self._sounds: OrderedDict[str, Sound] = OrderedDict()
@@ -207,11 +206,9 @@ class TakeGridPresenter(Presenter):
         """All available takes: the library's, newest first, then those of studies."""
         return self._results.all_takes
 
-    @Slot()
     def _show_soon(self) -> None:
         self._soon.start()
 
-    @Slot()
     def _show(self) -> None:
         from paretone_app.features.take_grid.grid import Asked, by_name, dimensions, over_sentences, take_grid
 
@@ -299,7 +296,6 @@ class TakeGridPresenter(Presenter):
         left = len(self._making.waiting)
         return f"Making takes: {left} left." if left else ""
 
-    @Slot()
     def _show_playing(self) -> None:
         if self.take_grid is not None:
             now = self._state.playing.now
@@ -351,7 +347,6 @@ class TakeGridPresenter(Presenter):
         self._show_soon()
 
     def set_reference(self, take: str) -> None:
-        """Compare all cells with the take ``take``."""
         if take != self._reference:
             self._state.undo_stack.push(Edit("choose the grid's reference", self._reference, take, self._put_reference))
 
@@ -359,7 +354,6 @@ class TakeGridPresenter(Presenter):
         self._reference = take
         self._show_soon()
 
-    @Slot(str)
     def _go_to_sentence(self, text: str) -> None:
         """Make the take of another sentence with the reference's setting the reference."""
         reference = next((one for one in self.takes if one.id == self._reference), None)
@@ -405,7 +399,6 @@ class TakeGridPresenter(Presenter):
         self._toggle(built(self.take_grid).cells.cursor_cell)
 
     def _toggle(self, cell: Cell) -> None:
-        """Play a cell, or stop it."""
         take = self._take_at(cell)
         if reason := self._player.why_not_hear():
             raise SettingError(f"The take cannot be played: {reason}")
@@ -414,7 +407,6 @@ class TakeGridPresenter(Presenter):
         else:
             self.hearing.hear(take)
 
-    @Slot(int, int)
     def _pointed(self, row: int, column: int) -> None:
         panel, grid = built(self.take_grid), self.grid
         take = None if grid is None else grid.takes[row][column]
@@ -424,12 +416,10 @@ class TakeGridPresenter(Presenter):
             else:
                 self.hearing.hear(take)
 
-    @Slot()
     def _left(self) -> None:
         if built(self.take_grid).hover_box.isChecked():
             self.hearing.stop()
 
-    @Slot(int, int)
     def _cursor_moved(self, row: int, column: int) -> None:
         """While a cell is heard, the cursor plays others."""
         grid = self.grid

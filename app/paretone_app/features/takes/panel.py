@@ -18,7 +18,6 @@ from PySide6.QtCore import (
     QTimer,
     QUrl,
     Signal,
-    Slot,
 )
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
@@ -152,7 +151,6 @@ class TakesPanel(QWidget):
         kept.changed.connect(self._show_takes)
         self._show_takes()
 
-    @Slot()
     def _fit(self) -> None:
         """Widen columns to their visible contents, icons included. Shorten long texts instead, further so if the
         first figure would be cut off."""
@@ -182,18 +180,15 @@ class TakesPanel(QWidget):
         self._colours = colours
         self._show_difference()
 
-    @Slot()
     def _show_takes(self) -> None:
         self._model.set_takes(self.kept.all)
         self._enable()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Show a failed take."""
         self._model.add_failed(take)
         self._enable()
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Mark the takes A and B."""
         self._a = take_a
         sides: dict[str, str] = {}
         for take, side in ((take_a, "A"), (take_b, "B")):
@@ -207,7 +202,6 @@ class TakesPanel(QWidget):
         self._model.set_playing(take)
 
     def selected(self) -> list[TakeSummary]:
-        """The selected takes, in display order."""
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 
     def _selected_rows(self) -> list[int]:
@@ -240,22 +234,17 @@ class TakesPanel(QWidget):
         self.select((take,))
         self.table.setFocus()
 
-    @Slot()
     def _remember_selection(self) -> None:
         self._remembered = frozenset(one.id for one in self.selected())
 
-    @Slot()
     def _restore_selection(self) -> None:
-        """Keep the selection of takes still shown."""
         if self._remembered:
             self.select(self._remembered)
         self._enable()
 
-    @Slot()
     def _apply_filter(self) -> None:
         self._model.show_only(self.search.text(), self._starred.isChecked(), self._faulty.isChecked())
 
-    @Slot()
     def _enable(self) -> None:
         self.pages.show_content(not self._model.is_empty)
         for action in self._actions:
@@ -322,7 +311,6 @@ class TakesPanel(QWidget):
             self.undo_stack.push(Edit(name, not on, on, put))
 
     def delete(self) -> None:
-        """Delete the selected takes after a question."""
         selected = self.selected()
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -370,6 +358,5 @@ class TakesPanel(QWidget):
             self.problem.emit(sentence)
 
     def reveal(self) -> None:
-        """Open the folder of the selected take's audio."""
         folder = self.kept.library.audio_path(self.chosen.id).parent
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

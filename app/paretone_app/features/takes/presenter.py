@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from paretone.checks.faults import Finding
@@ -45,7 +45,6 @@ class TakeJudging(QObject):
     def __init__(
         self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
     ) -> None:
-        """``voices``: all available voices, the user's own included."""
         super().__init__(parent)
         self._voices = voices
         self._work = IdleWork(jobs, self)
@@ -53,11 +52,9 @@ class TakeJudging(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a take is being judged or waits."""
         return self._work.busy
 
     def add(self, take: Take) -> None:
-        """Judge ``take`` at the next idle time."""
         voice = voice_of(take, self._voices())
         prompt, transcript = ("", "") if voice is None else (voice.audio, voice.transcript)
         about = prompt, "" if take.unfinished else take.text, transcript, seams_of(take)
@@ -66,14 +63,11 @@ class TakeJudging(QObject):
         )
 
     def follow(self, event: Event) -> None:
-        """Handle an event about the take being judged."""
         self._work.follow(event)
 
     def shut_down(self) -> None:
-        """Start nothing more."""
         self._work.clear()
 
-    @Slot(object, object)
     def _note(self, _take: str, event: Event) -> None:
         if isinstance(event, TakeJudged):
             self.judged.emit(event.take, event.figures)
@@ -98,8 +92,6 @@ _COMPARED = "compared"
 
 
 class TakesPresenter(Presenter):
-    """Owns Takes and the library."""
-
     moved = Signal(object)
     """The data folder changed to this :class:`Path`."""
 
@@ -174,7 +166,6 @@ class TakesPresenter(Presenter):
 
     @property
     def _compared(self) -> dict[str, Take]:
-        """Takes A and B, by side."""
         sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)
         return {side: take for side, take in sides if take is not None}
 
@@ -184,11 +175,9 @@ class TakesPresenter(Presenter):
         self.judging.judged.disconnect(self._keep_figures)
         self.judging.checked.disconnect(self._keep_faults)
 
-    @Slot()
     def _count_gains(self) -> None:
         self._state.gains.set_takes(self._kept.finished)
 
-    @Slot(object)
     def _keep_take(self, take: Take) -> None:
         for note in take.notes:
             if note not in self._notices.cautioned:
@@ -200,7 +189,6 @@ class TakesPresenter(Presenter):
             return
         self.judging.add(take)
 
-    @Slot(object)
     def _keep_made(self, take: Take) -> None:
         """Store a take made for later use, measured against its baseline if that exists."""
         if take.setting.techniques:
@@ -212,14 +200,12 @@ class TakesPresenter(Presenter):
                 take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
         self._keep_take(take)
 
-    @Slot(str, object)
     def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
         self._keep(lambda: self._kept.repeat(take, runs))
 
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
-    @Slot(str, object)
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
         self._keep(lambda: self._kept.measure(take, figures))
 
@@ -229,18 +215,15 @@ class TakesPresenter(Presenter):
         except PlainError as error:
             self._notices.warn(str(error))
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add_failed(FailedTake.of(job.command, sentence))
 
-    @Slot()
     def _show_playing(self) -> None:
         now = self._state.playing.now
         self.takes.show_playing(now.key if now.sounding else "")
         self._show_faults()
 
-    @Slot(str, object)
     def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
         self._faults[take] = findings
         self._show_faults()
@@ -256,7 +239,6 @@ class TakesPresenter(Presenter):
             self._asked.add(now.key)
             self.judging.add(compared)
 
-    @Slot()
     def _show_comparison(self) -> None:
         self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
         warning = self._state.comparison.warning()

@@ -40,7 +40,6 @@ class FailedTake(TakeSummary):
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
-        """The failed take of ``command``."""
         created = datetime.now(UTC).isoformat(timespec="milliseconds")
         label = f"Failed: {command.label or 'take'}"
         voice, setting = command.voice.id, command.setting
@@ -49,8 +48,6 @@ class FailedTake(TakeSummary):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: title, meaning, displayed text and sort key."""
-
     title: str
     meaning: str
     text: Callable[[TakeSummary], str]
@@ -76,7 +73,6 @@ class Column:
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
-        """Alignment of values and title."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
@@ -246,7 +242,6 @@ class TakesModel(QAbstractTableModel):
         self._arrange()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Add a failed take as the newest."""
         self._failed.append(take)
         self._add(take)
 
@@ -271,16 +266,13 @@ class TakesModel(QAbstractTableModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no takes, failed ones included."""
         return not self._takes
 
     @property
     def failed(self) -> tuple[FailedTake, ...]:
-        """Takes that failed in this session."""
         return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:
-        """Remove a failed take."""
         self._failed.remove(take)
         self._takes.remove(take)
         self._arrange()
@@ -290,7 +282,6 @@ class TakesModel(QAbstractTableModel):
         return [row for row, one in enumerate(self._shown) if one.id in takes]
 
     def set_sides(self, sides: dict[str, str]) -> None:
-        """Mark takes, by id, as A or B."""
         self._sides = sides
         if self._sorted_by == _SIDE:
             self._arrange()

@@ -63,8 +63,8 @@ class ErrorPlot(ZoomChart):
     both_axes = False
     ideal, least = (32.0, 12.0), (18.0, 6.0)
 
-    def __init__(self, name: str, vertical: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(name, colours, parent)
+    def __init__(self, name: str, vertical: str, colours: Colours) -> None:
+        super().__init__(name, colours)
         self._whole, self._up = Scale(), Scale()
         self.threshold = 0.0
         self.interval: tuple[float, float] | None = None
@@ -121,7 +121,6 @@ class ErrorPlot(ZoomChart):
         self.copy_wanted.emit()
 
     def figure_at(self, place: QPointF) -> float:
-        """The normalised error at a place in widget coordinates."""
         area = self.frame.area
         return self.frame.across.at((place.x() - area.left()) / max(1.0, area.width()))
 
@@ -165,8 +164,8 @@ class ErrorPlot(ZoomChart):
 class Histogram(ErrorPlot):
     """Number of trials by error: temporal skips, and branch skips on top of them."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Histogram of the measured errors", "Trials", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Histogram of the measured errors", "Trials", colours)
         self.edges = np.empty(0)
         self.counts: dict[SkipAction, np.ndarray] = {}
         self._bars = Blocks(self.frame, 2)
@@ -217,10 +216,8 @@ class Histogram(ErrorPlot):
 
 
 class SharePlot(ErrorPlot):
-    """Share of skipped cells over δ."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Share of skipped cells over δ", "Skip, %", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Share of skipped cells over δ", "Skip, %", colours)
         self.thresholds = self.shares = np.empty(0)
         """The curve; shares in per cent."""
         self.share: float | None = None
@@ -268,15 +265,11 @@ class ThresholdPanel(QWidget):
     """The user moved δ. Coalesced while dragging."""
 
     def __init__(
-        self,
-        colours: Colours,
-        calibrate: Action,
-        derive: Callable[[float], Derivation | None] | None = None,
-        parent: QWidget | None = None,
+        self, colours: Colours, calibrate: Action, derive: Callable[[float], Derivation | None] | None = None
     ) -> None:
         """``calibrate`` calibrates at :attr:`threshold`; ``derive`` derives the table of the shown record at a
         threshold, from a cache shared with others."""
-        super().__init__(parent)
+        super().__init__()
         self._calibrate = calibrate
         self._derived = derive
         self._colours = colours

@@ -48,8 +48,8 @@ class TransferActions:
 class TransferPanel(QWidget):
     """Left: choice of sentences and voices. Right: measurements on them, with a verdict."""
 
-    def __init__(self, sentences: Sequence[str], can: TransferActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sentences: Sequence[str], can: TransferActions) -> None:
+        super().__init__()
         self.can = can
         for action in (can.measure, can.calibrate):
             action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")

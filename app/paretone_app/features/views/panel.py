@@ -44,7 +44,6 @@ class ViewsPanel(QWidget):
         save: Sequence[Action],
         parent: QWidget | None = None,
     ) -> None:
-        """``save``: one action per file type."""
         super().__init__(parent)
         self._colours = colours
         self._save = tuple(save)
@@ -106,7 +105,6 @@ class ViewsPanel(QWidget):
         self._show_view()
 
     def choose(self, name: str) -> None:
-        """Show the view of this name, if listed."""
         index = self.chooser.findData(name)
         if index >= 0:
             self.chooser.setCurrentIndex(index)
