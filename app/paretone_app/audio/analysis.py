@@ -1,6 +1,4 @@
-"""Analysis of takes before a comparison: spectrograms, and gains for equal loudness.
-
-It runs in a worker thread, because it would block the window."""
+"""Analysis of takes before a comparison, in a worker thread: spectrograms, and gains for equal loudness."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ class Looping:
 
 
 class Deck(QObject):
-    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. No
-    view."""
+    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`."""
 
     changed = Signal()
     """Choice, takes, loop or gains changed."""
@@ -389,8 +388,7 @@ class Deck(QObject):
 
     # --- Transport ---------------------------------------------------------------------------------------------------
     def choose(self, side: str) -> None:
-        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; ignored if the side
-        is empty."""
+        """Hear side ``"A"`` or ``"B"`` unless it is empty; from its beginning if another sound was in the player."""
         if self.takes[side] is not None and not self.lent and (side != self.heard or self.sound is not None):
             instead = self.sound is not None
             self.leave_sound()

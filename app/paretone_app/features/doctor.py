@@ -110,13 +110,16 @@ class DoctorDialog(QDialog):
 class DoctorPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.dialog: DoctorDialog | None = None
         self._background: Background | None = None
         self._actions.bind(self._actions["doctor"], self.look)
         self._shown: Computing | None = None
         self.button = ComputingButton()
         self.button.clicked.connect(self._actions["doctor"].trigger)
         services.status.add(self.button)
+
+    @property
+    def dialog(self) -> DoctorDialog | None:
+        return self._opened(DoctorDialog)
 
     def follow(self, event: Event) -> None:
         """Ask what to do if a graphics card is present but unused."""
@@ -138,10 +141,7 @@ class DoctorPresenter(Presenter):
     def look(self) -> None:
         folder = self._results.library.folder.parent
         dialog = DoctorDialog(self._theme.colours, folder, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.destroyed.connect(self._dialog_gone)
-        self.dialog = dialog
-        dialog.open()
+        build.show(dialog)
         self.shut_down()
         devices, self._background = self._state.machine.devices, Background("doctor", self)
         self._background.run(lambda: examine(devices, folder), lambda found: self._show(dialog, found))
@@ -152,9 +152,6 @@ class DoctorPresenter(Presenter):
             raise found
         if self.dialog is dialog:
             dialog.show_findings(found)
-
-    def _dialog_gone(self) -> None:
-        self.dialog = None
 
     def shut_down(self) -> None:
         background, self._background = self._background, None

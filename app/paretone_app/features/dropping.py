@@ -49,7 +49,6 @@ class Target(Enum):
 class Dropped:
     target: Target
     sentence: str
-    """What will happen, or why nothing will."""
     path: Path = Path()
     text: str = ""
     model: str = ""

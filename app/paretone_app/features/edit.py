@@ -56,16 +56,13 @@ _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDo
 class Entry:
     title: str
     kind: str
-    """Such as ``Action``."""
     detail: str
     """Shortcut of an action, family of a model, time of a take, or owner of a term."""
     meaning: str
-    """Explanation, as a sentence."""
     go: Callable[[], object]
     why_not: str = ""
     """Why it cannot be chosen now, as a sentence."""
     more: str = ""
-    """Further words to search."""
 
 
 def search(entries: Sequence[Entry], words: str) -> list[Entry]:
@@ -337,8 +334,6 @@ class EditPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._status, self._features = services.status, services.features
-        self.finder: FindDialog | None = None
-        self.preferences: PreferencesDialog | None = None
         actions = services.actions
         actions.bind(actions["copy_figures"], self.copy_figures)
         actions.bind(actions["find"], self.find)
@@ -365,10 +360,7 @@ class EditPresenter(Presenter):
             field.setFocus(Qt.FocusReason.ShortcutFocusReason)
             field.selectAll()
             return
-        self.finder = FindDialog(list(self.entries()), self._window)
-        self.finder.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.finder.destroyed.connect(self._finder_gone)
-        self.finder.open()
+        build.show(FindDialog(list(self.entries()), self._window))
 
     def entries(self) -> Iterator[Entry]:
         for action in self._window.actions():
@@ -395,9 +387,6 @@ class EditPresenter(Presenter):
         self._workspaces.go_to("takes")
         takes.go_to(take)
 
-    def _finder_gone(self) -> None:
-        self.finder = None
-
     # --- Preferences ------------------------------------------------------------------------------------------------
     def show_preferences(self) -> None:
         actions = self._actions
@@ -405,28 +394,23 @@ class EditPresenter(Presenter):
         dialog = PreferencesDialog(
             [(line, actions[name]) for line, names in lines.items() for name in names], self._window
         )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.scheme_chosen.connect(self._theme.apply)
         dialog.device_chosen.connect(actions.device_wanted)
-        dialog.destroyed.connect(self._preferences_gone)
-        self.preferences = dialog
         self.refresh()
-        dialog.open()
+        build.show(dialog)
 
     def refresh(self) -> None:
-        if self.preferences is None:
+        preferences = self._opened(PreferencesDialog)
+        if preferences is None:
             return
         selection, running = self._state.selection, self._state.jobs.running
-        self.preferences.show_choices(
+        preferences.show_choices(
             self._theme.scheme,
             self._state.machine.devices,
             selection.device_wanted,
             f"{running[0].kind.value} is running; wait for its end or cancel it." if running else "",
             str(self._results.library.folder.parent),
         )
-
-    def _preferences_gone(self) -> None:
-        self.preferences = None
 
 
 def _search_field(focus: QWidget | None) -> QLineEdit | None:

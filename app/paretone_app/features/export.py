@@ -428,18 +428,16 @@ class ExportPresenter(Presenter):
 
     def _ask_about_profile(self) -> None:
         dialog = ProfileDialog(self._state, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.written.connect(self._tell)
-        dialog.open()
+        build.show(dialog)
 
     def _ask_which_weights(self) -> None:
         reason = self.why_no_weights()
         if reason:
             raise SettingError(reason)
         dialog = WeightsDialog(self._state.selection.loaded, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(self._export_weights)
-        dialog.open()
+        build.show(dialog)
 
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
         state = self._state

@@ -129,7 +129,6 @@ class LogPresenter(Presenter):
         self.log = LogPanel(services.theme.colours)
         services.notices.noted.connect(self.log.add)
         services.workspaces.put("log", self.log)
-        self.messages: MessagesDialog | None = None
         self._actions.bind(self._actions["messages"], self.show_messages)
         self.bell = build.named(QToolButton(), "Messages")
         self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -140,13 +139,14 @@ class LogPresenter(Presenter):
         services.theme.changed.connect(self._show_bell)
         self._show_bell()
 
+    @property
+    def messages(self) -> MessagesDialog | None:
+        return self._opened(MessagesDialog)
+
     def show_messages(self) -> None:
         dialog = MessagesDialog(self._theme.colours, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.destroyed.connect(self._messages_gone)
-        self.messages = dialog
         self._notices.look_back()
-        dialog.open()
+        build.show(dialog)
 
     def _show_bell(self) -> None:
         missed = self._notices.missed
@@ -159,6 +159,3 @@ class LogPresenter(Presenter):
         self.bell.setToolTip(f"{self.bell.accessibleName()} (Ctrl+Shift+M)")
         if self.messages is not None:
             self.messages.show_history(self._notices.history)
-
-    def _messages_gone(self) -> None:
-        self.messages = None

@@ -27,8 +27,7 @@ class ProfilesPresenter(Presenter):
         self._state.jobs.ended.connect(self._job_ended)
 
     def open(self, path: Path) -> None:
-        """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError` if the file is
-        not a profile, or not one for an available model."""
+        """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError`."""
         self._waiting, self._asked = None, False
         profile = Profile.load(path)
         self._waiting = path, profile

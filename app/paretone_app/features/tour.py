@@ -1,5 +1,4 @@
-"""The tour: its course through the stops, its card and frame (overlays on the window), and its presenter, which
-detects finished parts."""
+"""The tour: its course through the stops, its card and frame, and its presenter, which detects finished parts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Planning a listening test: conditions, sentences, number of trials, and objections.
-
-No Qt, no torch."""
+"""Planning a listening test: conditions, sentences, number of trials, and objections. No Qt, no torch."""
 
 from __future__ import annotations
 

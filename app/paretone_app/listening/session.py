@@ -1,6 +1,4 @@
-"""One run through a listening test: current trial, sounds heard in it, answers.
-
-No Qt, no sound. The trials are fixed beforehand; no interim score can be read from a session."""
+"""One run through a listening test, without interim scores: current trial, sounds heard in it, answers. No Qt."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ class Planned:
 
 
 class ListeningSession(ABC):
-    """Base of all methods. ``chance`` is the operating system's random source unless a test replaces it.
-
-    ``trials``: how many, unless the items give the number. A trial with interrupted sound is void: recorded, not
-    scored, and asked again at the end. Up to ``practice`` unrecorded practice trials come first."""
+    """Base of all methods. ``trials``: how many, unless the items give the number. A trial with interrupted sound is
+    void: recorded, not scored, and asked again at the end. Up to ``practice`` unrecorded practice trials come first.
+    ``chance`` is the operating system's random source unless a test replaces it."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
-"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels.
-
-Columns are those of webMUSHRA's ``service/write.php``, in its order. Conditions are named by their titles; the
-hidden reference and the anchors have webMUSHRA's names."""
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels. Columns are
+those of its ``service/write.php``, in order. Conditions are named by their titles; the hidden reference and the anchors
+have webMUSHRA's names."""
 
 from __future__ import annotations
 
@@ -295,6 +294,5 @@ def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
 def write_bundle(
     name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path, practice: int = 0
 ) -> tuple[Path, ...]:
-    """Write :func:`bundle` into the folder ``name`` in ``folder``: all files or none. Raises :class:`PlainError` on
-    failure."""
+    """Write :func:`bundle` into ``folder / name``: all files or none. Raises :class:`PlainError`."""
     return deliver(folder / name, bundle(name, method, prepared, trials, practice), lambda done, total: None)

@@ -171,8 +171,7 @@ Ends = tuple[float, float]
 
 
 class PanelLayers:
-    """Draws panels one after the other, reusing its graphics items, see
-    :class:`paretone_app.plotting.canvas.FigureCanvas`."""
+    """Draws panels one after the other, reusing its graphics items."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame

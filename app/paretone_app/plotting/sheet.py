@@ -146,7 +146,6 @@ class Sheet:
 
 
 PANEL_SIZE = QSize(460, 330)
-"""Size of one panel, in pixels or SVG user units."""
 
 
 def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:

@@ -1,5 +1,4 @@
-"""Points of the trade-off view, with their figures: takes of the library, settings of studies, published results. No
-Qt, no torch."""
+"""Points of the trade-off view, with their figures: takes, settings of studies, published results. No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -26,7 +25,6 @@ from paretone_app.state.differences import label_of, technique_text
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
-"""Source of all takes of the library."""
 LISTENING = "listening:"
 """Prefix of the names of listening scores; the method follows."""
 _NO_FIGURES: Mapping[str, Estimate] = {}
@@ -67,14 +65,12 @@ class Point:
     """The setting used; for studies without seed and artefacts. ``None`` for published results."""
     sounds: tuple[Sound, ...] = field(default=(), repr=False)
     folder: Path | None = None
-    """The study's folder."""
     machines: tuple[str, ...] = ()
     finished: int = 0
     """Number of its takes, all rounds."""
     busy: int = 0
     """Number of its takes made while other programs kept the machine busy."""
     remarks: tuple[str, ...] = ()
-    """Further information, in lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
     """By metric: the same judge's score of the reference speech, below which settings cannot be distinguished."""
 

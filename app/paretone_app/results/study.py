@@ -1,6 +1,4 @@
-"""An open study: the plan in its file, the results in its folder, and the problems of both.
-
-Reading is too slow for the window's thread: call :func:`read_study` in a worker."""
+"""An open study: plan, results, and the problems of both. Reading is too slow for the window's thread."""
 
 from __future__ import annotations
 
@@ -56,7 +54,6 @@ class Row:
     figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     problem: str = ""
     answer: bool = False
-    """Whether the search chose it."""
     busy: int = 0
     """Finished takes made while other programs kept the machine busy."""
 
@@ -80,7 +77,6 @@ class OpenStudy:
     study: Study | None = field(default=None, repr=False)
     """From the current file."""
     results: Results | None = field(default=None, repr=False)
-    """Results so far."""
     file_problem: str = ""
     """Why it cannot run, as a sentence, or ``""``."""
     folder_problem: str = ""
@@ -162,7 +158,6 @@ class OpenStudy:
 class StudyParts:
     points: tuple[Point, ...]
     summaries: Mapping[str, TakeSummary]
-    """Summaries of its takes in the library's form, by id."""
     tables: Mapping[str, Artefact]
     """Artefacts by key of their setting."""
 

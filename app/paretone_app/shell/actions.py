@@ -1,8 +1,6 @@
-"""The window's actions: text, function, and the reason why each is disabled.
-
-Actions in the menus and the palette are declared here or by features (:mod:`paretone_app.shell.entries`); presenters
-bind their functions. :meth:`Actions.add` makes the actions of a panel. Menus, the guide, the tour, *Find* and the
-buttons of panels refer to the same objects."""
+"""The window's actions: text, function, and the reason why each is disabled. Those in menus and palette are declared
+here or by features; presenters bind their functions. :meth:`Actions.add` makes a panel's. Menus, guide, tour, *Find*
+and buttons refer to the same objects."""
 
 from __future__ import annotations
 
@@ -23,7 +21,6 @@ class Actions(QObject):
     about_to_run = Signal()
     """About to run an action: commit text that is still being typed."""
     failed = Signal(str)
-    """Why an action failed, as a sentence."""
     model_wanted = Signal(str)
     device_wanted = Signal(str)
 
@@ -72,8 +69,7 @@ class Actions(QObject):
         return found
 
     def why_not(self, keys: QKeySequence) -> str:
-        """Why the action with the shortcut ``keys`` is disabled, as a sentence; ``""`` if it is enabled or does not
-        exist."""
+        """Why the action with the shortcut ``keys`` is disabled, as a sentence, or ``""`` if it is not."""
         for action in self._window.actions():
             if isinstance(action, Action) and action.reason and keys in action.shortcuts() and not keys.isEmpty():
                 return action.reason
@@ -101,8 +97,7 @@ class Actions(QObject):
         return action
 
     def bind(self, action: Action, do: Callable[[], object], why_not: Callable[[], str] | None = None) -> None:
-        """Connect ``action`` to ``do``, whose :class:`PlainError` is shown; ``why_not`` gives the reason to disable
-        it, or ``""``."""
+        """Connect ``action`` to ``do``, whose :class:`PlainError` is shown; ``why_not``: the reason to disable it."""
         action.triggered.connect(lambda: self.attempt(do))
         if why_not is not None:
             action.explain(why_not)

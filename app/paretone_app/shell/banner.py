@@ -192,8 +192,7 @@ class Banner(QWidget):
             self.dismissed.emit(card.message)
 
     def dismiss_newest(self) -> bool:
-        """Remove the newest card that neither asks a question nor reports data at risk; returns whether one was
-        removed."""
+        """Remove the newest card that neither asks nor reports data at risk; returns whether one was removed."""
         told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]
         if told:
             self.dismiss(told[-1])

@@ -1,6 +1,4 @@
-"""The docks of one workspace: default layout, moving and maximising panels, saved layouts.
-
-To add a panel, declare a :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there."""
+"""The docks of one workspace: default layout, moving and maximising panels, saved layouts."""
 
 from __future__ import annotations
 
@@ -106,8 +104,7 @@ class Docks(QObject):
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
-        """Keep the widths of the sides, as last laid out or dragged, and give the centre the rest: after a resize of
-        the window, or after new panels."""
+        """Keep the widths of the sides, as last laid out or dragged, after a resize; the centre gets the rest."""
         if not self._kept and self.host.isVisible():
             self._note_widths()
         # The contents of a side may have grown: Qt would lay the centre over it.
@@ -226,8 +223,7 @@ class Docks(QObject):
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
     def is_seen(self, dock: QDockWidget) -> bool:
-        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region proves nothing if
-        the panel is opaque.)"""
+        """Whether ``dock`` is in front: Qt moves the other tabs out of the host, and may call them visible."""
         return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
 
     def is_at_the_right(self, name: str) -> bool:

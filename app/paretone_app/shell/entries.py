@@ -127,7 +127,6 @@ class TourStop:
     text: str
     """One or two sentences: what this is and what to notice."""
     place: str = ""
-    """Panel to bring into view."""
     after: str = ""
     """Name of the stop before it; by default after the stops of the features before."""
     families: tuple[str, ...] = ()
@@ -139,10 +138,8 @@ class Term:
     title: str
     text: str
     symbol: str = ""
-    """As in the papers."""
     unit: str = ""
     source: str = ""
-    """Paper that introduced it."""
     owner: str = ""
     """Technique whose parameter this is."""
 

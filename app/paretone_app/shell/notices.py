@@ -50,7 +50,6 @@ class Notices(QObject):
         self.missed = 0
         """Messages that expired since the history was last viewed."""
         self.cautioned: set[str] = set()
-        """Warnings about voices already shown."""
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)

@@ -1,7 +1,6 @@
-"""The main window: assembles presenters, workspaces and bars, builds panels in turns, and closes in two phases.
-
-Panels that need pyqtgraph are built after the first paint, one per turn of the event loop, so that the window
-appears within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes."""
+"""The main window: assembles presenters, workspaces and bars. Panels that need pyqtgraph are built after the first
+paint, one per turn of the event loop. Closing asks the engine to stop, waits for its thread without blocking, then
+closes."""
 
 from __future__ import annotations
 

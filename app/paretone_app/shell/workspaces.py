@@ -1,7 +1,5 @@
-"""The workspaces: the current one, the places of panels, and saved layouts.
-
-Each has its docks in a separate window inside the application's (:mod:`paretone_app.shell.docks`), so that switching
-leaves the panels of the others alone. A panel of several workspaces moves to the current one."""
+"""The workspaces: the current one, the places of panels, and saved layouts. Each has its docks in a window inside the
+application's, so that switching leaves the others alone. A panel of several workspaces moves to the current one."""
 
 from __future__ import annotations
 
@@ -168,12 +166,10 @@ class Workspaces(QObject):
         self._window = window
         self._docked = tuple(one for one in places if one.region in DOCKED)
         self.bars = tuple(one for one in places if one.region not in DOCKED)
-        """Places of fixed bars."""
         self.panels: dict[str, QWidget] = {}
         self._framed: dict[str, QWidget] = {}
         """The widgets in the docks: panels, or their scroll areas."""
         self._heads: dict[str, QToolBar] = {}
-        """Bars above the panels of a workspace, by name."""
         self._stack = QStackedWidget()
         self.overlays: list[QWidget] = []
         """Widgets that features lay over the panels; F6 visits them."""

@@ -20,10 +20,9 @@ from paretone_app.state.editing import Edit
 
 
 class ArtefactStore(ArtefactSource):
-    """The artefact of one technique in use, and the others stored in a folder, one file each.
-
-    A subclass in the technique's feature defines how to read files and which artefact fits the selection. ``kind``
-    is the artefacts' class, with ``fingerprint``, ``compatibility`` and ``to_json()``."""
+    """The artefact of one technique in use, and the others stored in a folder, one file each. A subclass in the
+    technique's feature reads files and says which artefact fits. ``kind`` is the artefacts' class, with
+    ``fingerprint``, ``compatibility`` and ``to_json()``."""
 
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""

@@ -27,8 +27,7 @@ ALONE = -1
 
 
 class Edit(QUndoCommand):
-    """A change from ``before`` to ``after``, applied by ``put``. Successive edits with the same ``merging`` id are
-    merged."""
+    """A change from ``before`` to ``after``, applied by ``put``; successive edits of one ``merging`` id merge."""
 
     def __init__(self, text: str, before: Any, after: Any, put: Callable[[Any], object], merging: int = ALONE) -> None:
         super().__init__(text)
@@ -134,8 +133,7 @@ class Editing(QObject):
             self._stack.clear()
 
     def _do(self, text: str, change: Callable[[], object], *kind: str) -> None:
-        """Call ``change``; push an entry named ``text`` if it changed anything and pushed none itself. Entries of
-        one ``kind`` merge."""
+        """Call ``change``; push an entry if it changed anything and pushed none itself. Entries of a ``kind`` merge."""
         before, kept, pushes = self._selection.choices, self._artefacts.in_use, self._pushes
         with self._changing():
             change()

@@ -73,7 +73,6 @@ class Jobs(QObject):
         self._running: dict[int, Job] = {}
         self.held = False
         self._pausing = False
-        """Whether the study about to end was paused."""
 
     @property
     def running(self) -> tuple[Job, ...]:

@@ -52,10 +52,8 @@ class Loading(QObject):
     def load_model(
         self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
     ) -> None:
-        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails.
-
-        ``folder`` and ``variant`` override the catalogue's; a given ``device`` is kept for later loads; without
-        ``vocoder`` (a folder) the model's last one is used."""
+        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails. A given
+        ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is used."""
         self._jobs.cancel_all()
         chosen = self._selection
         if chosen.info is not None:

@@ -21,7 +21,6 @@ class Machine(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.device = ""
-        """Default device, the best one."""
         self.devices: tuple[str, ...] = ()
         self.title = ""
         self.computing: Computing | None = None

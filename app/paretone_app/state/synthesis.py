@@ -69,8 +69,7 @@ def wanted_take(
 
 
 class Making(QObject):
-    """Makes takes one after the other: those from :meth:`ask` as visible, cancellable jobs, those from :meth:`ahead`
-    only while the engine is idle."""
+    """Makes takes one after the other: from :meth:`ask` as visible jobs, from :meth:`ahead` at idle times."""
 
     take_made = Signal(object)
     changed = Signal()
@@ -86,7 +85,6 @@ class Making(QObject):
         self.problems: dict[Wanted, str] = {}
         """Why takes failed, as sentences."""
         self.artefacts: dict[str, Artefact] = {}
-        """Artefacts prepared for takes, by fingerprint."""
         jobs.ended.connect(self._job_ended)
         jobs.cancelling.connect(self._give_up_rest)
 
@@ -252,13 +250,11 @@ class Synthesis(QObject):
         self._resolved: tuple[tuple[tuple[object, ...], str], ...] = ()
         """Last answers of :meth:`_problem`, by arguments."""
         self._remarks: list[str] = []
-        """Sentences to report when timing ends."""
         self._runs: dict[int, int] = {}
         jobs.ended.connect(self._job_ended)
 
     def synthesise_baseline(self) -> None:
-        """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError` if not
-        possible."""
+        """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError`."""
         require(self._availability.why_not_synthesise())
         if not self._selection.seed_locked:
             self._selection.set_seed(secrets.randbelow(SEED_LIMIT))
@@ -271,8 +267,7 @@ class Synthesis(QObject):
         self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))
 
     def time_again(self) -> None:
-        """Time A and B again, as far as the loaded model can make them. Raises :class:`SettingError` if it can make
-        neither."""
+        """Time A and B again, as far as the loaded model can. Raises :class:`SettingError` if it can make neither."""
         require(self.why_not_time_again())
         self._remarks = [self.left_out()]
         for take in self._sides.values():

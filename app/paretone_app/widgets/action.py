@@ -1,5 +1,4 @@
-"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled; menus, buttons
-and *Find* show it."""
+"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ class Action(QAction):
         return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
-        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence.
-        :meth:`refresh` calls it."""
+        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence."""
         self._reasons.append(why_not)
 
     def refresh(self) -> None:

@@ -1,7 +1,5 @@
-"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container and changes them only with
-Ctrl; an invalid number is refused with a sentence. The window uses these, never Qt's own.
-
-Numbers have the language's decimal sign; both comma and point are accepted."""
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container, except with Ctrl; an invalid
+number is refused with a sentence; comma and point are accepted. The window uses these, never Qt's own."""
 
 from __future__ import annotations
 
@@ -78,10 +76,8 @@ def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
 
 
 class ComboBox(OnPurpose, QComboBox):
-    """A choice, elided if space is short; arguments as Qt's.
-
-    On Linux its name for screen readers is the chosen entry, and the label it is the buddy of describes it. Without
-    such a label, it gets one for screen readers only."""
+    """A choice, elided if space is short. On Linux its name for screen readers is the chosen entry, and the label it is
+    the buddy of describes it. Without such a label, it gets one for screen readers only."""
 
     _label: QLabel | None = None
 

@@ -112,8 +112,7 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
 
 
 def offer(combo: QComboBox, entries: Iterable[tuple[str, object]], chosen: object) -> None:
-    """Offer ``entries`` (title, value) in place of the present ones, with ``chosen`` shown, or the first if it is not
-    among them. Emits nothing."""
+    """Offer ``entries`` (title, value) instead, with ``chosen`` shown, or else the first. Emits nothing."""
     with QSignalBlocker(combo):
         combo.clear()
         for title, value in entries:
@@ -155,6 +154,12 @@ def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
     return buttons
 
 
+def show(dialog: QDialog) -> None:
+    """Open ``dialog`` without blocking; it is deleted when it closes."""
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
+
+
 def title_of(text: str, field: QWidget) -> QLabel:
     """The label of ``field``, which its mnemonic focuses."""
     made = QLabel(text)
@@ -165,8 +170,7 @@ def title_of(text: str, field: QWidget) -> QLabel:
 def splitter(
     orientation: Qt.Orientation, parts: Sequence[tuple[QWidget, int]], sizes: Sequence[int], handle: int = 0
 ) -> QSplitter:
-    """``parts`` with their stretch, initially of these ``sizes``; none can be collapsed. ``handle``: gap in pixels,
-    if not the default."""
+    """``parts`` with their stretch, of these ``sizes``; none can be collapsed. ``handle``: gap in pixels."""
     made = QSplitter(orientation, childrenCollapsible=False)
     if handle:
         made.setHandleWidth(handle)

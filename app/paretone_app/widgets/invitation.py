@@ -29,7 +29,6 @@ class EmptyState(QWidget):
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.words.setProperty("look", "reached")
         self.buttons: list[QPushButton] = []
-        """Buttons that fill the view."""
         self.filling = False
         """Whether the view is being filled; then only the text is shown."""
         self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
@@ -128,8 +127,7 @@ class Invited(QStackedWidget):
 
 
 class _Page(QWidget):
-    """Page with the least height of its content: Qt would ask for the labels' preferred height, and the surroundings
-    would scroll. Hidden pages need no height."""
+    """Page with the least height of its content, where Qt would ask for the labels' preferred height; 0 if hidden."""
 
     def __init__(self, content: QWidget) -> None:
         super().__init__()

@@ -45,10 +45,8 @@ class _Rows(QWidget):
 
 
 class KnobControls(QWidget):
-    """One row per knob, built from the declarations. ``changed`` carries a knob's name and new value.
-
-    Rows are built once per set of knobs and kept while others are shown: there are few sets, and widgets that are
-    never deleted leave no dangling references."""
+    """One row per knob, built from the declarations. ``changed`` carries a knob's name and new value. Rows are built
+    once per set of knobs and kept: widgets that are never deleted leave no dangling references."""
 
     changed = Signal(str, object)
     rebuilt = Signal()

@@ -1,5 +1,4 @@
-"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick, a
-table of texts."""
+"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, tick list, table of texts."""
 
 from __future__ import annotations
 
@@ -118,8 +117,7 @@ class ExportButtons(QWidget):
 
 
 class InstallOffer(QWidget):
-    """Button to install missing packages; hidden if none is missing. During installation the button cancels, and a
-    line shows the progress."""
+    """Button to install missing packages, or to cancel that, with a line of progress; hidden if none is missing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,8 +198,7 @@ class TickList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
-        """Set the entries (title, value, ticked); values in ``why_not`` are disabled, with the reason as tooltip.
-        Emits nothing."""
+        """Set the entries (title, value, ticked), silently; ``why_not``: reasons to disable values."""
         reasons = why_not or {}
         with QSignalBlocker(self):
             self.clear()

@@ -24,8 +24,7 @@ class SideButtons(QWidget):
     """The user chose ``"A"`` or ``"B"``."""
 
     def __init__(self, what: str, verb: str = "Show", between: QWidget | None = None) -> None:
-        """``what``: subject of the labels, such as "the tokens of take". ``between``: widget between the two
-        buttons."""
+        """``what``: subject of the labels, such as "the tokens of take"; ``between``: widget between the buttons."""
         super().__init__()
         self.buttons = {side: QPushButton(side) for side in SIDES}
         self._group = QButtonGroup(self)
@@ -97,8 +96,7 @@ class SidePanel(QWidget):
 
 
 class TakePanel(SidePanel):
-    """A panel about one of the two compared takes; with :data:`CHOSEN` among its sides, also about the take of a
-    point chosen elsewhere."""
+    """A panel about one of the compared takes or, with :data:`CHOSEN` among its sides, of a point chosen elsewhere."""
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
@@ -158,8 +156,7 @@ class TakePanel(SidePanel):
         return trace if trace is not None and self.in_trace(trace) is not None else None
 
     def show_coming(self, side: str, trace: Trace) -> None:
-        """Show the trace so far of a take being made for ``side``; ``""`` ends this. A take without content for the
-        panel changes nothing."""
+        """Show the trace so far of a take being made for ``side``; ``""`` ends this."""
         before = self._coming
         self._coming = (side, trace) if side and self.in_trace(trace) is not None else None
         if self._coming is not None and (before is None or before[0] != side):

@@ -1,6 +1,4 @@
-"""Faint sketches of future content for empty views, in the colours of the palette.
-
-Each function returns a :data:`Sketch` for :class:`paretone_app.widgets.invitation.Invited`."""
+"""Faint sketches of future content for empty views, in the colours of the palette."""
 
 from __future__ import annotations
 

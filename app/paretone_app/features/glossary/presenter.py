@@ -114,9 +114,8 @@ class GlossaryPresenter(Presenter):
 
     def show(self, term: Term | None) -> None:
         dialog = GlossaryDialog(self.terms, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.go_to(term)
-        dialog.open()
+        build.show(dialog)
 
     def term_of(self, widget: QWidget | None) -> Term | None:
         """The term of ``widget``, or of the nearest enclosing widget with a term."""

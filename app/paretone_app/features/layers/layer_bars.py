@@ -1,9 +1,5 @@
-"""Importance of each layer as bars with intervals, one lane per measure, and the kept layers.
-
-Layers are numbered as in the checkpoint, from 0. Mouse: a click on a layer keeps or removes it. Keys:
-left and right, Home and End choose a layer, Space or Enter keeps or removes it, up and down keep one layer more or
-less, Ctrl+C copies all as text.
-"""
+"""Importance of each layer as bars with intervals, one lane per measure, and the kept layers. Layers are numbered as in
+the checkpoint, from 0. A click, Space or Enter keeps or removes a layer; up and down keep one layer more or less."""
 
 from __future__ import annotations
 
@@ -90,8 +86,7 @@ class LayerBars(Chart):
 
     @property
     def cut(self) -> tuple[str, float] | None:
-        """The measure that separates kept from removed layers, and its threshold; ``None`` if layers were chosen by
-        hand, or none is removed."""
+        """The measure that separates kept from removed layers, and its threshold; ``None`` if there is none."""
         if self._record is None or self._by_hand:
             return None
         return self._record.cut(len(self._retained))
@@ -197,8 +192,7 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _bare_middle(self) -> float:
-        """Layer at which the cut's label hides least: the middle of the longest run of removed layers, whose bars end
-        below the cut."""
+        """Layer at which the cut's label hides least: the middle of the longest run of removed layers."""
         runs: list[list[int]] = [[]]
         for layer in range(self._layers):
             if layer in self._retained:

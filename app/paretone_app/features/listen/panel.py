@@ -26,10 +26,7 @@ _DRAW_MILLISECONDS = 33
 
 
 class ListenPanel(QWidget):
-    """Plots of a deck's two takes, with cautions about comparing them. Follows ``playing``.
-
-    Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
-    """
+    """Plots of a deck's two takes, with cautions about comparing them. Keys: + and - zoom, 0 shows all."""
 
     screen_role = GROUP
 

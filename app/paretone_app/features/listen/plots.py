@@ -1,7 +1,4 @@
-"""Stacked waveforms and mel spectrograms of A, B and A - B, on locked axes with one playhead.
-
-Mouse: click to go there, drag to loop a region, wheel to zoom in time, Shift-drag to move, double click to see all.
-"""
+"""Stacked waveforms and mel spectrograms of A, B and A - B, on locked axes with one playhead."""
 
 from __future__ import annotations
 
@@ -70,11 +67,8 @@ def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
 
 
 def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds.
-
-    Several samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost. Up to two
-    samples per column are returned unchanged.
-    """
+    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds. Several
+    samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost."""
     first = max(0, int(np.floor(start * rate)))
     last = min(len(samples), int(np.ceil(end * rate)) + 1)
     part = samples[first:last]
@@ -260,11 +254,8 @@ class Picture:
 
 
 def difference(one: Picture, other: Picture, floor: float) -> Picture:
-    """Difference of the samples and of the log-mel spectrograms, over the common duration.
-
-    Levels below ``floor`` (in nepers) count as ``floor``, so that two silences do not differ by their noise.
-    Only meaningful for takes with the same timing and rate.
-    """
+    """Difference of the samples and of the log-mel spectrograms, for takes with the same timing and rate. Levels below
+    ``floor`` (in nepers) count as ``floor``, so that two silences do not differ by their noise."""
     length = min(len(one.samples), len(other.samples))
     frames = min(len(one.mel), len(other.mel))
     mel = np.maximum(one.mel[:frames], floor) - np.maximum(other.mel[:frames], floor)

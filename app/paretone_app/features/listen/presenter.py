@@ -24,7 +24,6 @@ class ListenPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._drawn = 0
         self._failures: dict[str, str] = {}
-        """Why the last take of a side failed, by side."""
         self._compared: tuple[str, str] | None = None
         """Ids of the takes A and B compared last."""
         self.listen: ListenPanel | None = None

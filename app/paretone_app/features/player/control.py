@@ -222,7 +222,6 @@ class PlayerAnnouncements(QObject):
     """Announces changes of playback on behalf of the player's bar."""
 
     said = Signal(str)
-    """Sentence announced to screen readers."""
 
     def __init__(self, playing: Playing, bar: QWidget) -> None:
         super().__init__(bar)

@@ -1,7 +1,4 @@
-"""The player's bar: title, detail and waveform of the current sound, and the controls.
-
-The bar knows neither the player nor the application's state: methods in, signals out.
-"""
+"""The player's bar, which knows neither player nor state: the current sound with its waveform, and the controls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The player's presenter: plays A and B, streams and sounds of other features, and lends the player to listening
-tests."""
+"""The player's presenter: plays A and B, streams and other sounds, and lends the player to listening tests."""
 
 from __future__ import annotations
 

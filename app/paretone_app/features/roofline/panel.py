@@ -1,7 +1,5 @@
-"""Roofline: the measured time of every component against its least time on this machine.
-
-A is the model without techniques, B with those in use.
-"""
+"""Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
+with them (B)."""
 
 from __future__ import annotations
 
@@ -261,7 +259,6 @@ class RooflineActions:
     trace: Action
     cancel: Action
     save: tuple[Action, ...]
-    """One per file type."""
 
 
 class RooflinePanel(SidePanel):

@@ -96,8 +96,7 @@ class RooflinePresenter(Presenter):
         return self.roofline
 
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
-        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError` when it cannot
-        be done."""
+        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError`."""
         state = self._state
         reason = self._why_not(side)
         if reason:

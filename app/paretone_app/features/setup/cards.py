@@ -35,8 +35,7 @@ _MARK_WIDTH = 2.0
 
 
 class StepGrid(QWidget):
-    """Marks at the times of a step grid, from noise (left) to speech (right); below, fainter, those of a compared
-    grid."""
+    """Marks at the times of a step grid, from noise (left) to speech (right); below, fainter, another grid's."""
 
     screen_role = CHART
 
@@ -107,8 +106,7 @@ _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it f
 
 
 def fit_words(technique: Technique, found: Applicability, little: str) -> str:
-    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little, or
-    ``""``."""
+    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little."""
     if found.fit is Fit.APPLIES:
         words = little.rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
@@ -337,10 +335,8 @@ LITTLE_GAIN = 1.05
 
 
 class TechniqueList(QWidget):
-    """All techniques that apply to the chosen model's family. Shows :class:`AppState` and changes it.
-
-    Cards keep their order until a model is loaded or chosen, so that none moves under the pointer.
-    """
+    """All techniques that apply to the chosen model's family. Cards keep their order until a model is loaded or chosen,
+    so that none moves under the pointer."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)
@@ -354,7 +350,6 @@ class TechniqueList(QWidget):
         self.groups: dict[str, TechniqueCard] = {}
         """Cards by technique name; each is created when first shown."""
         self._order: tuple[str, ...] = ()
-        """Names of the shown techniques, in order."""
         self.experiments = QPushButton(self)
         self.experiments.hide()
         self.experiments.setCheckable(True)

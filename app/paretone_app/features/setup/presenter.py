@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
@@ -23,6 +22,7 @@ from paretone_app.numbers import fixed
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.widgets import build
 
 if TYPE_CHECKING:
     from paretone.models.files.releases import Extent
@@ -110,8 +110,7 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from its last place, with the vocoder in a folder (``""``: its usual one); asks like
-        :meth:`load`."""
+        """As :meth:`load`, from its last place, with the vocoder in a folder (``""``: the usual one)."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
@@ -157,7 +156,6 @@ class SetupPresenter(Presenter):
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle("Choose a checkpoint")
         dialog.setLabelText("Checkpoints, the newest first:")
         dialog.setComboBoxItems(list(names))
@@ -169,7 +167,7 @@ class SetupPresenter(Presenter):
                 title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
             )
         )
-        dialog.open()
+        build.show(dialog)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
@@ -210,7 +208,6 @@ class SetupPresenter(Presenter):
     def _ask_to_download(self, model: str) -> None:
         entry = catalogue.entry(model)
         box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(f"Download {entry.title}")
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
         question = f"Do you accept this licence and download them to {entry.folder}?"
@@ -219,7 +216,7 @@ class SetupPresenter(Presenter):
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
-        box.open()
+        build.show(box)
 
         def tell(found: Extent | BaseException) -> None:
             if isValid(box):

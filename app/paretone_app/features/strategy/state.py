@@ -1,7 +1,4 @@
-"""The strategy table in use: calibrated or imported, derived anew for every threshold, edited, undone.
-
-One object holds the table, its calibration and δ; every change emits ``changed``.
-"""
+"""The strategy table in use, its calibration and δ: derived anew for every threshold, edited, undone."""
 
 from __future__ import annotations
 

@@ -316,8 +316,7 @@ def take_grid(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figure
 def over_sentences(
     takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())
 ) -> TakeGrid:
-    """The grid around ``reference`` with means over all sentences with comparable takes; each sentence has its own
-    reference."""
+    """As :func:`take_grid`, with means over all sentences; each sentence has its own reference."""
     said = _by_sentence(takes, reference, what)
     wanted = _identity(reference, what)
     same = {text: next((one for one in some if _identity(one, what) == wanted), None) for text, some in said.items()}

@@ -1,7 +1,5 @@
 """The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing at
-them.
-
-The panel depends on neither the application's state nor the engine: it receives its actions."""
+them."""
 
 from __future__ import annotations
 
@@ -75,14 +73,12 @@ class TakeCells(CursorCanvas):
         self._states: Mapping[Cell, tuple[str, str]] = {}
         self._playing = ""
         self.cursor_cell: Cell = 0, 0
-        """(row, column) of the cursor."""
         self._hovered: Cell | None = None
         self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
         self._resting.timeout.connect(self._rest)
 
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
-        """Show these cells; ``states``: kind (``WAITING`` or ``FAILED``) and sentence of empty cells that wait or
-        failed."""
+        """Show these cells; ``states``: ``WAITING`` or ``FAILED``, and a sentence, of empty cells."""
         self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
         self.cursor_cell = min(self.cursor_cell[0], max(rows - 1, 0)), min(self.cursor_cell[1], max(columns - 1, 0))

@@ -1,5 +1,4 @@
-"""The presenter of the take grid: arranges takes of the library and of open studies around a reference; plays,
-compares and makes cells."""
+"""The presenter of the take grid: arranges takes around a reference; plays, compares and makes cells."""
 
 from __future__ import annotations
 
@@ -122,7 +121,6 @@ class CellHearing(QObject):
 
 
 _SHOWN = "take grid/shown"
-"""Settings key of the choices."""
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None and not one.of_runs)
 _UNKNOWN_SECONDS = 10.0
 """Assumed time to make a take if none is known."""
@@ -139,7 +137,6 @@ class TakeGridPresenter(Presenter):
         """Id of the take."""
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
-        """The choices in effect."""
         self._known: tuple[Dimension, ...] = ()
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)

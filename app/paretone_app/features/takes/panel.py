@@ -1,5 +1,4 @@
-"""Takes: what have I tried? History with figures, differences of settings, star, re-run with a change, delete,
-export."""
+"""Takes: history with figures, differences of settings, star, re-run with a change, delete, export."""
 
 from __future__ import annotations
 
@@ -71,7 +70,6 @@ class TakesActions:
 
 class TakesPanel(QWidget):
     problem = Signal(str)
-    """Failure of an action, as a sentence."""
 
     def __init__(
         self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
@@ -313,7 +311,6 @@ class TakesPanel(QWidget):
     def delete(self) -> None:
         selected = self.selected()
         box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")
         box.setInformativeText(_DELETED_ONE if len(selected) == 1 else _DELETED_MANY)
@@ -321,7 +318,7 @@ class TakesPanel(QWidget):
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._delete(selected))
-        box.open()
+        build.show(box)
 
     def _delete(self, takes: Sequence[TakeSummary]) -> None:
         """Delete ``takes``; they can be restored while their undo entry exists."""

@@ -321,8 +321,7 @@ class TakesPresenter(Presenter):
         self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 
     def move_data(self, folder: Path) -> None:
-        """Keep takes in ``folder`` from now on, and everything else from the next start. Raises :class:`PlainError`
-        if it is not writable."""
+        """Keep takes in ``folder`` from now on, all else from the next start. Raises :class:`PlainError`."""
         self._kept.move(folder / "takes")
         caution = choose_folder(folder)
         self.moved.emit(folder)

@@ -36,7 +36,6 @@ class FailedTake(TakeSummary):
     """A failed take: no audio, no figures, not in the library."""
 
     reason: str = ""
-    """The reason, as a sentence."""
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
@@ -204,10 +203,8 @@ TAKE_ROLE = Qt.ItemDataRole.UserRole
 
 
 class TakesModel(QAbstractTableModel):
-    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read for playback.
-
-    It filters and sorts lists itself: a proxy model would call Python for every value in every comparison, a second
-    for ten thousand takes."""
+    """The library's takes as rows, filtered and sorted: a proxy model would call Python for every value in every
+    comparison, a second for ten thousand takes. Holds summaries only: audio is read for playback."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -219,16 +216,13 @@ class TakesModel(QAbstractTableModel):
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
         self._playing = ""
-        """Id of the take being played."""
         self._words: tuple[str, ...] = ()
         self._starred = self._faulty = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
         self._described: dict[str, str] = {}
-        """Searchable text by id."""
 
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
-        """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows in
-        place."""
+        """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows alone."""
         before, self._kept = self._kept, tuple(takes)
         if self._kept[1:] == before and self._kept:
             self._add(self._kept[0])

@@ -1,9 +1,5 @@
-"""Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip.
-
-Keys in the plots: left and right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home
-returns to the calibrated δ, Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a
-table.
-"""
+"""Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip. In the plots
+left and right move δ, with Shift (or Page Up and Down) by ten steps; Home returns to the calibrated δ."""
 
 from __future__ import annotations
 
@@ -365,8 +361,7 @@ class ThresholdPanel(QWidget):
             self._label()
 
     def set_reason(self, reason: str, yet: str = "calibrate once") -> None:
-        """Set why the model cannot be measured, as a sentence, or ``""``; ``yet``: how to measure it, as part of a
-        sentence."""
+        """Set why the model cannot be measured, or ``""``; ``yet``: how to measure it, as part of a sentence."""
         self._reason, self._yet = reason, yet
         self._show()
 

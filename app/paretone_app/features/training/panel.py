@@ -40,7 +40,6 @@ class TrainingCurves(QWidget):
     """Loss above, validation below; both over a logarithmic axis of steps."""
 
     drawn = Signal()
-    """The curves were redrawn or cleared."""
 
     def __init__(self, colours: Colours) -> None:
         super().__init__()
@@ -362,8 +361,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``; hidden during a training, whose progress shows the time
-        left."""
+        """Show the estimated time of the training, or ``""``; hidden during a training."""
         self._estimated = text
         self._show()
 

@@ -33,7 +33,6 @@ class TrainingPresenter(Presenter):
         super().__init__(services)
         self._runs = services.folder / "training"
         self._proposed = ""
-        """Work folder proposed last."""
         self._known: tuple[str, str] = "", ""
         """Training and model whose usual time was proposed last."""
         self._fitted: dict[str, str] = {}

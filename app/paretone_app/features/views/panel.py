@@ -1,7 +1,4 @@
-"""Views: questions about the model, answered by figures from real runs.
-
-In the figure arrow keys go from point to point, Page Up and Page Down from panel to panel.
-"""
+"""Views: questions about the model, answered by figures from real runs."""
 
 from __future__ import annotations
 
@@ -94,8 +91,7 @@ class ViewsPanel(QWidget):
         self.setFocusProxy(self.chooser)
 
     def set_model(self, layers: int, family: str) -> None:
-        """Set the loaded model's number of layers (for the knobs) and family (for the list of views); 0 and ``""``
-        without a model."""
+        """Set the loaded model's number of layers, for the knobs, and family, for the list; 0 and ``""`` without."""
         if family and family != self._family:
             with QSignalBlocker(self.chooser):
                 self._offer(family)

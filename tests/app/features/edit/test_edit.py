@@ -143,7 +143,7 @@ def make_take(window: MainWindow, qtbot: QtBot) -> str:
 
 def opened(window: MainWindow, qtbot: QtBot) -> FindDialog:
     window.action["find"].trigger()
-    finder = window.features["edit"].finder
+    finder = window.findChild(FindDialog)
     assert finder is not None
     qtbot.waitUntil(finder.isVisible)
     return finder
@@ -168,7 +168,7 @@ def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, q
     QTest.keyClicks(finder.search, "go to takes")
     assert finder.chosen is not None and (finder.chosen.title, finder.chosen.kind) == ("Go to Takes", "Action")
     QTest.keyClick(finder.search, KEY.Key_Return)
-    qtbot.waitUntil(lambda: borrowed_window.features["edit"].finder is None)
+    qtbot.waitUntil(lambda: borrowed_window.findChild(FindDialog) is None)
     assert borrowed_window.panels["takes"].isVisible()
 
 
@@ -197,16 +197,16 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: Ma
     assert [one.id for one in takes.selected()] == [take] and takes.search.text() == ""
     # In a panel with a search field it goes there, and again opens the list.
     focus(takes.table, qtbot)
-    qtbot.waitUntil(lambda: window.features["edit"].finder is None)
+    qtbot.waitUntil(lambda: window.findChild(FindDialog) is None)
     window.action["find"].trigger()
-    assert takes.search.hasFocus() and window.features["edit"].finder is None
+    assert takes.search.hasFocus() and window.findChild(FindDialog) is None
     opened(window, qtbot).reject()
 
 
 # --- Preferences ------------------------------------------------------------------------------------------------------
 def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     borrowed_window.action["preferences"].trigger()
-    dialog = borrowed_window.features["edit"].preferences
+    dialog = borrowed_window.findChild(PreferencesDialog)
     qtbot.waitUntil(dialog.isVisible)
     theme = borrowed_window.theme
     other = Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
@@ -225,6 +225,6 @@ def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> 
     assert borrowed_window.state.selection.device_wanted == "cpu" and dialog.device.isEnabled()
     assert Path(dialog.folder.text()) == borrowed_window.results.library.folder.parent
     dialog.reject()
-    qtbot.waitUntil(lambda: borrowed_window.features["edit"].preferences is None)
+    qtbot.waitUntil(lambda: borrowed_window.findChild(PreferencesDialog) is None)
     borrowed_window.action.device_wanted.emit("auto")
     qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=120_000)
