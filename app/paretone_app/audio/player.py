@@ -260,11 +260,6 @@ class Player:
         self.mixer.pause()
         self._settle_if_silent()
 
-    def stop(self) -> None:
-        self.mixer.pause()
-        self.mixer.seek(0)
-        self._settle_if_silent()
-
     def seek(self, seconds: float) -> None:
         self.mixer.seek(round(seconds * self.rate))
         self._settle_if_silent()

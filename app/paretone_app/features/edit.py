@@ -375,8 +375,7 @@ class EditPresenter(Presenter):
             yield Entry(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
         glossary = self._features.find(GlossaryPresenter)
         for term in glossary.terms:
-            title = " ".join(filter(None, (term.title, term.symbol)))
-            yield Entry(title, "Term", term.owner, term.text, partial(glossary.show, term))
+            yield Entry(term.label, "Term", term.owner, term.text, partial(glossary.show, term))
 
     def _action(self, action: Action) -> Entry:
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
@@ -33,7 +33,6 @@ from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets import build
-from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 
 
@@ -329,10 +328,7 @@ class WeightsDialog(DestinationDialog):
         self._info = info
         self._by_hand = False
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
-        self.weights = build.named(ComboBox(), "Weights")
-        for one in self._found:
-            self.weights.addItem(weights_title(one), one.path)
-            self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
+        self.weights = build.combo("Weights", [(weights_title(one), one.path, one.path) for one in self._found])
         self.path.setAccessibleName("Folder to write to")
         self.form.addRow("Model", QLabel(f"{info.title}, {info.layers} layers"))
         self.form.addRow("&Weights", self.weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from paretone.errors import ProfileError
@@ -23,7 +24,8 @@ class ProfilesPresenter(Presenter):
         self._waiting: tuple[Path, Profile] | None = None
         """Profile to select once its model is loaded."""
         self._asked = False
-        self._actions.bind(self._actions["open_profile"], self._ask)
+        ask = partial(self._ask_for_file, "Open profile", "Profiles (*.json *.paretone)", self.open)
+        self._actions.bind(self._actions["open_profile"], ask)
         self._state.jobs.ended.connect(self._job_ended)
 
     def open(self, path: Path) -> None:
@@ -32,9 +34,6 @@ class ProfilesPresenter(Presenter):
         profile = Profile.load(path)
         self._waiting = path, profile
         self._go_on()
-
-    def _ask(self) -> None:
-        self._ask_for_file("Open profile", "Profiles (*.json *.paretone)", self.open)
 
     # --- From the file to the selection -------------------------------------------------------------------------------
     def _go_on(self) -> None:

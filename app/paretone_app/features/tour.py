@@ -235,6 +235,7 @@ class TourPresenter(Presenter):
         self._job = {step.action: (step, name) for step, name in services.job.items()}
         self._stops = services.stops
         self.course: Course | None = None
+        self._application: QObject = QApplication.instance() or self
         add = services.actions.add
         actions = TourActions(
             end=add("End tour", self.end, "End the tour (Esc)"),
@@ -266,9 +267,7 @@ class TourPresenter(Presenter):
         stops = [one for one in self._stops if not one.families or family in one.families]
         self._before = QApplication.focusWidget()
         self.course = Course(stops, self._parts)
-        application = QApplication.instance()
-        if application is not None:
-            application.installEventFilter(self)
+        self._application.installEventFilter(self)
         self._looking.start()
         self.card.show()
         self.card.take_focus()
@@ -279,9 +278,7 @@ class TourPresenter(Presenter):
             return
         self.course, self._helping, self._seen = None, None, None
         self._looking.stop()
-        application = QApplication.instance()
-        if application is not None:
-            application.removeEventFilter(self)
+        self._application.removeEventFilter(self)
         had = self._has_focus
         self.card.hide()
         self.frame.hide()

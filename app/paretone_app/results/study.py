@@ -367,11 +367,7 @@ def _findings(results: Results) -> tuple[str, ...]:
 
 
 def _seconds(
-    study: Study | None,
-    results: Results | None,
-    rows: tuple[Row, ...],
-    left: int,
-    pace: Pace,
+    study: Study | None, results: Results | None, rows: tuple[Row, ...], left: int, pace: Pace
 ) -> float | None:
     made = sum(one.finished for one in rows)
     if study is None:

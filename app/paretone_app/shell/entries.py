@@ -144,6 +144,11 @@ class Term:
     """Technique whose parameter this is."""
 
     @property
+    def label(self) -> str:
+        """Title and symbol."""
+        return f"{self.title} {self.symbol}".rstrip()
+
+    @property
     def key(self) -> str:
         """Unique key, if several terms share a title."""
         return f"{self.owner}: {self.title}" if self.owner else self.title

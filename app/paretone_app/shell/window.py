@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
@@ -33,22 +33,14 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Kind
 from paretone_app.widgets.screen_readers import announce, tell_roles
 
+if TYPE_CHECKING:
+    from paretone.session.engine_thread import EngineThread
+
 _JOIN_POLL_MILLISECONDS = 20
 _LOADING = "loading"
 """Settings key of the model being loaded at the start; removed once loaded."""
 _FRAME = 12
 """Most pixels of a window's frame on each side; three times as many at the top with the title."""
-
-
-class EngineHandle(Protocol):
-    def start(self) -> None:
-        """Start the thread."""
-
-    def submit(self, command: Command) -> None:
-        """Queue a command, even before :meth:`start`."""
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds for the thread; returns whether it ended."""
 
 
 class MainWindow(QMainWindow):
@@ -65,7 +57,7 @@ class MainWindow(QMainWindow):
         theme: Theme,
         settings: QSettings,
         data_folder: Path,
-        make_engine: Callable[[Callable[[Event], None]], EngineHandle],
+        make_engine: Callable[[Callable[[Event], None]], EngineThread],
         features: Sequence[Feature] = FEATURES,
     ) -> None:
         super().__init__()
@@ -74,7 +66,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self._make_engine = make_engine
         self.declared = tuple(features)
-        self._engine: EngineHandle | None = None
+        self._engine: EngineThread | None = None
         self._was_painted = False
         self.is_built = False
         self._closing = False

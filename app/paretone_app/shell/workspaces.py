@@ -402,11 +402,7 @@ def bars_of(window: QMainWindow, area: Qt.ToolBarArea) -> tuple[QToolBar, ...]:
 
 
 def add_bar(
-    window: QMainWindow,
-    name: str,
-    title: str,
-    content: QWidget,
-    area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
+    window: QMainWindow, name: str, title: str, content: QWidget, area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea
 ) -> QToolBar:
     """A fixed bar in ``area`` with ``content`` only."""
     bar = QToolBar(title, movable=False)

@@ -183,9 +183,7 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
         return difference
     said = {"on": value}
     return replace(
-        difference,
-        left=said.get(difference.left, difference.left),
-        right=said.get(difference.right, difference.right),
+        difference, left=said.get(difference.left, difference.left), right=said.get(difference.right, difference.right)
     )
 
 

@@ -53,26 +53,12 @@ class OnPurpose(_Widget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            # With Ctrl, Qt takes ten steps or a page per notch.
-            super().wheelEvent(_without_modifiers(event))
+            plain = event.clone()  # With Ctrl, Qt takes ten steps or a page per notch.
+            plain.setModifiers(Qt.KeyboardModifier.NoModifier)
+            super().wheelEvent(plain)
             event.accept()
         else:
             event.ignore()
-
-
-def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
-    return QWheelEvent(
-        event.position(),
-        event.globalPosition(),
-        event.pixelDelta(),
-        event.angleDelta(),
-        event.buttons(),
-        Qt.KeyboardModifier.NoModifier,
-        event.phase(),
-        event.inverted(),
-        event.source(),
-        event.pointingDevice(),
-    )
 
 
 class ComboBox(OnPurpose, QComboBox):

@@ -28,6 +28,8 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
 Placed = Part | tuple[Part, int] | int
+Offered = tuple[str, object] | tuple[str, object, str]
+"""An entry of a choice: title, value and, if wanted, tooltip."""
 Built = TypeVar("Built", bound=QWidget)
 
 
@@ -103,20 +105,20 @@ def named(one: Built, name: str = "", tip: str = "") -> Built:
     return one
 
 
-def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
-    """A choice among ``entries`` (title, value); ``name`` is for screen readers."""
+def combo(name: str, entries: Iterable[Offered] = (), tip: str = "") -> QComboBox:
+    """A choice among ``entries``; ``name`` is for screen readers."""
     made = ComboBox()
-    for title, value in entries:
-        made.addItem(title, value)
+    offer(made, entries, None)
     return named(made, name, tip)
 
 
-def offer(combo: QComboBox, entries: Iterable[tuple[str, object]], chosen: object) -> None:
-    """Offer ``entries`` (title, value) instead, with ``chosen`` shown, or else the first. Emits nothing."""
+def offer(combo: QComboBox, entries: Iterable[Offered], chosen: object) -> None:
+    """Offer ``entries`` instead, with ``chosen`` shown, or else the first. Emits nothing."""
     with QSignalBlocker(combo):
         combo.clear()
-        for title, value in entries:
+        for title, value, *tip in entries:
             combo.addItem(title, value)
+            combo.setItemData(combo.count() - 1, *tip or ("",), Qt.ItemDataRole.ToolTipRole)
         combo.setCurrentIndex(max(0, combo.findData(chosen)))
 
 

@@ -218,11 +218,7 @@ class TickList(QListWidget):
 
 class TextsTable(QTableWidget):
     def __init__(
-        self,
-        name: str,
-        columns: Sequence[tuple[str, str]],
-        numbers: Collection[int] = (),
-        widths: Sequence[int] = (),
+        self, name: str, columns: Sequence[tuple[str, str]], numbers: Collection[int] = (), widths: Sequence[int] = ()
     ) -> None:
         """``columns``: title and meaning of each; those of ``numbers`` are aligned to the right; ``widths`` of the
         first ones, in font heights, if they do not follow from the texts."""

@@ -16,10 +16,7 @@ from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import TextsTable
 
 LISTED = 500
-_COLUMNS = (
-    ("Tokens", "Number of tokens in the group"),
-    ("Members", "Ids of the tokens, counted from 0"),
-)
+_COLUMNS = (("Tokens", "Number of tokens in the group"), ("Members", "Ids of the tokens, counted from 0"))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,9 @@ class LayersPanel(QWidget):
         tip = "Number of Harvard sentences; intervals are over them"
         sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
         self.sentences = build.named(sentences, "Sentences to measure on", tip)
-        self.sentences.valueChanged.connect(self._show_sentences)
+        self.sentences.valueChanged.connect(
+            lambda count: self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
+        )
         self.word_errors = QCheckBox("&Word errors too (WLI)")
         self.word_errors.setToolTip(
             "Speak every sentence without each layer and recognise it: layers × "
@@ -127,12 +129,7 @@ class LayersPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (self.pages, 1)], [18 * em, 48 * em]))
 
     def set_layers(
-        self,
-        layers: int,
-        record: ImportanceRecord | None,
-        retained: Sequence[int],
-        depth: int,
-        by_hand: bool,
+        self, layers: int, record: ImportanceRecord | None, retained: Sequence[int], depth: int, by_hand: bool
     ) -> None:
         """Set the number of layers (0: none can be removed), the measurement, and the kept layers."""
         if record is not self._record and record is not None:
@@ -214,9 +211,6 @@ class LayersPanel(QWidget):
         self._wants_bars = True
         self._show_page()
         self.bars.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _show_sentences(self, count: int) -> None:
-        self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
 
     def _kept_text(self) -> str:
         count = len(self._retained)

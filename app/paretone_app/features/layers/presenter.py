@@ -238,10 +238,7 @@ class LayersPresenter(Presenter):
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
-            said = {
-                Outcome.CANCELLED: "Cancelled; word errors so far are kept.",
-                Outcome.FAILED: sentence,
-            }
+            said = {Outcome.CANCELLED: "Cancelled; word errors so far are kept.", Outcome.FAILED: sentence}
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:

@@ -325,10 +325,10 @@ class ComparisonPlots(QWidget):
         for plot in self.plots:
             if plot is not self.plots[0]:
                 plot.view.setXLink(self.plots[0].view)
-            plot.view.clicked.connect(self._seek)
+            plot.view.clicked.connect(lambda seconds: self.sought.emit(min(max(0.0, seconds), self.duration)))
             plot.view.dragged.connect(self._draw_region)
             plot.view.all_wanted.connect(self.show_all)
-            plot.region.sigRegionChanged.connect(self._mirror_region)
+            plot.region.sigRegionChanged.connect(lambda region: self.set_loop(region.getRegion()))
             plot.region.sigRegionChangeFinished.connect(self._move_region)
             plot.scene().sigMouseMoved.connect(lambda position, plot=plot: self._read_out(plot, position))
         self._ruler = Ruler(self.plots[0])
@@ -491,17 +491,11 @@ class ComparisonPlots(QWidget):
             else:
                 plot.curve.setData(*outline(picture.samples, picture.rate, start, end, columns))
 
-    def _seek(self, seconds: float) -> None:
-        self.sought.emit(min(max(0.0, seconds), self.duration))
-
     def _draw_region(self, start: float, end: float, finished: bool) -> None:
         loop = max(0.0, min(start, end)), min(self.duration, max(start, end))
         self.set_loop(loop)
         if finished and loop[1] > loop[0]:
             self.region_drawn.emit(*loop)
-
-    def _mirror_region(self, region: pg.LinearRegionItem) -> None:
-        self.set_loop(region.getRegion())
 
     def _move_region(self, region: pg.LinearRegionItem) -> None:
         start, end = region.getRegion()

@@ -147,17 +147,11 @@ class PlayerKeys(QObject):
         super().__init__(window)
         self._deck = deck
         actions = {**_actions(deck), **others}
-        self._shortcuts = {key: self._shortcut(window, key, do) for key, do in actions.items()}
+        self._shortcuts = {key: QShortcut(QKeySequence(key), window, do) for key, do in actions.items()}
         deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._leave_keys)
-
-    @staticmethod
-    def _shortcut(window: QWidget, key: str, do: Callable[[], object]) -> QShortcut:
-        shortcut = QShortcut(QKeySequence(key), window)
-        shortcut.activated.connect(do)
-        return shortcut
 
     def _leave_keys(self, _before: QWidget | None, focus: QWidget | None) -> None:
         """Disable the shortcuts of keys that the focused widget needs; during a listening test, all."""

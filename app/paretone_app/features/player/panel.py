@@ -382,11 +382,6 @@ class PlayerPanel(QWidget):
             self._show_title()
         return False
 
-    @property
-    def _title_metrics(self) -> QFontMetrics:
-        """Font metrics of the bold part of the title."""
-        return QFontMetrics(bold_font(self._title.font()))
-
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
             self.disabled.emit()
@@ -405,7 +400,8 @@ class PlayerPanel(QWidget):
         if now.origin is Origin.TEST:
             return
         # Elide by hand: Qt cuts rich text off within a letter.
-        bold, plain, right = self._title_metrics, self._title.fontMetrics(), Qt.TextElideMode.ElideRight
+        bold, plain = QFontMetrics(bold_font(self._title.font())), self._title.fontMetrics()
+        right = Qt.TextElideMode.ElideRight
         head = bold.elidedText(now.title or _NOTHING, right, self._title.width())
         room = self._title.width() - bold.horizontalAdvance(f"{head}    ")
         tail = plain.elidedText(now.detail, right, room) if room > 0 else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+from PySide6.QtWidgets import QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -27,7 +27,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress, TextsTable
 from paretone_app.widgets.side_panel import SIDES, SidePanel
 
 COLUMNS = (
@@ -85,30 +85,18 @@ def _tip(report: RooflineReport, one: Component) -> str:
     return " ".join(f"{part}." for part in parts if part)
 
 
-class RooflineTable(QTableWidget):
+class RooflineTable(TextsTable):
     row_chosen = Signal(int)
 
     def __init__(self) -> None:
-        super().__init__(0, len(COLUMNS))
+        super().__init__("Components", COLUMNS)
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
-        self.setAccessibleName("Components")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)
-        self.setShowGrid(False)
-        self.verticalHeader().hide()
+        self.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
-        for number, (title, meaning) in enumerate(COLUMNS):
-            head = QTableWidgetItem(title)
-            head.setToolTip(meaning)
-            head.setTextAlignment(_aligned(number))
-            self.setHorizontalHeaderItem(number, head)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setHighlightSections(False)
+        for number in range(len(COLUMNS)):
+            self.horizontalHeaderItem(number).setTextAlignment(_aligned(number))
+        self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
 
     def show_report(self, report: RooflineReport | None) -> None:

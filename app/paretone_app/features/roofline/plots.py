@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QLineF, QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen
 
 from paretone.figures.glyphs import Glyph
@@ -388,11 +388,9 @@ class RooflinePlot(Chart):
 
     def point_at(self, place: QPointF) -> int | None:
         """Index of the nearest point at a place in widget coordinates; ``None`` if none is near."""
-        distances = [
-            (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self.points)
-        ]
-        nearest = min(distances, default=(math.inf, 0))
-        return nearest[1] if nearest[0] <= 0.4 * self.em else None
+        far = [QLineF(self._place(one), place).length() - self._radius(one) for one in self.points]
+        index = int(np.argmin(far)) if far else -1
+        return index if far and far[index] <= 0.4 * self.em else None
 
     def _labels_of_roofs(self) -> Iterator[Label]:
         for number, (precision, corners) in enumerate(self._edges()):
@@ -499,7 +497,3 @@ def _power(value: float) -> str:
         return general(value)
     digits = "" if math.isclose(value, 10.0**power) else f"{general(value / 10.0 ** math.floor(math.log10(value)))}·"
     return f"{digits}10{str(power if not digits else math.floor(math.log10(value))).translate(_SUPERSCRIPTS)}"
-
-
-def _distance(one: QPointF, other: QPointF) -> float:
-    return math.hypot(one.x() - other.x(), one.y() - other.y())

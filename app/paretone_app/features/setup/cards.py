@@ -187,9 +187,10 @@ class TechniqueCard(QGroupBox):
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.published = build.combo(f"Published settings of {technique.title}", tip="Settings of its source")
-        self.published.activated.connect(self._choose_published)
         tip, name = "Set the knobs and the sampler as in the source", f"{technique.title} as published"
-        self.as_published = build.button("As published", self._choose_published, tip, name=name)
+        self.as_published = build.button("As published", tip=tip, name=name)
+        for signal in (self.published.activated, self.as_published.clicked):
+            signal.connect(lambda _: self.published_chosen.emit(self.published.currentData()))
         self.comparison = build.words("muted")
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
@@ -235,13 +236,9 @@ class TechniqueCard(QGroupBox):
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
 
     def _show_weights(self, state: AppState) -> None:
-        there, name = state.selection.fitting_weights(self.technique.name), self.technique.name
-        with QSignalBlocker(self.weights):
-            self.weights.clear()
-            for one in there:
-                self.weights.addItem(weights_title(one), one.fingerprint)
-                self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
-            self.weights.setCurrentIndex(max(0, self.weights.findData(state.selection.chosen_weights(name))))
+        there = state.selection.fitting_weights(self.technique.name)
+        offered = [(weights_title(one), one.fingerprint, one.path) for one in there]
+        build.offer(self.weights, offered, state.selection.chosen_weights(self.technique.name))
         self.weights.setVisible(len(there) > 1)
 
     def _show_published(self, state: AppState, used: bool) -> None:
@@ -249,19 +246,12 @@ class TechniqueCard(QGroupBox):
         there = offered(self.technique, state.selection.sampler_knobs)
         known = comparisons(state.selection.setting) if there and used else ()
         found = next((one for one in known if one.technique == self.technique.name), None)
-        with QSignalBlocker(self.published):
-            self.published.clear()
-            for one in there:
-                self.published.addItem(one.name, one)
-                self.published.setItemData(self.published.count() - 1, one.source, Qt.ItemDataRole.ToolTipRole)
-            if found is not None:
-                self.published.setCurrentIndex(there.index(found.published))
+        build.offer(self.published, [(one.name, one, one.source) for one in there], None)
+        if found is not None:
+            self.published.setCurrentIndex(there.index(found.published))
         self.published.setVisible(len(there) > 1)
         self.as_published.setVisible(bool(there))
         _say(self.comparison, localised(found.sentence) if found is not None else "")
-
-    def _choose_published(self) -> None:
-        self.published_chosen.emit(self.published.currentData())
 
     def show_reason(self, state: AppState) -> None:
         """Show whether the technique applies, its gain, and what prevents a run."""

@@ -69,9 +69,7 @@ class ModelChoice(QWidget):
         self._selection = selection
         self.can = can
         self.box = build.named(_ModelBox(), "Model")
-        for entry in catalogue.MODELS:
-            self.box.addItem(entry.title, entry.id)
-            self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.MODELS], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
@@ -148,7 +146,7 @@ class VoiceChoice(QWidget):
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.named(NarrowBox(), "Voice")
-        self.voice.activated.connect(self._choose)
+        self.voice.activated.connect(lambda: state.editing.choose_voice(self.voice.currentData()))
         self.own = build.button("O&wn…", name="Own recording")
         self.own.setCheckable(True)
         self.own.toggled.connect(self._begin_adding)
@@ -168,7 +166,10 @@ class VoiceChoice(QWidget):
         recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
         self.recording = build.named(recording, "Path of your own recording")
         self.recording.editingFinished.connect(self._look_at_recording)
-        self._browse = build.button("&Browse…", self._ask_for_recording)
+        kinds = file_dialogs.recordings()
+        self._browse = build.button(
+            "&Browse…", lambda: file_dialogs.ask_for_file(self, "Your recording", kinds, self.propose)
+        )
         self.name = build.named(QLineEdit(placeholderText="Name"), "Name of your own voice")
         transcript = QLineEdit(placeholderText="Transcript, word for word")
         self.transcript = build.named(transcript, "Transcript of your own recording")
@@ -197,9 +198,7 @@ class VoiceChoice(QWidget):
         chosen = self._state.selection
         listed = [(one.title, one.id) for one in chosen.voices]
         if listed != [(self.voice.itemText(index), self.voice.itemData(index)) for index in range(self.voice.count())]:
-            self.voice.clear()
-            for title, voice in listed:
-                self.voice.addItem(title, voice)
+            build.offer(self.voice, listed, None)
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
             without = HEARD if chosen.entry.released_voices else "No transcript yet."
@@ -222,9 +221,6 @@ class VoiceChoice(QWidget):
         self._forget_findings()
         self._look_at_recording()
         (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
-
-    def _choose(self) -> None:
-        self._state.editing.choose_voice(self.voice.currentData())
 
     def _begin_adding(self, adding: bool) -> None:
         if adding:
@@ -257,9 +253,6 @@ class VoiceChoice(QWidget):
         own = self._state.own_voices.chosen
         if own is not None:
             self._state.own_voices.remove(own)
-
-    def _ask_for_recording(self) -> None:
-        file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose)
 
     def _look_at_recording(self) -> None:
         """Propose a name, and say at once if the file cannot be used."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,6 @@ CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
@@ -60,7 +59,9 @@ class SetupPresenter(Presenter):
         )
         self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.training_wanted.connect(self._train)
+        self.setup.training_wanted.connect(
+            lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
+        )
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
@@ -144,9 +145,6 @@ class SetupPresenter(Presenter):
         """Note the architectures and files to choose from after a failed load."""
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
-
-    def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
-        self._features.find(TrainingPresenter).propose(technique, **knobs)
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
         title = catalogue.entry(command.model).title

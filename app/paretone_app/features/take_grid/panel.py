@@ -372,9 +372,8 @@ class TakeGridPanel(QWidget):
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             build.offer(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
-        build.offer(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
-        for place, one in enumerate(figures):
-            self.figure.setItemData(place, one.definition, Qt.ItemDataRole.ToolTipRole)
+        offered = [(one.label + ARROWS.get(one.better, ""), one.name, one.definition) for one in figures]
+        build.offer(self.figure, offered, chosen.figure)
         for edit, text in ((self.more_rows, chosen.more_rows), (self.more_columns, chosen.more_columns)):
             if edit.text() != text and not edit.hasFocus():
                 with QSignalBlocker(edit):

@@ -149,10 +149,10 @@ class TakeGridPresenter(Presenter):
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
         for name, do, why_not in (
-            ("grid_hear", self._hear, self._why_no_grid),
-            ("grid_reference", self._take_reference, self._why_no_grid),
+            ("grid_hear", lambda: self._toggle(self._cursor), self._why_no_grid),
+            ("grid_reference", lambda: self.set_reference(self._take_at(self._cursor).id), self._why_no_grid),
             ("grid_make", self.make_all, self._why_not_make),
-            ("grid_point", self._from_point, self._why_not_built),
+            ("grid_point", self._from_point, lambda: "" if self.take_grid else "The take grid is not there yet."),
         ):
             actions.bind(actions[name], do, why_not)
 
@@ -171,7 +171,7 @@ class TakeGridPresenter(Presenter):
         panel.pages.offer(self._actions["open_example"], "Open example")
         cells.moved.connect(self._cursor_moved)
         cells.pointed.connect(self._pointed)
-        cells.left.connect(self._left)
+        cells.left.connect(self._pointed)
         cells.activated.connect(lambda *cell: attempt(lambda: self._toggle(cell)))
         cells.reference_chosen.connect(lambda *cell: attempt(lambda: self.set_reference(self._take_at(cell).id)))
         cells.take_asked.connect(lambda *cell: attempt(lambda: self.make([cell])))
@@ -182,9 +182,6 @@ class TakeGridPresenter(Presenter):
     def refresh(self) -> None:
         for name in ("grid_hear", "grid_reference", "grid_make", "grid_point"):
             self._actions[name].refresh()
-
-    def _why_not_built(self) -> str:
-        return "" if self.take_grid is not None else "The take grid is not there yet."
 
     def _why_no_grid(self) -> str:
         return "" if self.grid is not None else "There is no grid yet."
@@ -381,20 +378,20 @@ class TakeGridPresenter(Presenter):
         self._workspaces.go_to("take_grid")
         self.set_reference(sound.take)
 
-    def _take_reference(self) -> None:
-        self.set_reference(self._take_at(built(self.take_grid).cells.cursor_cell).id)
+    @property
+    def _cursor(self) -> Cell:
+        return built(self.take_grid).cells.cursor_cell
+
+    def _known_at(self, cell: Cell) -> TakeSummary | None:
+        return None if self.grid is None else self.grid.takes[cell[0]][cell[1]]
 
     def _take_at(self, cell: Cell) -> TakeSummary:
-        grid = self.grid
-        take = None if grid is None else grid.takes[cell[0]][cell[1]]
+        take = self._known_at(cell)
         if take is None:
             raise SettingError("The cell is empty: press M to make its take first.")
         return take
 
     # --- Playing ------------------------------------------------------------------------------------------------------
-    def _hear(self) -> None:
-        self._toggle(built(self.take_grid).cells.cursor_cell)
-
     def _toggle(self, cell: Cell) -> None:
         take = self._take_at(cell)
         if reason := self._player.why_not_hear():
@@ -404,23 +401,18 @@ class TakeGridPresenter(Presenter):
         else:
             self.hearing.hear(take)
 
-    def _pointed(self, row: int, column: int) -> None:
-        panel, grid = built(self.take_grid), self.grid
-        take = None if grid is None else grid.takes[row][column]
-        if panel.hover_box.isChecked():
+    def _pointed(self, *cell: int) -> None:
+        """The mouse rests on a cell, or has left all."""
+        if built(self.take_grid).hover_box.isChecked():
+            take = self._known_at((cell[0], cell[1])) if cell else None
             if take is None:
                 self.hearing.stop()
             else:
                 self.hearing.hear(take)
 
-    def _left(self) -> None:
-        if built(self.take_grid).hover_box.isChecked():
-            self.hearing.stop()
-
     def _cursor_moved(self, row: int, column: int) -> None:
         """While a cell is heard, the cursor plays others."""
-        grid = self.grid
-        take = None if grid is None else grid.takes[row][column]
+        take = self._known_at((row, column))
         if self.hearing.heard and take is not None:
             self.hearing.hear(take)
 

@@ -9,15 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QItemSelection,
-    QItemSelectionModel,
-    QItemSelectionRange,
-    Qt,
-    QTimer,
-    QUrl,
-    Signal,
-)
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
     QAbstractItemView,

@@ -33,12 +33,7 @@ from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
 _FAR_STEPS = 10
 """Steps that δ moves with Shift, or by Page Up and Page Down."""
-_STEPS = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_PageDown: -_FAR_STEPS,
-    Qt.Key.Key_PageUp: _FAR_STEPS,
-}
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -_FAR_STEPS, Qt.Key.Key_PageUp: _FAR_STEPS}
 _INTERVAL_ALPHA = 0.28
 _LEFT, _MARK = 4.6, 0.32
 """In font heights: left margin for axis labels, equal in stacked plots; radius of a mark."""
@@ -295,7 +290,7 @@ class ThresholdPanel(QWidget):
         for plot, other in ((self.histogram, self.share), (self.share, self.histogram)):
             plot.section_changed.connect(lambda plot=plot, other=other: other.show_sections(plot.sections))
             plot.moved_to.connect(self._drag)
-            plot.steps_wanted.connect(self._step)
+            plot.steps_wanted.connect(lambda steps: self._move_to(self.threshold + steps * THRESHOLD.step))
             plot.home_wanted.connect(self._return)
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
         self.legend = build.words(name="Legend", rich=True)
@@ -401,9 +396,6 @@ class ThresholdPanel(QWidget):
     def _move(self) -> None:
         if self._pending is not None:
             self._move_to(self._pending)
-
-    def _step(self, steps: int) -> None:
-        self._move_to(self.threshold + steps * THRESHOLD.step)
 
     def _return(self) -> None:
         if self._record is not None:

@@ -21,10 +21,7 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout
 from paretone_app.widgets.panel_parts import TextsTable, TickList
 
-COMBINATIONS = (
-    ("worst", "Worst sentence"),
-    ("mean", "Mean of sentences"),
-)
+COMBINATIONS = (("worst", "Worst sentence"), ("mean", "Mean of sentences"))
 _COLUMNS = (
     ("Sentence", "Sentence; marked if the table was calibrated on it"),
     ("Voice", "Speaking voice"),

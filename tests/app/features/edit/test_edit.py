@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.edit import Entry, FindDialog, keeps, search
+from paretone_app.features.edit import Entry, FindDialog, PreferencesDialog, keeps, search
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
