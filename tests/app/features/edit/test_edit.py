@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
@@ -18,6 +17,8 @@ from tests.app.conftest import SMALL
 from tests.app.features.tradeoff.using import POINTS
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+PARTS = f"{SMALL} lab studies tradeoff edit glossary"
+LOOKED_AT = ("takes",)
 
 
 def focus(widget: QWidget, qtbot: QtBot) -> None:
@@ -30,17 +31,6 @@ def focus(widget: QWidget, qtbot: QtBot) -> None:
 def setup_of(window: MainWindow):
     window.workspaces.go_to("setup")
     return window.panels["setup"]
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} lab studies tradeoff edit glossary"
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
 
 
 # --- Undo -------------------------------------------------------------------------------------------------------------
