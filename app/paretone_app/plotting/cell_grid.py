@@ -4,7 +4,7 @@ and last layer, Shift extends the range, Space or Enter acts on the cell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -282,14 +282,11 @@ class CellGrid(CursorCanvas):
 
     def as_text(self) -> str:
         """All cells as tab-separated text with a header line, layers and steps counted from 1."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield "\t".join(("layer", *(f"step {one + 1}" for one in range(self.steps))))
-        if self.times:
-            yield "\t".join(("t", *(f"{one:.6g}" for one in self.times)))
-        for layer in range(self.layers):
-            yield "\t".join((str(layer + 1), *(self.cell_text(layer, step) for step in range(self.steps))))
+        steps = range(self.steps)
+        lines = [("layer", *(f"step {one + 1}" for one in steps))]
+        lines += [("t", *(f"{one:.6g}" for one in self.times))] if self.times else []
+        lines += [(str(one + 1), *(self.cell_text(one, step) for step in steps)) for one in range(self.layers)]
+        return "\n".join(map("\t".join, lines))
 
 
 def distinct(times: Sequence[float]) -> list[str]:

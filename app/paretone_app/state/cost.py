@@ -157,12 +157,9 @@ class Gains(QObject):
             return ()
         place = Place(info.id, info.all_weights, info.device, info.device_type, self._machine.title)
         if self._counted is None or self._counted[0] != place:
-            self._counted = place, self._count(place)
+            studied = (one for results in self._studies.values() for one in of_study(results, place))
+            self._counted = place, (*of_takes(self._takes, place), *studied)
         return self._counted[1]
-
-    def _count(self, place: Place) -> tuple[Gain, ...]:
-        studied = (one for results in self._studies.values() for one in of_study(results, place))
-        return *of_takes(self._takes, place), *studied
 
     def _changed(self) -> None:
         self._counted = None

@@ -223,11 +223,7 @@ def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object])
 
 def value_text(knob: Knob, value: object) -> str:
     """A knob's value for display: localised number, title of a choice, ``on`` or ``off``."""
-    return _option_text([knob], _shown(value))
-
-
-def _shown(value: object) -> str:
-    return general(value) if isinstance(value, float) else str(value)
+    return _option_text([knob], general(value) if isinstance(value, float) else str(value))
 
 
 def model_title(model: str) -> str:

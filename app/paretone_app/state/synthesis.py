@@ -40,6 +40,9 @@ class Wanted:
         label = technique_text(self.setting)
         return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
 
+    def again(self, take: str, number: int) -> TimeAgain:
+        return TimeAgain(number, self.text, self.voice, self.setting, self.artefacts, take=take)
+
 
 def why_not_loaded(model: str) -> str:
     """How to get ``model`` loaded, as a sentence."""
@@ -272,11 +275,7 @@ class Synthesis(QObject):
         self._remarks = [self.left_out()]
         for take in self._sides.values():
             if not self._why_not_time(take):
-                self._jobs.start(Kind.REPEAT, partial(self._repeat, take.id, self._wanted(take)))
-
-    @staticmethod
-    def _repeat(take: str, wanted: Wanted, job: int) -> TimeAgain:
-        return TimeAgain(job, wanted.text, wanted.voice, wanted.setting, wanted.artefacts, take=take)
+                self._jobs.start(Kind.REPEAT, partial(self._wanted(take).again, take.id))
 
     def why_not_time_again(self) -> str:
         """Why neither A nor B can be timed again, in sentences, or ``""``."""

@@ -25,6 +25,7 @@ LANES = {
     DIVERGENCE: "KL proxy: divergence of the next token without the layer (nats)",
     COSINE: "Cosine importance: 1 − cosine between the layer's input and output",
 }
+_SHORT = {WORD_ERROR: "WLI", DIVERGENCE: "KL", COSINE: "1 − cosine"}
 _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
@@ -98,7 +99,7 @@ class LayerBars(Chart):
     def describe(self, layer: int) -> str:
         parts = [f"Layer {layer}: {'kept' if layer in self._retained else 'removed'}"]
         for one in self.measures:
-            text = f"{_short(one)} {_value(one, one.values[layer])}"
+            text = f"{_SHORT[one.measure]} {_value(one, one.values[layer])}"
             if one.low:
                 text += f" (95 % interval {_value(one, one.low[layer])} to {_value(one, one.high[layer])})"
             if one.ranks:
@@ -347,10 +348,6 @@ def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
         return Scale(0.0, _round_up(most) or 1.0)
     first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
     return Scale(10.0**first, 10.0**last, logarithmic=True)
-
-
-def _short(one: LayerImportance) -> str:
-    return {WORD_ERROR: "WLI", DIVERGENCE: "KL", COSINE: "1 − cosine"}[one.measure]
 
 
 def _number(one: LayerImportance, value: float) -> str:

@@ -133,7 +133,8 @@ class LayersPanel(QWidget):
     ) -> None:
         """Set the number of layers (0: none can be removed), the measurement, and the kept layers."""
         if record is not self._record and record is not None:
-            self.logarithmic.setChecked(_spreads(record))
+            values = sorted(record.deciding.values)
+            self.logarithmic.setChecked(values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9))
         self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
         with QSignalBlocker(self.depth_box):
             self.depth_box.setRange(1, max(1, layers))
@@ -190,7 +191,8 @@ class LayersPanel(QWidget):
         self.progress.setVisible(self._measuring)
         for action in (*self.can.hear.values(), self.can.train, self.can.study):
             action.refresh()
-        self._state.setText(self._said or self._reason or self._hint())
+        hint = "" if self._record else "No measurement of this model yet: measure, or select layers by hand."
+        self._state.setText(self._said or self._reason or hint)
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))
         self._show_page()
@@ -230,17 +232,6 @@ class LayersPanel(QWidget):
             "faster per token."
         )
 
-    def _hint(self) -> str:
-        if self._record is None:
-            return "No measurement of this model yet: measure, or select layers by hand."
-        return ""
-
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look
         self._show()
-
-
-def _spreads(record: ImportanceRecord) -> bool:
-    """Whether most bars would be invisible next to the greatest on a linear axis."""
-    values = sorted(record.deciding.values)
-    return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)

@@ -7,7 +7,6 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Mode
 from paretone_app.features.listen.plots import ComingTake, ComparisonPlots, Picture
@@ -47,7 +46,8 @@ class ListenPanel(QWidget):
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
-        self._lay_out()
+        parts: list[build.Placed] = [self._difference, self._caution, (self.plots, 1), self._facts]
+        build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self._make_shortcuts()
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_takes)
@@ -96,10 +96,6 @@ class ListenPanel(QWidget):
         self.plots.read_out.connect(self._facts.show_read_out)
         self.plots.difference_shown.connect(self._facts.show_difference)
 
-    def _lay_out(self) -> None:
-        parts: list[build.Placed] = [self._difference, self._caution, (self.plots, 1), self._facts]
-        build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
-
     def _make_shortcuts(self) -> None:
         for key, slot in (
             ("+", lambda: self.plots.zoom(1 / _ZOOM, self._playing.position)),
@@ -116,7 +112,7 @@ class ListenPanel(QWidget):
 
     def _show_takes(self) -> None:
         self._coming = None
-        self.plots.set_names(*(_name(take) for take in self._deck.analysis.takes))
+        self.plots.set_names(*("" if one is None else label_of(one) or one.text for one in self._deck.analysis.takes))
         self._draw()
 
     def _draw(self) -> None:
@@ -175,7 +171,3 @@ class ListenPanel(QWidget):
         self._facts.show_mode(titles[active.mode], active.reason if told else "")
         if deck.gains != self._drawn_gains:
             self._draw()
-
-
-def _name(take: Take | None) -> str:
-    return "" if take is None else label_of(take) or take.text

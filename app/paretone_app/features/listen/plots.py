@@ -446,7 +446,8 @@ class ComparisonPlots(QWidget):
         for mel in self._mels:
             room = mel.height() / line
             shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
-            mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
+            names = (f"{one // 1000} kHz" if one >= 1000 else f"{one} Hz" for one in shown)
+            mel.left.setTicks([list(zip(map(frequency_band, shown), names, strict=True))])
 
     def _make_room(self) -> None:
         """Keep spectrograms readable in a low panel: hide the waveform of A − B, then its whole row."""
@@ -527,7 +528,3 @@ class ComparisonPlots(QWidget):
 
 def _spoken(row: str) -> str:
     return "the difference A minus B" if row == ComparisonPlots.ROWS[2] else f"take {row}"
-
-
-def _hertz(frequency: int) -> str:
-    return f"{frequency // 1000} kHz" if frequency >= 1000 else f"{frequency} Hz"

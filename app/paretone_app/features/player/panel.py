@@ -246,12 +246,13 @@ class PlayerPanel(QWidget):
         self.setAccessibleName("Player")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._start, self._play, self._stop, self._loop, self._switch = (
-            self._button(one) for one in (can.start, can.play, can.stop, can.loop, can.switch)
+            ActionButton(one, "") for one in (can.start, can.play, can.stop, can.loop, can.switch)
         )
         self._sides = SideButtons("take", verb="Hear", between=self._switch)
         self._sides.chosen.connect(self.side_chosen)
-        for button in self._sides.buttons.values():
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        own = self._start, self._play, self._stop, self._loop, self._switch
+        for button in (*own, *self._sides.buttons.values()):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # A click leaves the focus where it is.
         self._title = build.label(name="What is heard", rich=True, yielding=True)
         self.strip = WaveStrip(colours)
         self._problem_icon = QLabel()
@@ -295,21 +296,10 @@ class PlayerPanel(QWidget):
         build.fill(VBoxLayout(self), [self._pages], (GAP, NEAR, GAP, NEAR))
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
-    @staticmethod
-    def _button(action: Action) -> ActionButton:
-        button = ActionButton(action, "")
-        # A click leaves the focus where it is.
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        return button
-
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        for button, name in (
-            (self._start, "start"),
-            (self._stop, "stop"),
-            (self._loop, "loop"),
-            (self._switch, "switch"),
-        ):
+        buttons = self._start, self._stop, self._loop, self._switch
+        for button, name in zip(buttons, ("start", "stop", "loop", "switch"), strict=True):
             button.setIcon(icon(name))
         self._sides.set_colours(colours)
         size = round(0.9 * self.fontMetrics().height())

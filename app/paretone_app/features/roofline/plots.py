@@ -287,7 +287,8 @@ class RooflinePlot(Chart):
         self._roof_words, self._names = Labels(frame, 3), Labels(frame, 6)
         self._drawn, self._ring = Points(frame, 4), Rings(frame, 5)
         self._roof_words.labels, self._roof_words.covers = self._labels_of_roofs, self._touches
-        self._names.labels, self._names.covers = self._labels, self._covers
+        self._names.labels = self._labels
+        self._names.covers = lambda spot: any(spot.contains(self._place(one)) for one in self.points)
         self._names.taken = lambda: [spot for _, spot in self._roof_words.placed]
         frame.changed.connect(self._place_points)
 
@@ -435,9 +436,6 @@ class RooflinePlot(Chart):
         """Whether ``spot`` overlaps any part of a point."""
         rooms = ((self._place(one), self._radius(one)) for one in self.points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
-
-    def _covers(self, spot: QRectF) -> bool:
-        return any(spot.contains(self._place(one)) for one in self.points)
 
     # --- Choosing ----------------------------------------------------------------------------------------------------
     def describe(self, index: int) -> str:

@@ -97,7 +97,9 @@ class SetupPanel(QWidget):
         self._column.setSpacing(TIGHT)
         self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
         self._group("Model").addWidget(self.model_choice)
-        self._add_voice_group()
+        self.voice_choice = VoiceChoice(state)
+        self.voice_choice.problem.connect(self.problem)
+        self._group("Voice").addWidget(self.voice_choice)
         self._add_text_group()
         self.techniques = TechniqueList(state, colours)
         self.techniques.problem.connect(self.problem)
@@ -126,11 +128,6 @@ class SetupPanel(QWidget):
         layout.setSpacing(NEAR)
         self._column.addWidget(group)
         return layout
-
-    def _add_voice_group(self) -> None:
-        self.voice_choice = VoiceChoice(self._state)
-        self.voice_choice.problem.connect(self.problem)
-        self._group("Voice").addWidget(self.voice_choice)
 
     def _add_text_group(self) -> None:
         layout = self._group("Text")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -119,13 +120,15 @@ class TakesPresenter(Presenter):
         actions.bind(
             actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
         )
+        ask = partial(self._ask_for_folder, "Folder for the WAV files", self.save_wavs)
+        actions.bind(actions["save_wav"], ask, lambda: "" if self._compared else "Make a take first.")
         actions.bind(
-            actions["save_wav"], self._ask_where_to_save, lambda: "" if self._compared else "Make a take first."
+            actions["data_folder"],
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder))),
         )
-        actions.bind(actions["data_folder"], self._open_data_folder)
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
-        actions.bind(actions["set_a"], self._set_a)
-        actions.bind(actions["set_b"], self._set_b)
+        for side, choose in (("a", state.comparison.set_a), ("b", state.comparison.set_b)):
+            actions.bind(actions[f"set_{side}"], lambda choose=choose: choose(self.takes.load_chosen()))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
@@ -141,8 +144,8 @@ class TakesPresenter(Presenter):
 
         return TakesActions(
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
-            set_a=add("Set &A", self._set_a, "Compare with the selected take as A", "A"),
-            set_b=add("Set &B", self._set_b, "Compare with the selected take as B", "B"),
+            set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
+            set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
@@ -280,12 +283,6 @@ class TakesPresenter(Presenter):
             title = take_title(take, f"Take of {made_at(take)}")
             player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
-    def _set_a(self) -> None:
-        self._state.comparison.set_a(self.takes.load_chosen())
-
-    def _set_b(self) -> None:
-        self._state.comparison.set_b(self.takes.load_chosen())
-
     def _use(self) -> None:
         caution = self._state.editing.use_setting(self.takes.chosen)
         if caution:
@@ -314,9 +311,6 @@ class TakesPresenter(Presenter):
         self._notices.say(opened.problem, "warning" if opened.damaged else "info")
 
     # --- Files ------------------------------------------------------------------------------------------------------
-    def _open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder)))
-
     def _ask_for_data_folder(self) -> None:
         self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 
@@ -331,9 +325,6 @@ class TakesPresenter(Presenter):
             + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
             "info",
         )
-
-    def _ask_where_to_save(self) -> None:
-        self._ask_for_folder("Folder for the WAV files", self.save_wavs)
 
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` on failure."""
