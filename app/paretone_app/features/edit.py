@@ -341,7 +341,6 @@ class EditPresenter(Presenter):
         actions["preferences"].setMenuRole(QAction.MenuRole.PreferencesRole)
         self._keys = UndoKeys(self)
 
-    # --- Copying ----------------------------------------------------------------------------------------------------
     def copy_figures(self) -> None:
         """Copy the figures at the focus. Raises :class:`PlainError` if there are none."""
         found = figures_at(QApplication.focusWidget())
@@ -351,7 +350,6 @@ class EditPresenter(Presenter):
         self._status.say(found.words)
         announce(self._window, found.words)
 
-    # --- Finding ----------------------------------------------------------------------------------------------------
     def find(self) -> None:
         """Focus the search field of the current panel; if it has none, or is focused already, search everything."""
         focus = QApplication.focusWidget()
@@ -386,7 +384,6 @@ class EditPresenter(Presenter):
         self._workspaces.go_to("takes")
         takes.go_to(take)
 
-    # --- Preferences ------------------------------------------------------------------------------------------------
     def show_preferences(self) -> None:
         actions = self._actions
         lines = {"": ("data_folder", "choose_data_folder"), "Layout": ("unlock", "default_layout")}

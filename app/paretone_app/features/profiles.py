@@ -35,7 +35,6 @@ class ProfilesPresenter(Presenter):
         self._waiting = path, profile
         self._go_on()
 
-    # --- From the file to the selection -------------------------------------------------------------------------------
     def _go_on(self) -> None:
         """Select the waiting profile, after loading its model if needed; do nothing while a model loads."""
         chosen = self._state.selection

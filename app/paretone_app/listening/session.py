@@ -78,7 +78,6 @@ class ListeningSession(ABC):
         """The trial that replaces the void ``trial``."""
         return trial
 
-    # --- The current trial --------------------------------------------------------------------------------------------
     @property
     def finished(self) -> bool:
         return not self._waiting
@@ -159,7 +158,6 @@ class ListeningSession(ABC):
         self.heard_whole: set[int] = set()
         """Buttons heard from beginning to end in this trial."""
 
-    # --- Randomisation ------------------------------------------------------------------------------------------------
     def _shuffled(self, count: int) -> list[int]:
         places = list(range(count))
         self._chance.shuffle(places)

@@ -172,7 +172,7 @@ class Chart(CursorCanvas):
         room = QRectF(self.rect())
         self._note.setFont(self.font())
         self._note.setDefaultTextColor(QColor(self.colours.muted))
-        self._note.setTextWidth(-1)  # # Reset, or idealWidth() is the former width.
+        self._note.setTextWidth(-1)  # Reset, or idealWidth() is the former width.
         self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
         self._note.setPos(room.center() - self._note.boundingRect().center())
 

@@ -127,7 +127,6 @@ class CurveChart(Chart):
         """Drawn curve of each series."""
         return self._drawn.curves
 
-    # --- Reading -----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.summary if self._at is None else self._words(self._at)
 

@@ -264,7 +264,6 @@ class Frame(pg.GraphicsWidget):
         super().resizeEvent(event)
         self.arrange()
 
-    # --- Values to pixels ---------------------------------------------------------------------------------------------
     def to_x(self, figures: ArrayLike) -> np.ndarray:
         """Values on x to pixels."""
         return self.area.left() + _pixels(self.across, figures, self.area.width())

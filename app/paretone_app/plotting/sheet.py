@@ -46,7 +46,6 @@ class Sheet:
     def _room(self) -> float:
         return self.width - 2 * self.margin
 
-    # --- Contents ----------------------------------------------------------------------------------------------------
     def title(self, text: str) -> None:
         self._text(text, self.letters(_TITLE, bold=True), self.colours.text)
         self._y += 0.3 * _TITLE
@@ -117,7 +116,6 @@ class Sheet:
 
         self._parts.append(paint)
 
-    # --- Files --------------------------------------------------------------------------------------------------------
     @property
     def size(self) -> QSize:
         return QSize(self.width, math.ceil(self._y + self.margin))

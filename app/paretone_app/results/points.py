@@ -109,7 +109,6 @@ def technique_title(name: str) -> str:
     return brief(found.title) if found is not None else name
 
 
-# --- Listening scores -------------------------------------------------------------------------------------------------
 class Scores:
     """Listening scores by setting; of several with one method, the score with most answers counts."""
 
@@ -129,7 +128,6 @@ class Scores:
         return self._by_candidate.get(key, _NO_FIGURES)
 
 
-# --- Takes ------------------------------------------------------------------------------------------------------------
 def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
     """One point per take of the library. Its baseline is the take its fidelity was measured against, else the newest
     take without techniques and with the same text, voice, options, seed and weights."""
@@ -227,7 +225,6 @@ def _study_title(one: SettingResult) -> str:
         return one.name or technique_text(one.setting)
 
 
-# --- Published results ------------------------------------------------------------------------------------------------
 def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
     """Points of published results, as ratios without intervals, because the papers give none."""
     found = []

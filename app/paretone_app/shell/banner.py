@@ -166,7 +166,6 @@ class Banner(QWidget):
     def waits(self) -> bool:
         return any(one.message.stays for one in self._cards)
 
-    # --- Showing and removing -----------------------------------------------------------------------------------------
     def show_message(self, message: Message) -> None:
         """Show ``message`` on top and remove an earlier one with the same sentence."""
         for one in [one for one in self._cards if one.message.sentence == message.sentence]:

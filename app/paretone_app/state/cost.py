@@ -64,7 +64,7 @@ class Cost(QObject):
         take = event.take
         if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
-            self._measured.pop(setting, None)  # # Newest last.
+            self._measured.pop(setting, None)  # Newest last.
             self._measured[setting] = take.measurements, len(take.text.strip())
             while len(self._measured) > MOST_SETTINGS:
                 del self._measured[next(iter(self._measured))]

@@ -69,7 +69,6 @@ class Editing(QObject):
         # Recalling the last session also chooses a model, but emits only this signal.
         selection.changed.connect(self._follow_model)
 
-    # --- Changes ------------------------------------------------------------------------------------------------------
     def set_option(self, name: str, value: object) -> None:
         knob = next(one for one in self._selection.sampler_knobs if one.name == name)
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
@@ -123,7 +122,7 @@ class Editing(QObject):
             finally:
                 self._stack.endMacro()
         made = self._stack.command(self._stack.index() - 1)
-        if made.childCount() == 0:  # # Nothing changed.
+        if made.childCount() == 0:  # Nothing changed.
             made.setObsolete(True)
             self._stack.undo()
 

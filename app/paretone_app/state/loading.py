@@ -65,7 +65,7 @@ class Loading(QObject):
                 chosen.info,
                 self._cost.operations,
             )
-        chosen.loading = True  # # choose_model() announces it.
+        chosen.loading = True  # choose_model() announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
         command = (model, folder, variant, chosen.device_wanted, chosen.vocoder(model) if vocoder is None else vocoder)
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))

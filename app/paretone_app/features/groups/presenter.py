@@ -148,7 +148,6 @@ class GroupsPresenter(Presenter):
         self.refresh()
         return self.groups
 
-    # --- Sounds and files ---------------------------------------------------------------------------------------------
     def _hear(self) -> None:
         self._asked = None
         self.state.hear(built(self.groups).members)

@@ -49,7 +49,6 @@ class ListenPresenter(Presenter):
         take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
         return None if take_a is None or take_b is None else (take_a.id, take_b.id)
 
-    # --- Comparing --------------------------------------------------------------------------------------------------
     def _build_listen(self) -> QWidget:
         from paretone_app.features.listen.panel import ListenPanel
 
@@ -89,7 +88,6 @@ class ListenPresenter(Presenter):
         self._compared = self._sides
         self.changed.emit()
 
-    # --- Streaming --------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or self.listen is None:
             return

@@ -175,7 +175,6 @@ class WaveStrip(QSlider):
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()
 
-    # --- Mouse -------------------------------------------------------------------------------------------------------
     def _at(self, event: QMouseEvent) -> float:
         seconds = event.position().x() / max(1, self.width()) * self.room
         return max(0.0, min(seconds, self._now.seconds))

@@ -52,7 +52,6 @@ class PlayerPresenter(Presenter):
         state.jobs.ended.connect(self._job_ended)
         self._show_takes_to_hear()
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
     @property
     def player(self) -> Player:
         return self.playback.player
@@ -101,7 +100,6 @@ class PlayerPresenter(Presenter):
             self._notices.note(sentence, Level.WARNING)
         self.problem_changed.emit(sentence)
 
-    # --- Playing -----------------------------------------------------------------------------------------------------
     def _compare(self) -> None:
         """Play A or B; during playback, switch to the other."""
         deck = self.deck
@@ -138,7 +136,6 @@ class PlayerPresenter(Presenter):
         """Why nothing can be heard now, as a sentence, or ``""``."""
         return "A listening test is using the player." if self.deck.lent else self.player.problem
 
-    # --- Listening tests ---------------------------------------------------------------------------------------------
     def lend(self) -> Player:
         """Lend the player to a listening test, until :meth:`take_back`."""
         player = self.deck.lend()
@@ -149,7 +146,6 @@ class PlayerPresenter(Presenter):
         self.deck.take_back()
         self.refresh()
 
-    # --- Streaming ---------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or event.job == self._left:
             return

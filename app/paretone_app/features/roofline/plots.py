@@ -69,7 +69,6 @@ class Waterfall(Chart):
         em = self.fontMetrics().height()
         return QSize(30 * em, round((_ABOVE_AND_BELOW + _ROW * max(_ROWS_AT_LEAST, len(self.names))) * em))
 
-    # --- In words ----------------------------------------------------------------------------------------------------
     def describe(self) -> str:
         lines = []
         for side, report in self._measured():
@@ -437,7 +436,6 @@ class RooflinePlot(Chart):
         rooms = ((self._place(one), self._radius(one)) for one in self.points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
 
-    # --- Choosing ----------------------------------------------------------------------------------------------------
     def describe(self, index: int) -> str:
         point = self.points[index]
         report, one = point.report, point.component

@@ -217,7 +217,6 @@ class SetupPanel(QWidget):
         set_look(self.notes, "warning" if state.availability.notes else "muted")
         self.cost.setText(cost_line(state))
 
-    # --- Changing ---------------------------------------------------------------------------------------------------
     def _choose_sentence(self) -> None:
         if self.sentences.currentData() is not None:
             self._take_over_text()

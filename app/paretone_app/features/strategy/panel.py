@@ -196,7 +196,6 @@ class StrategyPanel(QWidget):
         self.grid.light(None)
         self._show()
 
-    # --- Editing -----------------------------------------------------------------------------------------------------
     @property
     def editable(self) -> StrategyTable | None:
         return self.table if self._live is None else None

@@ -135,7 +135,6 @@ class StrategyPresenter(Presenter):
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 
-    # --- Calibration ------------------------------------------------------------------------------------------------
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the trials of a running calibration; ignore those of an ended one."""
         if self.strategy is None:
@@ -163,7 +162,6 @@ class StrategyPresenter(Presenter):
                 self.strategy.end_calibration()
             self._show_table()
 
-    # --- Import and export ------------------------------------------------------------------------------------------
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
         try:

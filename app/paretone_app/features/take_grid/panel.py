@@ -402,7 +402,6 @@ class TakeGridPanel(QWidget):
     def words(self) -> str:
         return self._words.text()
 
-    # --- User input ---------------------------------------------------------------------------------------------------
     def _choose(self) -> None:
         self.chosen.emit(
             Chosen(

@@ -294,7 +294,6 @@ class TakesPresenter(Presenter):
         self._state.comparison.set_a(take_b)
         self._state.comparison.set_b(take_a)
 
-    # --- Damaged library ----------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
         opened = self._kept.opened
         if opened.damaged is None and opened.temporary:
@@ -310,7 +309,6 @@ class TakesPresenter(Presenter):
         self._notices.note(opened.problem)
         self._notices.say(opened.problem, "warning" if opened.damaged else "info")
 
-    # --- Files ------------------------------------------------------------------------------------------------------
     def _ask_for_data_folder(self) -> None:
         self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 

@@ -289,7 +289,6 @@ class TakesModel(QAbstractTableModel):
         for row in self.rows_of(changed):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
-    # --- Filter and order ---------------------------------------------------------------------------------------------
     def show_only(self, words: str, starred: bool, faulty: bool = False) -> None:
         """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
         starred ones; ``faulty``: only those with faults."""

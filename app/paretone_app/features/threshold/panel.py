@@ -386,7 +386,6 @@ class ThresholdPanel(QWidget):
             lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self._record, one):.4f}" for one in thresholds]
         return "\n".join(lines)
 
-    # --- Moving δ ----------------------------------------------------------------------------------------------------
     def _drag(self, position: float) -> None:
         # Repainting per mouse event would lag behind the mouse; the latest position wins.
         self._pending = position

@@ -103,7 +103,6 @@ class ViewsPresenter(Presenter):
             said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.views.end(said.get(outcome, ""))
 
-    # --- Files ------------------------------------------------------------------------------------------------------
     def _ask_for_figure(self, ending: str) -> None:
         figure = built(self.views).figure
         if figure is not None:
