@@ -118,7 +118,7 @@ def offer(combo: QComboBox, entries: Iterable[Offered], chosen: object) -> None:
         combo.clear()
         for title, value, *tip in entries:
             combo.addItem(title, value)
-            combo.setItemData(combo.count() - 1, *tip or ("",), Qt.ItemDataRole.ToolTipRole)
+            combo.setItemData(combo.count() - 1, tip[0] if tip else "", Qt.ItemDataRole.ToolTipRole)
         combo.setCurrentIndex(max(0, combo.findData(chosen)))
 
 

@@ -95,7 +95,8 @@ class RooflineTable(TextsTable):
         self.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
         for number in range(len(COLUMNS)):
-            self.horizontalHeaderItem(number).setTextAlignment(_aligned(number))
+            if (head := self.horizontalHeaderItem(number)) is not None:
+                head.setTextAlignment(_aligned(number))
         self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
 
