@@ -157,7 +157,7 @@ SPOKEN = {
         ("--technique=spade",),
         ("--technique=spade:recovery=partly",),
         ("--technique=speculative:weights=draft-2",),
-        ("--technique=speculative:weights=draft-3",),
+        ("--technique=speculative:weights=draft-on-features",),
     ),
     "omni-mini/model.safetensors": (("--steps=2",),),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,10 +62,9 @@ def found() -> LanguageWeights:
 
 def test_all_that_ships_belongs_to_the_model_that_ships(found: LanguageWeights) -> None:
     assert found.foreign == ()
-    assert [Path(one.path).stem for one in found.drafts] == ["draft-2", "draft-3"]
-    usual, published = found.drafts
-    assert usual.retained == usual.trained == published.trained == (0, 1)
-    assert published.retained == (0, 1, LAYERS - 1) and usual.head and published.head
+    (of_layers,), (on_features,) = found.drafts, found.feature_drafts
+    assert of_layers.retained == of_layers.trained == (0, 1) and of_layers.head
+    assert on_features.reads == (2, LAYERS // 2)
     assert len(found.students) == 2
     assert sorted(found.layer_order) == list(range(LAYERS))
 
