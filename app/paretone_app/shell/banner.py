@@ -155,10 +155,6 @@ class Banner(QWidget):
         return self._cards[-1].message.sentence if self._cards else ""
 
     @property
-    def level(self) -> str:
-        return self._cards[-1].message.level if self._cards else ""
-
-    @property
     def answers(self) -> tuple[QPushButton, ...]:
         return self._cards[-1].answers if self._cards else ()
 

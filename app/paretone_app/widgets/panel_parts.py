@@ -166,10 +166,6 @@ class InstallOffer(QWidget):
         )
         self._action.set_reason(installing.why_not())
 
-    def refresh(self) -> None:
-        """Update after a job started or ended."""
-        self._show()
-
     def _press(self) -> None:
         installing, extra = self._installing, self._extra
         if installing is None or extra is None:

@@ -134,7 +134,8 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
     assert blocker.args[1] is Outcome.FAILED
-    assert window.notices.banner.text.endswith("Small stays loaded.") and window.notices.banner.level == "error"
+    message = window.notices.banner.cards[-1].message
+    assert message.sentence.endswith("Small stays loaded.") and message.level == "error"
     assert "KeyError" in window.panels["log"].plain_text()
     assert there() == before and before[-1] is not None
     assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"
