@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
@@ -24,6 +24,9 @@ from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
+
+if TYPE_CHECKING:
+    from paretone_app.widgets.panel_parts import JobProgress
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
@@ -55,6 +58,10 @@ class Presenter(QObject):
 
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
+
+    _job = 0
+    """The job started last by a feature with a :attr:`_progress_bar` of its own."""
+    _progress_bar: JobProgress | None = None
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
@@ -109,7 +116,9 @@ class Presenter(QObject):
         """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
 
     def show_progress(self, event: Progress) -> None:
-        """Show a job's progress, at most 12 times per second."""
+        """Show a job's progress, at most 12 times per second; by default, that of the feature's own job in its bar."""
+        if self._progress_bar is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self._progress_bar.show_progress(event.done, event.total, event.seconds_left)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show live figures of a synthesis, at most 12 times per second."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -210,6 +211,26 @@ class TickList(QListWidget):
     def ticked(self) -> tuple[Any, ...]:
         items = (self.item(row) for row in range(self.count()))
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)
+
+
+class CopyKey(QObject):
+    """Ctrl+C in ``widget`` copies ``text``, where Qt would copy one cell."""
+
+    def __init__(self, widget: QWidget, text: Callable[[], str]) -> None:
+        super().__init__(widget)
+        self._text = text
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        pressed = event.type() is QEvent.Type.KeyPress
+        if not (pressed or event.type() is QEvent.Type.ShortcutOverride) or not isinstance(event, QKeyEvent):
+            return False
+        copies = event.matches(QKeySequence.StandardKey.Copy)
+        if copies and pressed:
+            QGuiApplication.clipboard().setText(self._text())
+        if copies:
+            event.accept()
+        return copies
 
 
 class TextsTable(QTableWidget):

@@ -171,7 +171,7 @@ def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
     assert window.panels["views"].view.name == "speculation"
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
-    assert window.panels["views"].state.startswith("Cancelled")
+    assert window.panels["views"].state.text().startswith("Cancelled")
 
 
 def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_taken_up(
