@@ -56,10 +56,7 @@ NOT_RUN = (
         "servers*.md",
     ),
     Rule(r"^python3 packaging/dev\.py ", "these tests are it, or it opens the window; test_dev.py tests the script"),
-    Rule(
-        r"^python -m tests\.tools\.pictures ",
-        "renews the pictures, for minutes; test_pictures.py",
-    ),
+    Rule(r"^python -m tests\.tools\.pictures ", "renews the pictures, for minutes; test_pictures.py"),
     Rule(r"^(\w+=\S+ )?python -m pytest ", "runs tests, which are run anyway"),
     Rule(r"samples resources/samples/", "speaks for six minutes; test_samples.py makes samples of a small file"),
     Rule(r"--technique compilation", "compiles for minutes; test_compiled.py compiles small networks"),

@@ -32,13 +32,13 @@ def _changed(speech: Speech, samples: np.ndarray, **more: object) -> Speech:
     return replace(speech, samples=np.asarray(samples, np.float32), **more)  # type: ignore[arg-type]
 
 
-def _loud_place(speech: Speech, draw: Draw, margin: float = 0.3) -> int:
-    """A sample within loud speech, at least ``margin`` seconds from its ends."""
+def _loud_place(speech: Speech, draw: Draw) -> int:
+    """A sample within loud speech, at least 0.3 s from its ends."""
     start, end = speech.span
     # Loud below 3 kHz: in a vowel, not in a sibilant.
     low = Speech(np.repeat(speech.narrow, max(1, round(speech.rate / PITCH_RATE))), speech.rate).levels
     places = np.flatnonzero(low > low.max() - 12)
-    inside = places[(places > (start + margin) * 100) & (places < (end - margin) * 100)]
+    inside = places[(places > (start + 0.3) * 100) & (places < (end - 0.3) * 100)]
     chosen = draw.choice(inside if len(inside) else places)
     return round((chosen + 0.5) * speech.rate / 100)
 

@@ -25,22 +25,7 @@ from paretone.commands import (
 )
 from paretone.commands.command import Command, technique_commands
 
-OURS = (
-    models,
-    download,
-    speak,
-    say,
-    study,
-    compare,
-    judge,
-    export,
-    tokens,
-    train,
-    view,
-    samples,
-    roofline,
-    doctor,
-)
+OURS = (models, download, speak, say, study, compare, judge, export, tokens, train, view, samples, roofline, doctor)
 """Commands that belong to no technique."""
 
 

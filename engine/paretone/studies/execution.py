@@ -39,6 +39,7 @@ from paretone.studies.study import (
     take_id,
 )
 from paretone.techniques import resolve
+from paretone.techniques.trained import with_named_weights
 
 
 class TaskRunner:
@@ -104,7 +105,8 @@ class TaskRunner:
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
         quiet = Passing(observer, "caution", "progress")
-        artefact = calibrated(task.technique, model, task.utterances, task.setting, quiet, self._preparers)
+        setting = with_named_weights(task.setting, model.info)
+        artefact = calibrated(task.technique, model, task.utterances, setting, quiet, self._preparers)
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
@@ -119,7 +121,8 @@ class TaskRunner:
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
         try:
-            plan = resolve(model.info, spoken.instructed(task.setting), task.artefacts)
+            setting = with_named_weights(task.setting, model.info)
+            plan = resolve(model.info, spoken.instructed(setting), task.artefacts)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = Passing(observer, "caution")
@@ -143,7 +146,7 @@ class TaskRunner:
             synthesis,
             spoken.text,
             spoken.voice,
-            task.setting,
+            setting,
             self._machine,
             self._device,
             model.info.all_weights,

@@ -38,7 +38,8 @@ def plan_words(study: Study, seconds: float | None) -> str:
         counted(study.rounds, "round", "rounds"),
     ]
     product = " × ".join(parts)
-    sentences = f"{_takes(study.takes)}: {product}.", study.evaluation, _further(study), _omitted(study)
+    listed = study.evaluation.words if study.evaluation else ""
+    sentences = f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study)
     words = " ".join(filter(None, sentences))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."

@@ -121,7 +121,7 @@ def _left_out(setting: Setting, layers: int) -> int | None:
     if not setting.techniques:
         return None
     used = setting.technique(NAME)
-    if used is None or len(setting.techniques) > 1 or used.knobs["recovery"] != NONE:
+    if used is None or len(setting.techniques) > 1 or used.knobs.get("recovery") != NONE:
         return -1
     kept = set(map(int, filter(None, str(used.knobs["layers"]).split(","))))
     left_out = set(range(layers)) - kept

@@ -14,6 +14,7 @@ from paretone.models import catalogue
 from paretone.models.base import WeightSet
 from paretone.session.events import JobFinished, ModelLoaded, Prepared
 from paretone.setting.knobs import NO_VALUES
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques.resolving import NO_GUIDANCE, known
 from paretone.training.requests import Trained
 from paretone.wording import percent
@@ -318,6 +319,9 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     group.weights.setFocus()
     qtbot.keyClick(group.weights, Qt.Key.Key_Down)
     assert state.selection.setting.technique("guidance_free").artefact == TWO_THIRDS.fingerprint
+    named = UsedTechnique("guidance_free", NO_VALUES, "w-0.67")
+    state.editing.adopt_setting(state.selection.baseline_setting.with_technique(named))
+    assert state.selection.setting.technique("guidance_free").artefact == own.fingerprint, "by name, as in a study"
     state.selection.set_knob("guidance_free", "weight", 0.5)
     assert state.selection.setting.technique("guidance_free").artefact == "", "what does not fit is not used"
 
