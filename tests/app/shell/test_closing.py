@@ -76,8 +76,7 @@ def test_a_closed_window_leaves_no_widget_to_the_collector_nor_to_the_theme(
 
 
 def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """Loads the small model; from a folder only once it is told which file, from a file only once it is told which
-    architecture."""
+    """Loads the small model; from a folder only once told which file, from a file only once told its architecture."""
     if folder and Path(folder).is_dir():
         raise SeveralCheckpoints(Path(folder), tuple(Path(folder) / name for name in ("model_last.pt", "model_5.pt")))
     if folder and not variant:

@@ -22,8 +22,7 @@ NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
 def turn_wheel(widget: QWidget, keys: Qt.KeyboardModifier = NO_KEYS, away: bool = False) -> None:
-    """Turn the wheel by one notch over ``widget`` with ``keys`` held, as the window system reports it: towards the
-    user, or ``away``."""
+    """Turn the wheel by a notch over ``widget``, as the window system reports it: towards the user, or ``away``."""
     window = widget.window()
     place = widget.mapTo(window, widget.rect().center())
     QTest.wheelEvent(window.windowHandle(), QPointF(place), QPoint(0, 120 if away else -120), stateKey=keys)
@@ -172,7 +171,6 @@ def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) 
 
 
 def test_the_window_has_no_other_boxes() -> None:
-    """Neither Qt's own nor others made from those: what a feature brings obeys the same rules."""
     kinds = "(?:Font)?ComboBox|(?:Double)?SpinBox|Slider|Dial|(?:Date|Time|DateTime)Edit"
     made = re.compile(rf"\bQ(?:{kinds})\(|^class \w+\(.*\bQ(?:Abstract)?(?:{kinds})\b")
     found = [

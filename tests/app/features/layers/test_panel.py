@@ -175,7 +175,6 @@ def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
 
 
 def test_values_that_differ_by_orders_of_magnitude_get_axes_down_to_the_smallest(panel: LayersPanel) -> None:
-    """Of six decades, and of an interval that goes further."""
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
     assert not panel.logarithmic.isChecked()
     values = (300.0, 2.0, 0.004, 0.0003)

@@ -84,7 +84,6 @@ def test_the_training_of_a_technique_that_is_switched_on_is_chosen(
 
 @pytest.mark.timeout(300)
 def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    """By a training that is cancelled and gone on with."""
     panel = filled_in(window, tmp_path)
     panel.minutes.setValue(60)
     qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
