@@ -28,8 +28,6 @@ _LETTERS_A_SECOND = 15
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence, or a question with choices."""
-
     sentence: str
     level: str
     choices: tuple[str, ...] = ()

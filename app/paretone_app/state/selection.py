@@ -140,7 +140,6 @@ class Selection(QObject):
             self.changed.emit()
 
     def loading_ended(self) -> None:
-        """Loading the chosen model ended, successfully or not."""
         if self.loading:
             self.loading = False
             self.changed.emit()

@@ -119,8 +119,6 @@ class Slider(OnPurpose, QSlider):
 
 
 class SpinBox(OnPurpose, QSpinBox):
-    """A whole number; arguments as Qt's."""
-
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
         self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.
@@ -132,8 +130,6 @@ class SpinBox(OnPurpose, QSpinBox):
 
 
 class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
-    """A number with decimals; arguments as Qt's."""
-
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
         self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.

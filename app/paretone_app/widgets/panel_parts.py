@@ -259,7 +259,6 @@ class TextsTable(QTableWidget):
             self.setColumnWidth(column, width * self.fontMetrics().height())
 
     def show_rows(self, rows: list[tuple[str, ...]]) -> None:
-        """Show ``rows``; leave the table alone if they are unchanged."""
         if rows == self._shown:
             return
         self._shown = rows

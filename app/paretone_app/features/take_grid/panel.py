@@ -314,7 +314,6 @@ class TakeGridPanel(QWidget):
     shown = Signal()
     chosen = Signal(object)
     sentence_chosen = Signal(str)
-    """Show the grid of another sentence."""
 
     def __init__(self, colours: Colours, from_point: Action, make: Action) -> None:
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
