@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
+from paretone.checks.judge import FaultJudge
+from paretone.checks.speech import seams_of
 from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
@@ -156,7 +158,7 @@ class TaskRunner:
         )
         verdicts: tuple[Verdict, ...] = ()
         if first:
-            verdicts = self.hear(spoken, take.samples, take.sample_rate)
+            verdicts = self.hear(spoken, take.samples, take.sample_rate, seams_of(take))
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
             trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
             take = replace(_compared(take, mel, task.baseline), trace=trace)
@@ -167,9 +169,13 @@ class TaskRunner:
         task = replace(task, baseline=None)
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
-    def hear(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
-        judges = self._judges or {}
-        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
+    def hear(
+        self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
+    ) -> tuple[Verdict, ...]:
+        judges, given = self._judges or {}, (spoken.text, spoken.voice, samples, rate)
+        return tuple(
+            one.hear(*given, seams) if isinstance(one, FaultJudge) else one.hear(*given) for one in judges.values()
+        )
 
 
 def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paretone.checks.beforehand import collapses
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
@@ -23,14 +24,6 @@ from paretone.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from paretone.techniques.registry import plug_in, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}
-NO_GUIDANCE = {
-    FLOW: (
-        "No guidance: without it a word error rate of 8–9 % instead of 2 % was found (arXiv 2504.20334). Weights that "
-        "were trained to speak without guidance are another matter."
-    ),
-    MASKED: "No guidance: the model speaks less clearly and less like the voice without it.",
-}
-"""Note on takes without guidance, by family."""
 
 
 class Refused(SettingError):
@@ -296,14 +289,10 @@ def _mended(one: Technique) -> str:
 def _finish(info: ModelInfo, plan: Any) -> Any:
     """``plan`` with the results of all techniques together."""
     plan = replace(plan, compatibility=_compatibility(info, plan.fingerprint, plan.options))
-    if info.family == LANGUAGE:
-        return plan
-    guided = plan.guidance.branches(info.guidance.branches(plan.options))
     if info.family == FLOW:
+        guided = plan.guidance.branches(info.guidance.branches(plan.options))
         plan = replace(plan, branches=guided, reference_branches=info.guidance.branches(plan.reference))
-        own_weights = plan.fingerprint == info.fingerprint and info.trained_guidance is None
-        return plan.noted(NO_GUIDANCE[FLOW]) if "guidance" in plan.options and guided == 1 and own_weights else plan
-    return plan if plan.options["guidance"] else plan.noted(NO_GUIDANCE[MASKED])
+    return plan.noted(*collapses(plan, info))
 
 
 def _compatibility(info: ModelInfo, fingerprint: str, options: Values) -> Compatibility:
