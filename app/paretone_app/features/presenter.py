@@ -59,9 +59,9 @@ class Presenter(QObject):
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
 
-    _job = 0
-    """The job started last by a feature with a :attr:`_progress_bar` of its own."""
-    _progress_bar: JobProgress | None = None
+    _own_job = 0
+    """The job started last by a feature with a :attr:`_bar` of its own."""
+    _bar: JobProgress | None = None
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
@@ -117,8 +117,8 @@ class Presenter(QObject):
 
     def show_progress(self, event: Progress) -> None:
         """Show a job's progress, at most 12 times per second; by default, that of the feature's own job in its bar."""
-        if self._progress_bar is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
-            self._progress_bar.show_progress(event.done, event.total, event.seconds_left)
+        if self._bar is not None and event.job == self._own_job and self._state.jobs.find(event.job) is not None:
+            self._bar.show_progress(event.done, event.total, event.seconds_left)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show live figures of a synthesis, at most 12 times per second."""

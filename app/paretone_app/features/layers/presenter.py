@@ -197,7 +197,7 @@ class LayersPresenter(Presenter):
             self._by_importance, self._hear, self._train, self._measure, self._cancel, self._study, self._saving
         )
         self.layers = LayersPanel(self._theme.colours, actions)
-        self._progress_bar = self.layers.progress
+        self._bar = self.layers.progress
         self.layers.toggled.connect(lambda layer: self._actions.attempt(lambda: self.choice.toggle(layer)))
         self.layers.depth_changed.connect(self.choice.set_depth)
         self.refresh()
@@ -230,7 +230,7 @@ class LayersPresenter(Presenter):
         built(self.layers).begin()
         request = ImportanceRequest(setting, spoken, measures)
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
-        self._job = job.number
+        self._own_job = job.number
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:

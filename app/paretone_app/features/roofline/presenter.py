@@ -68,7 +68,7 @@ class RooflinePresenter(Presenter):
         return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
-        if self.roofline is None or event.job != self._job:
+        if self.roofline is None or event.job != self._own_job:
             return
         if isinstance(event, RooflineMeasured):
             self.roofline.show_report(self._side, event.report)
@@ -86,7 +86,7 @@ class RooflinePresenter(Presenter):
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)
-        self._progress_bar = self.roofline.progress
+        self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.roofline
@@ -106,7 +106,7 @@ class RooflinePresenter(Presenter):
         job = state.jobs.start(
             Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
         )
-        self._job = job.number
+        self._own_job = job.number
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not Kind.ROOFLINE:

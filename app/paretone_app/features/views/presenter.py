@@ -61,7 +61,7 @@ class ViewsPresenter(Presenter):
             self._actions.cancel,
             self._add_exports("the figure", self._ask_for_figure),
         )
-        self._progress_bar = self.views.progress
+        self._bar = self.views.progress
         self.refresh()
         return self.views
 
@@ -92,7 +92,7 @@ class ViewsPresenter(Presenter):
         utterance = state.selection.utterance
         built(self.views).begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
-        self._job = job.number
+        self._own_job = job.number
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.VIEW and self.views is not None:
