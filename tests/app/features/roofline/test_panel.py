@@ -204,7 +204,7 @@ def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     panel.end("Cancelled; no results were kept.")
     assert panel.state.text().startswith("Cancelled") and panel.cancel_button.isHidden()
     panel.end("It went wrong.", failed=True)
-    assert panel._state.property("look") == "warning"
+    assert panel.state.property("look") == "warning"
 
 
 def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:
