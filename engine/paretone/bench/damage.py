@@ -24,8 +24,6 @@ class Damage:
     title: str
     """What is done to the speech, with its three strengths."""
     do: Callable[[Speech, int, Draw], Damaged]
-    with_words: bool = False
-    """Whether pocketsphinx has to listen."""
 
 
 def _changed(speech: Speech, samples: np.ndarray, **more: object) -> Speech:
@@ -231,7 +229,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage("bandwidth", "resampled by way of 18, 16 or 8 kHz", narrowed),
     Damage("pace", "1.5, 2.5 or 4 times as many words as spoken, or as few", paced),
     Damage("shifted", "24 kHz played at 22.05, 22.05 at 16, 24 at 16, or the other way round", resampled),
-    Damage("missing", "words of 3, 6 or 12 phones that are not spoken", without_words, True),
-    Damage("repeated", "words of 3, 6 or 12 phones twice", with_words_twice, True),
-    Damage("added", "words of 3, 6 or 12 phones that are not in the text", with_words, True),
+    Damage("missing", "words of 3, 6 or 12 phones that are not spoken", without_words),
+    Damage("repeated", "words of 3, 6 or 12 phones twice", with_words_twice),
+    Damage("added", "words of 3, 6 or 12 phones that are not in the text", with_words),
 )
