@@ -28,7 +28,8 @@ from paretone.checks.faults import Checked
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import speech_of
 from paretone.commands import output
-from paretone.commands.technique_args import used_technique, with_file, with_weights
+from paretone.commands.speak import first_codebooks
+from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError, TextError
 from paretone.models import catalogue
@@ -37,7 +38,7 @@ from paretone.reading import shown
 from paretone.session import commands
 from paretone.session.events import Caution, Event
 from paretone.session.executor import JobObserver, RunningJob
-from paretone.setting.knobs import checked
+from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import imported
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
@@ -50,9 +51,13 @@ from paretone.studies.verifying import Check
 from paretone.techniques import technique
 from paretone.techniques.published import PUBLISHED, chosen, comparisons, options_of
 from paretone.techniques.registry import applying_to
+from paretone.techniques.trained import used_technique
 
 if TYPE_CHECKING:
     import pandas
+
+    from paretone.measure.roofline.report import RooflineReport
+    from paretone.views.figure import Figure
 
 Knobs = Mapping[str, object]
 """Knob values by name; missing ones have their defaults."""
@@ -325,6 +330,52 @@ class Model:
         """Run the remaining tasks of the study in ``file``, on this model if it is its own: :func:`run_study`."""
         return self._desk.study(file, folder)
 
+    def view(
+        self,
+        name: str,
+        text: str = "",
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        **knobs: object,
+    ) -> Figure:
+        """Compute the view ``name`` (listed by ``paretone view --help``) with its own ``knobs``, on a sample sentence
+        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``.
+
+        >>> model.view("attention-maps", layer=5, step=1).to_csv()
+        """
+        setting, _ = self._setting(options, techniques, seed)
+        said = Utterance(text or catalogue.sentences()[0], self._voice(voice, transcript))
+        return self._desk.carry_out(commands.ComputeView(JOB, name, said, setting, Values(knobs))).figure
+
+    def roofline(
+        self,
+        text: str = "",
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        as_published: bool | str = False,
+        card: str = "",
+        rounds: int = commands.MeasureRoofline.rounds,
+    ) -> RooflineReport:
+        """Time of each component against the least time that this machine needs for it; with a ``card``, such as
+        ``"h100"``, the least times there, on paper.
+
+        >>> model.roofline(card="h100").to_json()
+        """
+        said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
+        setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
+        spoken = Utterance(said, speaker)
+        return self._desk.carry_out(
+            commands.MeasureRoofline(JOB, spoken, setting, artefacts, rounds=rounds, card=card)
+        ).report
+
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
         """Carry out a ``job`` of the technique ``name``, such as its training; by default its only one. ``values``:
         fields of its request (see its class in ``paretone.techniques``); model, folder and device are the loaded ones.
@@ -500,6 +551,12 @@ class Speech:
         """Naturalness, similarity to the voice and pitch range, by the installed judges."""
         command = commands.JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
+
+    def first_codebooks(self, count: int) -> np.ndarray:
+        """(n,) float32 mono: what the first ``count`` codebooks of a masked model alone sound like."""
+        if self.take.trace.demasking is None:
+            raise SettingError(f"{self.model.info.title} has no codebooks; load a masked model.")
+        return first_codebooks(self.take, count, self.voice, self.model._desk)
 
     def time_again(self, times: int = commands.REPEATS) -> Speech:
         """The same speech timed again: its times are medians, and ``take.repeats`` has every run."""

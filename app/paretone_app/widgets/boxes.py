@@ -27,13 +27,13 @@ from PySide6.QtWidgets import (
 from paretone_app.numbers import general, localised
 
 
-def entry(combo: QComboBox, index: int) -> QStandardItem:
-    """An entry of a combo box with Qt's standard model, to disable it or set its tooltip. Raises :class:`TypeError`
-    for another model."""
+def entry(combo: QComboBox, value: object) -> QStandardItem:
+    """The entry of ``value`` in a combo box with Qt's standard model, to disable it or set its tooltip. Raises
+    :class:`TypeError` for another model."""
     model = combo.model()
     if not isinstance(model, QStandardItemModel):
         raise TypeError(f"A {type(model).__name__} has no entries that can be disabled.")
-    return model.item(index)
+    return model.item(combo.findData(value))
 
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)

@@ -137,6 +137,10 @@ def add_text(parser: argparse.ArgumentParser, sentences: bool = False) -> None:
     text.add_argument("--text", help="text to speak (default: a sample sentence)")
     content = "one text per line" if sentences else "the text"
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
+    add_voice(group)
+
+
+def add_voice(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
     group.add_argument("--transcript", default="", help="transcript of the recording; MegaTTS3 needs none")
 

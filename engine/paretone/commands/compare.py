@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from paretone.bench.report import table as table_lines
+from paretone.checks.beforehand import cautions
 from paretone.checks.faults import Checked, sentences, strict
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import speech_of
@@ -40,7 +41,7 @@ from paretone.speaking import synthesise
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.paired import SIGN_NOTE, paired, worst
 from paretone.studies.study import StudySentence
-from paretone.techniques import compatibility_of, foreseen
+from paretone.techniques import compatibility_of, foreseen, resolve
 from paretone.techniques.published import comparisons, options_of
 from paretone.wording import percent
 
@@ -138,6 +139,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if key not in loaded:
             loaded[key] = arguments.load(options, Session(terminal), *key)
         prepare(side, loaded[key])
+        plan = resolve(loaded[key].info, side.setting, side.artefacts)
+        for sentence in (each for one in texts for each in cautions(plan, loaded[key].info, one.voice)):
+            terminal.caution(sentence)
     refuse_equal(sides)
     terminal.begin()
     terminal.status("Synthesising in turn")

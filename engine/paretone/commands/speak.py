@@ -23,7 +23,7 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import MASKED, Synthesis, Voice
+from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
@@ -44,14 +44,7 @@ SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    arguments.add_model(parser)
-    group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
-    arguments.add_techniques(group)
-    for technique, file in from_files():
-        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
-        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
-    arguments.add_sampler(parser)
+    declare_setting(parser)
     arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
     lines.declare(parser)
@@ -71,17 +64,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
-def run(options: argparse.Namespace, session: Session) -> Result:
-    """Synthesise one text and write it as a WAV file."""
-    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
-    if not several and options.text is None and options.text_file is None:
-        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
-    text = "" if several else arguments.text(options)
-    out = Path(options.out) if several else writable_sound(options.out)
-    kept = None if options.keep_profile is None else writable(options.keep_profile)
-    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
-    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
-    apart({"--out": out, "--keep-profile": kept})
+def declare_setting(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of :func:`prepared`, but those of the voice."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
+    arguments.add_techniques(group)
+    for technique, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
+        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
+    arguments.add_sampler(parser)
+
+
+def prepared(options: argparse.Namespace, session: Session, text: str = "") -> tuple[Synthesise, SpeechModel]:
+    """What speaks ``text`` as the arguments want it, and the loaded model."""
     profile = profile_alone(options)
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
@@ -93,7 +89,22 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         profile.check(model.info, compatibility_of(model.info, setting) if artefacts else None)
     else:
         setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
-    spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    return Synthesise(JOB, text, voice, setting, artefacts), model
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Synthesise one text and write it as a WAV file."""
+    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
+    if not several and options.text is None and options.text_file is None:
+        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
+    text = "" if several else arguments.text(options)
+    out = Path(options.out) if several else writable_sound(options.out)
+    kept = None if options.keep_profile is None else writable(options.keep_profile)
+    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
+    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
+    apart({"--out": out, "--keep-profile": kept})
+    spoken, model = prepared(options, session, text)
+    setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
     if several:
         prints = tuple(one.fingerprint for one in artefacts)
         identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, prints)
@@ -114,7 +125,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     take, stopped = _spoken(spoken, session)
     samples, remarks = take.samples, ()
     if options.codebooks:
-        samples = _first_codebooks(take, options.codebooks, voice, session)
+        samples = first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
     remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
     part = f"{take.unfinished.partition(' ')[2]}; wrote them to {out}."
@@ -182,7 +193,7 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
     return made[-1].take, stopped
 
 
-def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
+def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
     """Samples of the take's passages, decoded from their first codebooks. Raises :class:`SettingError` for too many."""
     trace = take.trace.demasking
     parts = [

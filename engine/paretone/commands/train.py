@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.commands import arguments
 from paretone.commands.command import Command, Result, technique_commands
@@ -20,12 +20,15 @@ from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
-from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
+from paretone.training.requests import (
+    OWN_SENTENCES,
+    Follower,
+    Trained,
+    TrainingProgress,
+    TrainingRequest,
+    usual_own_sentences,
+)
 from paretone.wording import plain
-
-if TYPE_CHECKING:
-    from paretone.training.session import Milestone
-
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
@@ -330,7 +333,7 @@ class _TerminalFollower(Follower):
         if text == "Training":
             self._terminal.begin()
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         """Show the spent share of the budget."""
         self._terminal.progress(round(SHARES * milestone.share), SHARES)
 

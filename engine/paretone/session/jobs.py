@@ -8,12 +8,16 @@ cancelled. Commands with synthesis are in :mod:`paretone.session.synthesis`.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretone import device
+from paretone.checks.beforehand import collapses, prompt_faults
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
@@ -38,6 +42,7 @@ from paretone.studies.verifying import verify
 from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import plug_in, technique
+from paretone.techniques.resolving import foreseen, known
 
 if TYPE_CHECKING:
     from paretone.studies.execution import TaskRunner
@@ -191,6 +196,8 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
             raise StudyError(problem)
         workers = LocalExecutor(executor.load, executor.model if _serves(executor, study) else None)
     observer = StudyObserver(job)
+    for sentence in _cautions(study, executor):
+        observer.caution(sentence)
     with Store(folder) as store:
         store.begin(study, command.file)
         observer.begin(str(folder), study.title)
@@ -210,6 +217,17 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
         study.evaluation.words if study.evaluation is not None else "",
         Values({name: value for _, one in found for name, value in one.fields}),
     )
+
+
+def _cautions(study: Study, executor: Executor) -> Iterator[str]:
+    """What should be said about the settings and the voices of a study before it begins, each sentence once."""
+    info, said = replace(known(study.model), lacking=device.lacking(executor.device)), Counter[str]()
+    for one in study.candidates:
+        with suppress(SettingError):
+            said.update(collapses(foreseen(one.setting, info), info))
+    yield from (f"{count} of {len(study.candidates)} settings: {sentence}" for sentence, count in said.items())
+    voices = {one.voice.id: one.voice for one in study.utterances}
+    yield from (sentence for voice in voices.values() for sentence in prompt_faults(voice))
 
 
 def verify_study(command: commands.VerifyStudy, executor: Executor, job: RunningJob) -> events.StudyVerified:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paretone import views as computing
+from paretone.checks.beforehand import cautions
 from paretone.errors import SettingError
 from paretone.measure.loudness import audible, require_finite
 from paretone.measure.takes import make_take
@@ -63,6 +64,8 @@ def _ready(command: commands.Synthesise, executor: Executor, observer: JobObserv
     """The loaded model, made ready for the command, and its plan."""
     model = executor.model_for(command.setting)
     plan = resolve(model.info, command.setting, command.artefacts)
+    for sentence in cautions(plan, model.info, command.voice):
+        observer.caution(sentence)
     model.make_ready(plan, observer, command.voice)
     return model, plan
 

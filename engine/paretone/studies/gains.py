@@ -185,6 +185,7 @@ _FIELDS = {
     "ops_ratio": ("ops ratio", "ops_ratio"),
     "whisper_wer": ("WER by Whisper (%)", "whisper_word_error_rate"),
     "wer": ("WER (%)", ""),
+    "cer": ("CER (%)", ""),
     "sim_o": ("SIM-o", "speaker_similarity"),
     "ss": ("SS", ""),
     "utmos": ("UTMOS", "utmos"),

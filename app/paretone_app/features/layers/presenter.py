@@ -69,7 +69,7 @@ class LayerChoice(QObject):
     def retained(self) -> tuple[int, ...]:
         """Kept layers, in order; all without a manual selection or a measurement."""
         if self.by_hand:
-            listed = spade.parsed_layers(str(self._state.selection.knobs(spade.NAME)["layers"]))
+            listed = spade.listed_layers(self._state.selection.knobs(spade.NAME))
             return tuple(layer for layer in listed if layer < self.layers)
         if self.record is None or self.record.layers != self.layers:
             return tuple(range(self.layers))
