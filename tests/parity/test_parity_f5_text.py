@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from paretone.audio.cross_fade import CrossFader
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP
 from paretone.models.f5.front_end import CharacterFrontEnd, Prompt, PromptLevel, total_frames
 from paretone.models.f5.text import Vocabulary, encode, maximum_bytes, pinyin_tokens, spaced_transcript, split
 from paretone.sampling.flow import sampling_grid
-from paretone.setting.knobs import Values
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 LEVEL = 1e-7
@@ -109,7 +109,7 @@ def test_parity_long_text(fixture: Fixture, index: int) -> None:
     mel = torch.zeros(1, 1, 1)
     whole_prompt = Prompt(voice, mel, 0, PromptLevel(1.0), torch.zeros(0), said["secs"])
     front_end = CharacterFrontEnd(None, "byte")
-    read = front_end.passages(said["gen_text"], whole_prompt, Values(speed=options["speed"], quick_start=False))
+    read = front_end.passages(said["gen_text"], whole_prompt, HowToRead(options["speed"]))
     assert [passage.text for passage in read.passages] == pieces
 
     recording = fixture[f"{name}.audio_in"].mean(0, keepdim=True)  # The application reads all recordings as mono.

@@ -14,6 +14,7 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.mel import VOCOS, MelFrontEnd
 from paretone.errors import CheckpointError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import HOP, SAMPLE_RATE
@@ -64,7 +65,7 @@ class F5Speech(FlowSpeech):
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
-        return prompt, self._front_end.passages(text, prompt, options, seed)
+        return prompt, self._front_end.passages(text, prompt, HowToRead.of(options, seed))
 
     def _begin(
         self,

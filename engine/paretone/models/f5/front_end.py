@@ -41,7 +41,6 @@ from paretone.models.f5.text import (
 )
 from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed, transcript_of
-from paretone.setting.knobs import Values
 
 TARGET_LEVEL = 0.1
 """RMS to which quieter prompts are amplified."""
@@ -123,9 +122,8 @@ class Passage:
 
 
 class TextFrontEnd(Protocol):
-    def passages(self, text: str, prompt: Prompt, options: Values, seed: int | None = None) -> Passages[Passage]:
-        """Cut ``text`` into passages for ``prompt``; the option ``quick_start`` shortens the first, for an earlier
-        start. A front end of natural speech draws the pace from ``seed``. Raises :class:`TextError`."""
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut ``text`` into passages for ``prompt``. Raises :class:`paretone.errors.TextError`."""
 
 
 class PromptReader:
@@ -175,21 +173,20 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(self, text: str, prompt: Prompt, options: Values, seed: int | None = None) -> Passages[Passage]:
-        """Cut and encode ``text`` like the official package; for a quick start with a shorter first passage, and with
-        clauses broken that are too long for one passage."""
-        speed = float(options["speed"])
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut and encode ``text`` like the official package; for a quick start with a shorter first passage, and
+        with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
         require_readable(finished, encode(finished, self._vocabulary, self._tokenizer))
-        budget = maximum_bytes(finished, prompt.seconds, speed)
-        pieces = split_for_streaming(text, budget, break_long=True) if options["quick_start"] else split(text, budget)
+        budget = maximum_bytes(finished, prompt.seconds, how.speed)
+        pieces = split_for_streaming(text, budget, break_long=True) if how.quick_start else split(text, budget)
         passages = []
         for piece in pieces:
             ids = encode(transcript + piece, self._vocabulary, self._tokenizer).ids
-            requested = total_frames(prompt.frames, transcript, piece, speed)
+            requested = total_frames(prompt.frames, transcript, piece, how.speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
         return Passages(tuple(passages), (whole.note,) if whole.note else ())
@@ -211,10 +208,8 @@ class FramePhones:
     def phones(self) -> tuple[str, ...]:
         return self._vocabulary.phones
 
-    def passages(self, text: str, prompt: Prompt, options: Values, seed: int | None = None) -> Passages[Passage]:
-        pieces, notes = self._reader.pieces(
-            text, float(options["speed"]), bool(options["quick_start"]), seed=seed, how=HowToRead.of(options)
-        )
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        pieces, notes = self._reader.pieces(text, how)
         # One phone per frame for the recording: measured, or aligned from the transcript.
         prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []

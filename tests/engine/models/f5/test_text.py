@@ -14,6 +14,7 @@ import torch
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import AudioError, CheckpointError, TextError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import Voice
 from paretone.models.f5 import text
 from paretone.models.f5.config import HOP, SAMPLE_RATE
@@ -27,7 +28,6 @@ from paretone.models.f5.text import (
     spaced_transcript,
     split,
 )
-from paretone.setting.knobs import Values
 
 LATIN = Vocabulary({token: number for number, token in enumerate(" abcdefghijklmnopqrstuvwxyzT.,!'")})
 
@@ -147,9 +147,7 @@ def prompt(samples: int = 6 * SAMPLE_RATE) -> Prompt:
 
 def texts(text: str, quick_start: bool, of: Prompt) -> list[str]:
     front_end = CharacterFrontEnd(LETTERS, "char")
-    return [
-        passage.text for passage in front_end.passages(text, of, Values(speed=1.0, quick_start=quick_start)).passages
-    ]
+    return [passage.text for passage in front_end.passages(text, of, HowToRead(quick_start=quick_start)).passages]
 
 
 def test_quick_start_shortens_the_beginning_and_keeps_every_word() -> None:
@@ -179,7 +177,7 @@ def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> N
     with pytest.raises(
         TextError, match=r"no letter or digit of the voice's transcript, “Привет, как дела\?.*”; choose"
     ):
-        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, Values(speed=1.0, quick_start=True))
+        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, HowToRead(quick_start=True))
 
 
 # --- Chunks -----------------------------------------------------------------------------------------------------------
